@@ -21,36 +21,36 @@ import (
 	"github.com/kube-go/sdk/derive/internal/structural"
 )
 
-// Options say of a kind what neither its Go type nor its descriptor can.
+// Options contains properties of a kind that its Go type does not define.
 type Options struct {
-	// Resource is what the kind is called, and its scope. With the subresource status, its objects have a status of its
-	// own. Default: what [core.ResourceOf] says.
+	// Resource contains the names, the scope and the subresources of the kind. Default: the result of
+	// [core.ResourceOf].
 	Resource core.Resource
 
-	Columns          []Column // what kubectl get prints beside the name; default: the age
-	SelectableFields []string // paths that field selectors may name, such as .spec.title
-	Scale            *Scale   // default: the kind can't be scaled
+	Columns          []Column // columns of kubectl get, in addition to the name; default: the age
+	SelectableFields []string // paths that field selectors can use, such as .spec.title
+	Scale            *Scale   // paths of the scale subresource; default: no scale subresource
 }
 
 // Column is a column that kubectl get prints.
 type Column struct {
 	Name        string
 	JSONPath    string // such as .spec.title
-	Type        string // string, integer, number, boolean or date; default: that of what the path leads to
+	Type        string // string, integer, number, boolean or date; default: the type of the field
 	Format      string // such as int32; default: none
 	Description string
 	Priority    int // columns above 0 are shown by kubectl get -o wide; default: 0
 }
 
-// Scale says where the scale subresource finds its numbers.
+// Scale contains the field paths of the scale subresource.
 type Scale struct {
 	SpecReplicasPath   string // such as .spec.replicas
 	StatusReplicasPath string // such as .status.replicas
 	LabelSelectorPath  string // such as .status.selector; default: autoscalers can't find the pods
 }
 
-// CRD returns the CustomResourceDefinition of K: the one that it knows of itself, as generated kinds do, and otherwise what
-// [Reflect] makes without options. It is the caller's own.
+// CRD returns the CustomResourceDefinition of K. For a generated kind, it returns the generated definition, and
+// otherwise the result of [Reflect] without options. The caller can modify the result.
 //
 // Errors: [*ReflectError], [*core.UnknownKindError].
 func CRD[K any, P core.ObjectPtr[K]]() (*unstructured.Unstructured, error) {
@@ -61,8 +61,8 @@ func CRD[K any, P core.ObjectPtr[K]]() (*unstructured.Unstructured, error) {
 	return made, err
 }
 
-// Reflect makes the CustomResourceDefinition of K from its Go type, its struct tags and its methods, as the package's
-// documentation says. It has the one version that K is.
+// Reflect generates the CustomResourceDefinition of K from its Go type, its struct tags and its methods, as described
+// in the package documentation. The definition has one version.
 //
 // Errors: [*ReflectError], [*core.UnknownKindError].
 func Reflect[K any, P core.ObjectPtr[K]](o *Options) (*unstructured.Unstructured, error) {
@@ -80,13 +80,13 @@ func Reflect[K any, P core.ObjectPtr[K]](o *Options) (*unstructured.Unstructured
 	return opts.reflect(reflect.TypeFor[K]())
 }
 
-// ReflectError says all that is wrong with a type.
+// ReflectError contains all problems of a type.
 type ReflectError struct {
 	Type     string // the Go type
 	Problems []error
 }
 
-// Error lists the problems, a line each.
+// Error returns the problems, one per line.
 func (e *ReflectError) Error() string {
 	lines := make([]string, len(e.Problems))
 	for i, p := range e.Problems {
@@ -98,7 +98,7 @@ func (e *ReflectError) Error() string {
 // Unwrap returns the problems.
 func (e *ReflectError) Unwrap() []error { return e.Problems }
 
-// reflect is Reflect for one type, so that there is one copy of it for all kinds.
+// reflect implements Reflect without type parameters, to reduce the size of binaries.
 func (o *Options) reflect(t reflect.Type) (*unstructured.Unstructured, error) {
 	e := &ReflectError{Type: t.String()}
 	k := o.kind(e)
@@ -115,7 +115,7 @@ func (o *Options) reflect(t reflect.Type) (*unstructured.Unstructured, error) {
 		return nil, e
 	}
 	if k.Scale == nil && slices.Contains(o.Resource.Subresources, "scale") {
-		e.add("the resource has the subresource scale: say where its numbers are, with Options.Scale")
+		e.add("the resource has the subresource scale: set its paths with Options.Scale")
 	}
 	definition := crd.Assemble([]crd.Version{{Kind: k, Schema: schema}},
 		func(_ token.Position, msg string) { e.add(msg) })
@@ -127,14 +127,14 @@ func (o *Options) reflect(t reflect.Type) (*unstructured.Unstructured, error) {
 
 func (e *ReflectError) add(msg string) { e.Problems = append(e.Problems, errors.New(msg)) }
 
-// kind describes the kind, apart from its schema.
+// kind returns the properties of the kind, except for its schema.
 func (o *Options) kind(e *ReflectError) *kind.Kind {
 	r := o.Resource
 	if err := r.Validate(); err != nil {
 		e.Problems = append(e.Problems, err)
 	}
 	if !strings.Contains(r.Group, ".") {
-		e.add(fmt.Sprintf("group %q must be a domain name with a dot in it, such as docs.example.com", r.Group))
+		e.add(fmt.Sprintf("group %q is invalid: use a domain name with a dot, such as docs.example.com", r.Group))
 	}
 	k := &kind.Kind{
 		Group:      r.Group,

@@ -23,7 +23,7 @@ import (
 	"github.com/kube-go/sdk/derive/generate/testdata/zoo"
 )
 
-// Ship is a kind that nothing was generated for.
+// Ship is a kind without generated code.
 type Ship struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -32,7 +32,7 @@ type Ship struct {
 	Status ShipStatus `json:"status,omitzero"`
 }
 
-// KubeResource tells what the kind is called.
+// KubeResource returns the names of the kind.
 func (Ship) KubeResource() core.Resource {
 	return core.Resource{
 		Group: "ships.example.com", Version: "v1", Kind: "Ship", Plural: "ships", Namespaced: true,
@@ -40,11 +40,11 @@ func (Ship) KubeResource() core.Resource {
 	}
 }
 
-// JSONSchemaExtend says what is about more than one field.
+// JSONSchemaExtend adds a description and a rule for two fields.
 func (Ship) JSONSchemaExtend(s *jsonschema.Schema) {
 	s.Description = "Ship is a ship."
 	s.Extras = map[string]any{"x-kubernetes-validations": []map[string]string{
-		{"rule": "self.spec.crew >= self.status.aboard", "message": "there are more aboard than in the crew"},
+		{"rule": "self.spec.crew >= self.status.aboard", "message": "aboard must not exceed crew"},
 	}}
 }
 
@@ -94,7 +94,7 @@ func ExampleReflect() {
 	//   type: integer
 }
 
-func TestCRDIsWhatTheFileSays(t *testing.T) {
+func TestCRDMatchesGeneratedFile(t *testing.T) {
 	crd, err := derive.CRD[zoo.Zoo]()
 	if err != nil {
 		t.Fatal(err)
@@ -121,7 +121,7 @@ func parsed(t *testing.T, text string) *unstructured.Unstructured {
 	return u
 }
 
-func TestReflectSaysAllThatItIsTold(t *testing.T) {
+func TestReflectUsesAllOptions(t *testing.T) {
 	got, err := derive.Reflect[Ship](&derive.Options{
 		Columns: []derive.Column{
 			{Name: "Crew", JSONPath: ".spec.crew", Format: "int32", Description: "how many", Priority: 1},
@@ -158,7 +158,7 @@ spec:
         type: object
         required: [spec]
         x-kubernetes-validations:
-        - {rule: self.spec.crew >= self.status.aboard, message: there are more aboard than in the crew}
+        - {rule: self.spec.crew >= self.status.aboard, message: aboard must not exceed crew}
         properties:
           apiVersion: {type: string}
           kind: {type: string}
@@ -178,7 +178,7 @@ spec:
               selector: {type: string}
 `)
 	schema := got.Object["spec"].(map[string]any)["versions"].([]any)[0].(map[string]any)["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)
-	for _, name := range []string{"apiVersion", "kind"} { // their documentation is apimachinery's
+	for _, name := range []string{"apiVersion", "kind"} { // apimachinery defines their descriptions
 		field := schema["properties"].(map[string]any)[name].(map[string]any)
 		if field["description"] == nil {
 			t.Errorf("%s has no description", name)
@@ -190,7 +190,7 @@ spec:
 	}
 }
 
-func TestReflectedCRDsAreTheCallersOwn(t *testing.T) {
+func TestReflectReturnsCopies(t *testing.T) {
 	first, err := derive.CRD[Ship]()
 	if err != nil {
 		t.Fatal(err)
@@ -201,11 +201,11 @@ func TestReflectedCRDsAreTheCallersOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, ok := second.Object["spec"].(map[string]any); !ok {
-		t.Errorf("spec = %v, want that of the kind", second.Object["spec"])
+		t.Errorf("spec = %v, want a map", second.Object["spec"])
 	}
 }
 
-// broken is a kind whose definition is no JSON.
+// broken is a kind whose definition is invalid JSON.
 type broken struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
@@ -213,7 +213,7 @@ type broken struct {
 
 func (*broken) KubeCRD() []byte { return []byte("{") }
 
-// wrong has mistakes of all kinds.
+// wrong is a type with several mistakes.
 type wrong struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -228,7 +228,7 @@ func (wrong) KubeResource() core.Resource {
 	return core.Resource{Group: "example", Version: "v1", Kind: "Wrong", Plural: "wrongs", Subresources: []string{"scale"}}
 }
 
-func TestReflectRefusesWhatCantBeHonoured(t *testing.T) {
+func TestReflectRejectsInvalidTypes(t *testing.T) {
 	ships := Ship{}.KubeResource()
 	scaled := ships
 	scaled.Subresources = []string{"scale"}
@@ -238,40 +238,40 @@ func TestReflectRefusesWhatCantBeHonoured(t *testing.T) {
 		want string
 	}{
 		{
-			"a type that nothing is known of",
+			"a type without a resource",
 			func() (*unstructured.Unstructured, error) { return derive.CRD[metav1.PartialObjectMetadata]() },
 			"v1.PartialObjectMetadata: has no resource of its own: it can be of any kind; name the resource explicitly",
 		},
 		{
-			"a kind that servers have built in",
+			"a built-in kind",
 			func() (*unstructured.Unstructured, error) { return derive.CRD[corev1.Namespace]() },
-			`v1.Namespace: group "" must be a domain name with a dot in it, such as docs.example.com`,
+			`v1.Namespace: group "" is invalid: use a domain name with a dot, such as docs.example.com`,
 		},
 		{
-			"a definition that is no JSON",
+			"a definition that is invalid JSON",
 			func() (*unstructured.Unstructured, error) { return derive.CRD[broken]() },
 			"decode the CustomResourceDefinition of derive_test.broken: unexpected end of JSON input",
 		},
 		{
-			"all mistakes of a type at once",
+			"several mistakes of a type",
 			func() (*unstructured.Unstructured, error) { return derive.CRD[wrong]() },
-			`derive_test.wrong: group "example" must be a domain name with a dot in it, such as docs.example.com
-derive_test.wrong: wrong.Spec.Any: an interface has no schema: use runtime.RawExtension for any object, or a struct that has one field for each alternative
-derive_test.wrong: wrong.Spec.Name: tag jsonschema: maxLenght: there is no such keyword; did you mean maxLength?`,
+			`derive_test.wrong: group "example" is invalid: use a domain name with a dot, such as docs.example.com
+derive_test.wrong: wrong.Spec.Any: an interface has no schema: use runtime.RawExtension for any object, or a struct with one field for each alternative
+derive_test.wrong: wrong.Spec.Name: tag jsonschema: maxLenght: unknown keyword; did you mean maxLength?`,
 		},
 		{
-			"a path that leads nowhere",
+			"a path that does not exist",
 			func() (*unstructured.Unstructured, error) {
 				return derive.Reflect[Ship](&derive.Options{Columns: []derive.Column{{Name: "Crew", JSONPath: ".spec.crews"}}})
 			},
-			"derive_test.Ship: column Crew: path .spec.crews leads nowhere; did you mean .spec.crew?",
+			"derive_test.Ship: column Crew: path .spec.crews does not exist; did you mean .spec.crew?",
 		},
 		{
 			"a subresource scale without paths",
 			func() (*unstructured.Unstructured, error) {
 				return derive.Reflect[Ship](&derive.Options{Resource: scaled})
 			},
-			"derive_test.Ship: the resource has the subresource scale: say where its numbers are, with Options.Scale",
+			"derive_test.Ship: the resource has the subresource scale: set its paths with Options.Scale",
 		},
 		{
 			"a resource without a plural",
@@ -286,7 +286,7 @@ derive_test.wrong: wrong.Spec.Name: tag jsonschema: maxLenght: there is no such 
 		t.Run(tt.name, func(t *testing.T) {
 			crd, err := tt.make()
 			if err == nil {
-				t.Fatalf("no error, but %v", crd)
+				t.Fatalf("Reflect = %v, want an error", crd)
 			}
 			if diff := cmp.Diff(tt.want, err.Error()); diff != "" {
 				t.Errorf("error (-want +got):\n%s", diff)

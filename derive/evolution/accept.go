@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Accept returns the changes that none of the patterns matches. A pattern is the [Change.ID] of a change, in which each *
-// stands for any text: documents.docs.example.com/v1.spec.title:maxLength, */v1alpha1*, *:column. It is an error when a
-// pattern matches no change that is more than compatible: then it is misspelt, or has done its work.
+// Accept returns the changes that do not match any of the patterns. A pattern is the [Change.ID] of a change with
+// wildcards: each asterisk matches any string, as in */v1alpha1* and *:column. A pattern that does not match any change
+// above [Compatible] is an error: it is misspelled or obsolete.
 func Accept(changes []Change, patterns ...string) ([]Change, error) {
 	used := make([]bool, len(patterns))
 	rest := slices.DeleteFunc(slices.Clone(changes), func(c Change) bool {
@@ -24,12 +24,12 @@ func Accept(changes []Change, patterns ...string) ([]Change, error) {
 		return accepted
 	})
 	if i := slices.Index(used, false); i >= 0 {
-		return nil, fmt.Errorf("accept %q: there is no such change; remove the pattern, or correct it", patterns[i])
+		return nil, fmt.Errorf("accept %q: the pattern does not match any risky or breaking change: correct or remove it", patterns[i])
 	}
 	return rest, nil
 }
 
-// matches reports whether a text is like a pattern, in which * stands for any text.
+// matches reports whether text matches pattern, in which * matches any string.
 func matches(pattern, text string) bool {
 	parts := strings.Split(pattern, "*")
 	first, last := parts[0], parts[len(parts)-1]

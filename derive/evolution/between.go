@@ -5,10 +5,10 @@ package evolution
 
 import "fmt"
 
-// added notes a new version. Where nothing converts, it is compared with the version in which objects are stored.
+// added reports a new version. Without a conversion webhook, it is also compared with the storage version.
 func (d *comparison) added(before, after *definition, v *version) {
 	d.version = v.Name
-	d.add("", finding{Compatible, "version", "", text(v.Name), "a version is new"})
+	d.add("", finding{Compatible, "version", "", text(v.Name), "new version"})
 	stored := before.storage()
 	if after.converts() || stored == nil || !v.Served {
 		return
@@ -17,14 +17,14 @@ func (d *comparison) added(before, after *definition, v *version) {
 	between.schema(stored.Schema.OpenAPIV3Schema, v.Schema.OpenAPIV3Schema)
 	for _, c := range between.changes {
 		if c.Severity == Breaking {
-			c.Why = fmt.Sprintf("compared with %s, in which objects are stored and from which nothing converts them: %s", stored.Name, c.Why)
+			c.Why = fmt.Sprintf("compared with the storage version %s, without a conversion webhook: %s", stored.Name, c.Why)
 			d.changes = append(d.changes, c)
 		}
 	}
 }
 
-// unstored notes fields of a version that are lost when it is written, since the version in which objects are stored does not
-// have them and nothing converts. What was so before is no change.
+// unstored reports fields of a version that are lost on write, because the storage version does not have them and the
+// definition has no conversion webhook. Fields that were lost before are not reported.
 func (d *comparison) unstored(before, after *definition) {
 	old := unstoredFields(before)
 	for i := range after.Spec.Versions {
@@ -38,15 +38,14 @@ func (d *comparison) unstored(before, after *definition) {
 			if !known[c.Path] {
 				d.add(place(c.Path), finding{
 					Risky, "conversion", "", c.Old,
-					"what is written here is dropped: " + after.storage().Name + ", in which objects are stored, does not have it, and nothing converts",
+					"without a conversion webhook, the field is dropped on write: the storage version " + after.storage().Name + " does not have it",
 				})
 			}
 		}
 	}
 }
 
-// unstoredFields returns, by version, what the version has and the one in which objects are stored has not, as the removals
-// that it would take to come from one to the other.
+// unstoredFields returns, by version, the fields that a version has and the storage version does not have, as removals.
 func unstoredFields(def *definition) map[string][]Change {
 	stored := def.storage()
 	if def.converts() || stored == nil {

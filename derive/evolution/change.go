@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-// Severity is how much a change may break. They are ordered.
+// Severity is the impact of a change. Severities are ordered.
 type Severity int
 
-// The severities, from the least.
+// The severities, from the lowest to the highest.
 const (
-	Compatible Severity = iota // nothing that worked stops working
-	Risky                      // it works, but in another way
-	Breaking                   // requests fail that worked, or data is lost
+	Compatible Severity = iota // existing clients and objects are not affected
+	Risky                      // requests still succeed, but with other results
+	Breaking                   // requests that succeeded fail, or data is lost
 )
 
 // String returns compatible, risky or breaking.
@@ -34,27 +34,28 @@ func (s Severity) String() string {
 	return fmt.Sprintf("Severity(%d)", int(s))
 }
 
-// MarshalText writes a severity as String does.
+// MarshalText returns the same text as String.
 func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // Change is one difference between two definitions.
 type Change struct {
 	Severity Severity `json:"severity"`
 
-	Definition string `json:"definition"`        // its name, such as documents.docs.example.com
-	Version    string `json:"version,omitempty"` // empty for what concerns all of them
-	Path       string `json:"path,omitempty"`    // such as .spec.items[].name or .spec.labels[*]; empty for the whole
+	Definition string `json:"definition"`        // its name, for example documents.docs.example.com
+	Version    string `json:"version,omitempty"` // empty for a change of all versions
+	Path       string `json:"path,omitempty"`    // for example .spec.items[].name or .spec.labels[*]; empty for the root
 
-	// Rule is what has changed there, spelt as in a definition where that has a word for it: field, type, maxLength,
-	// required, default, storage, …
+	// Rule is the property that has changed. It has the name of the property in a definition, if there is one: field,
+	// type, maxLength, required, default, storage, …
 	Rule string `json:"rule"`
 
-	Old string `json:"old,omitempty"` // as JSON; empty when there was none
-	New string `json:"new,omitempty"` // as JSON; empty when there is none
-	Why string `json:"why"`           // what it means, and to whom
+	Old string `json:"old,omitempty"` // the old value as JSON; empty if it was absent
+	New string `json:"new,omitempty"` // the new value as JSON; empty if it is absent
+	Why string `json:"why"`           // the effect on stored objects, writers and readers
 }
 
-// ID names what has changed, such as documents.docs.example.com/v1.spec.title:maxLength. Patterns for [Accept] match it.
+// ID identifies the change, for example documents.docs.example.com/v1.spec.title:maxLength. The patterns of [Accept]
+// match IDs.
 func (c Change) ID() string {
 	id := c.Definition
 	if c.Version != "" {
@@ -73,14 +74,14 @@ func (c Change) difference() string {
 	case c.Old == "" && c.New == "":
 		return "changed"
 	case c.Old == "":
-		return "new, is " + c.New
+		return "added: " + c.New
 	case c.New == "":
-		return "gone, was " + c.Old
+		return "removed: " + c.Old
 	}
-	return "was " + c.Old + ", is " + c.New
+	return c.Old + " → " + c.New
 }
 
-// sortChanges puts changes into the order in which they are listed.
+// sortChanges sorts changes by definition, version, path, rule and values.
 func sortChanges(changes []Change) {
 	slices.SortStableFunc(changes, func(a, b Change) int {
 		return cmp.Or(
@@ -94,22 +95,22 @@ func sortChanges(changes []Change) {
 	})
 }
 
-// shown is how many bytes of a value a change shows at most.
-const shown = 120
+// maxValueBytes is the maximum length of a value in a change.
+const maxValueBytes = 120
 
-// text writes a value as JSON, in one line and not too long. An absent value is empty.
+// text encodes a value as one line of JSON, shortened to maxValueBytes. It returns "" for an absent value.
 func text(v any) string {
 	if v == nil {
 		return ""
 	}
 	s := encode(v)
-	if len(s) <= shown {
+	if len(s) <= maxValueBytes {
 		return s
 	}
-	return strings.ToValidUTF8(s[:shown-len("…")], "") + "…"
+	return strings.ToValidUTF8(s[:maxValueBytes-len("…")], "") + "…"
 }
 
-// encode writes a value as JSON, in one line.
+// encode encodes a value as one line of JSON.
 func encode(v any) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
@@ -120,5 +121,5 @@ func encode(v any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// same reports whether two values are the same as JSON.
+// same reports whether two values have the same JSON.
 func same(a, b any) bool { return encode(a) == encode(b) }

@@ -14,8 +14,8 @@ import (
 	"github.com/kube-go/sdk/core"
 )
 
-// Compare returns what has changed from one CustomResourceDefinition to the next of the same name, ordered by version and
-// path. Only apiextensions.k8s.io/v1 is understood. The definitions are not changed.
+// Compare returns the changes between two CustomResourceDefinitions of the same name, sorted by version and path. It
+// supports apiextensions.k8s.io/v1 only. It does not modify the definitions.
 func Compare(before, after *unstructured.Unstructured) ([]Change, error) {
 	b, err := read(before)
 	if err != nil {
@@ -26,7 +26,7 @@ func Compare(before, after *unstructured.Unstructured) ([]Change, error) {
 		return nil, fmt.Errorf("new definition: %w", err)
 	}
 	if b.Metadata.Name != a.Metadata.Name {
-		return nil, fmt.Errorf("%s and %s are definitions of different kinds; compare those of one name", b.Metadata.Name, a.Metadata.Name)
+		return nil, fmt.Errorf("%s and %s are definitions of different kinds: compare definitions of the same name", b.Metadata.Name, a.Metadata.Name)
 	}
 	d := &comparison{definition: b.Metadata.Name}
 	d.compare(b, a)
@@ -34,8 +34,8 @@ func Compare(before, after *unstructured.Unstructured) ([]Change, error) {
 	return d.changes, nil
 }
 
-// CompareAll compares all the definitions of a release with those of the next, by their names. A definition that is not
-// there any more is a breaking change.
+// CompareAll compares the definitions of a release with the definitions of the next release, by name. A removed
+// definition is a breaking change.
 func CompareAll(before, after []*unstructured.Unstructured) ([]Change, error) {
 	olds, err := byName(before)
 	if err != nil {
@@ -51,7 +51,7 @@ func CompareAll(before, after []*unstructured.Unstructured) ([]Change, error) {
 		if a == nil {
 			all = append(all, Change{
 				Severity: Breaking, Definition: name, Rule: "definition", Old: text(b.GetName()),
-				Why: "where it is deleted, the server deletes all objects of the kind",
+				Why: "if the definition is deleted, the server deletes all objects of the kind",
 			})
 			continue
 		}
@@ -63,7 +63,7 @@ func CompareAll(before, after []*unstructured.Unstructured) ([]Change, error) {
 	}
 	for name := range news {
 		if olds[name] == nil {
-			all = append(all, Change{Severity: Compatible, Definition: name, Rule: "definition", New: text(name), Why: "a kind is new"})
+			all = append(all, Change{Severity: Compatible, Definition: name, Rule: "definition", New: text(name), Why: "new kind"})
 		}
 	}
 	sortChanges(all)
@@ -77,21 +77,21 @@ func byName(crds []*unstructured.Unstructured) (map[string]*unstructured.Unstruc
 			return nil, fmt.Errorf("definition %d of %d: %w", i+1, len(crds), err)
 		}
 		if names[crd.GetName()] != nil {
-			return nil, errors.New(crd.GetName() + " is there twice")
+			return nil, errors.New(crd.GetName() + " is defined twice: remove one of the definitions")
 		}
 		names[crd.GetName()] = crd
 	}
 	return names, nil
 }
 
-// comparison gathers the changes of one definition.
+// comparison collects the changes of one definition.
 type comparison struct {
 	definition string
-	version    string // that is being compared
+	version    string // the current version
 	changes    []Change
 }
 
-// finding is a change of which the place is known.
+// finding is a change at a given place.
 type finding struct {
 	severity Severity
 	rule     string
@@ -106,14 +106,14 @@ func (d *comparison) add(at place, f finding) {
 	})
 }
 
-// differ adds a change of the whole definition when two values are not the same.
+// differ adds a change of the whole definition if two values differ.
 func (d *comparison) differ(severity Severity, rule, before, after, why string) {
 	if before != after {
 		d.add("", finding{severity, rule, quoted(before), quoted(after), why})
 	}
 }
 
-// quoted writes a string as JSON; an empty one is absent.
+// quoted encodes a string as JSON. It returns "" for an empty string.
 func quoted(s string) string {
 	if s == "" {
 		return ""
@@ -123,15 +123,15 @@ func quoted(s string) string {
 
 func (d *comparison) compare(before, after *definition) {
 	b, a := &before.Spec, &after.Spec
-	const immutable = "the server refuses to change it; a definition of another name is needed"
+	const immutable = "the field is immutable: create a definition with another name instead"
 	d.differ(Breaking, "group", b.Group, a.Group, immutable)
 	d.differ(Breaking, "scope", b.Scope, a.Scope, immutable)
 	d.differ(Breaking, "names.plural", b.Names.Plural, a.Names.Plural, immutable)
-	d.differ(Breaking, "names.kind", b.Names.Kind, a.Names.Kind, "manifests, stored objects and owner references have the old kind")
-	d.differ(Risky, "names.listKind", b.Names.ListKind, a.Names.ListKind, "readers that look at the kind of a list find another one")
-	d.differ(Risky, "names.singular", b.Names.Singular, a.Names.Singular, "commands that use the old name stop working")
-	d.names("names.shortNames", b.Names.ShortNames, a.Names.ShortNames, "commands that use the name stop working")
-	d.names("names.categories", b.Names.Categories, a.Names.Categories, "commands that list the category don't show the kind any more")
+	d.differ(Breaking, "names.kind", b.Names.Kind, a.Names.Kind, "manifests, stored objects and owner references contain the old kind")
+	d.differ(Risky, "names.listKind", b.Names.ListKind, a.Names.ListKind, "clients that check the kind of a list get another kind")
+	d.differ(Risky, "names.singular", b.Names.Singular, a.Names.Singular, "commands with the old name fail")
+	d.names("names.shortNames", b.Names.ShortNames, a.Names.ShortNames, "commands with the name fail")
+	d.names("names.categories", b.Names.Categories, a.Names.Categories, "commands that list the category do not list the kind")
 	if b.Preserve && !a.Preserve {
 		d.add("", finding{Breaking, "preserveUnknownFields", "true", "", lostOnWrite})
 	}
@@ -139,22 +139,22 @@ func (d *comparison) compare(before, after *definition) {
 	d.versions(before, after)
 }
 
-// names compares lists of names of which more is better.
+// names compares lists of names. A removed name is risky, an added name is compatible.
 func (d *comparison) names(rule string, before, after []string, why string) {
-	gone, added := split(before, after)
-	for _, name := range gone {
+	removed, added := split(before, after)
+	for _, name := range removed {
 		d.add("", finding{Risky, rule, text(name), "", why})
 	}
 	for _, name := range added {
-		d.add("", finding{Compatible, rule, "", text(name), "it is one more"})
+		d.add("", finding{Compatible, rule, "", text(name), "additional name"})
 	}
 }
 
-// split returns what is only in the first of two lists, and what is only in the second.
-func split(before, after []string) (gone, added []string) {
+// split returns the names that are only in before, and the names that are only in after.
+func split(before, after []string) (removed, added []string) {
 	for _, name := range before {
 		if !slices.Contains(after, name) {
-			gone = append(gone, name)
+			removed = append(removed, name)
 		}
 	}
 	for _, name := range after {
@@ -162,7 +162,7 @@ func split(before, after []string) (gone, added []string) {
 			added = append(added, name)
 		}
 	}
-	return gone, added
+	return removed, added
 }
 
 func (d *comparison) conversion(before, after *definition) {
@@ -170,31 +170,31 @@ func (d *comparison) conversion(before, after *definition) {
 	case before.converts() && !after.converts() && len(after.Spec.Versions) > 1:
 		d.add("", finding{
 			Breaking, "conversion", `"Webhook"`, `"None"`,
-			"objects are served in the other versions as they are stored, and what those don't know is dropped",
+			"stored objects are served in the other versions without conversion, and fields that are not in their schemas are dropped",
 		})
 	case before.converts() && !after.converts():
-		d.add("", finding{Compatible, "conversion", `"Webhook"`, `"None"`, "there is one version, so nothing is converted"})
+		d.add("", finding{Compatible, "conversion", `"Webhook"`, `"None"`, "the only version needs no conversion"})
 	case !before.converts() && after.converts():
-		d.add("", finding{Risky, "conversion", `"None"`, `"Webhook"`, "objects can't be read or written while the webhook is away"})
+		d.add("", finding{Risky, "conversion", `"None"`, `"Webhook"`, "objects can't be read or written while the webhook is unavailable"})
 	case before.converts():
 		d.webhook(&before.Spec.Conversion.Webhook, &after.Spec.Conversion.Webhook)
 	}
 }
 
-// webhook compares who converts.
+// webhook compares the configurations of the conversion webhook.
 func (d *comparison) webhook(before, after *webhook) {
 	if !same(before.Client, after.Client) {
 		d.add("", finding{
 			Risky, "conversion.webhook.clientConfig", text(before.Client), text(after.Client),
-			"another program converts: objects can't be read or written unless it is there, and converts alike",
+			"the new webhook must be available and must convert in the same way, or objects can't be read or written correctly",
 		})
 	}
-	gone, added := split(before.ReviewVersions, after.ReviewVersions)
-	for _, name := range gone {
-		d.add("", finding{Risky, "conversion.webhook.conversionReviewVersions", text(name), "", "a webhook that knows no other review is not asked any more"})
+	removed, added := split(before.ReviewVersions, after.ReviewVersions)
+	for _, name := range removed {
+		d.add("", finding{Risky, "conversion.webhook.conversionReviewVersions", text(name), "", "a webhook that supports only this version of ConversionReview fails"})
 	}
 	for _, name := range added {
-		d.add("", finding{Compatible, "conversion.webhook.conversionReviewVersions", "", text(name), "it is one more"})
+		d.add("", finding{Compatible, "conversion.webhook.conversionReviewVersions", "", text(name), "additional name"})
 	}
 }
 
@@ -218,23 +218,23 @@ func (d *comparison) versions(before, after *definition) {
 	d.storage(before, after)
 }
 
-// dropped notes a version that is not there any more.
+// dropped reports a removed version.
 func (d *comparison) dropped(before, after *definition, v *version) {
 	d.version = v.Name
 	stored := slices.Contains(before.Status.StoredVersions, v.Name) || slices.Contains(after.Status.StoredVersions, v.Name)
-	why := "requests for it are not found"
+	why := "requests for the version fail with not found"
 	switch {
 	case stored || v.Storage:
-		why = "objects are stored in it, so the server refuses the definition until they are written anew " +
-			"and the version is taken out of status.storedVersions; then requests for it are not found"
+		why = "objects may be stored in the version: the server rejects the definition until they are migrated " +
+			"and the version is removed from status.storedVersions; after that, requests for the version fail with not found"
 	case !v.Served:
-		d.add("", finding{Compatible, "version", text(v.Name), "", "it was neither served nor stored"})
+		d.add("", finding{Compatible, "version", text(v.Name), "", "the version was neither served nor stored"})
 		return
 	}
 	d.add("", finding{Breaking, "version", text(v.Name), "", why})
 }
 
-// storage compares the versions in which objects are stored.
+// storage compares the storage versions.
 func (d *comparison) storage(before, after *definition) {
 	b, a := before.storage(), after.storage()
 	if b == nil || a == nil || b.Name == a.Name {
@@ -242,41 +242,41 @@ func (d *comparison) storage(before, after *definition) {
 	}
 	f := finding{
 		Risky, "storage", text(b.Name), text(a.Name),
-		"stored objects stay in " + b.Name + " until they are written again; keep it among the versions until then",
+		"existing objects stay in " + b.Name + " until they are written again: keep the version until then",
 	}
 	switch known := after.Status.StoredVersions; {
 	case len(known) > 0 && !slices.Contains(known, b.Name):
 		f.severity = Breaking
-		f.why = "status.storedVersions lacks " + b.Name + ", in which objects are stored: once that version is gone they can't be read"
+		f.why = "status.storedVersions does not contain " + b.Name + ", in which objects are stored: they can't be read after that version is removed"
 	case core.CompareVersions(b.Name, a.Name) > 0:
-		f.why = "it is a step back: fields that only " + b.Name + " has are lost from every object that is written"
+		f.why = "the new storage version is older: each write drops the fields that only " + b.Name + " has"
 	}
 	d.add("", f)
 }
 
-// compareVersion compares what a version is besides its schema, and that.
+// compareVersion compares two definitions of a version: its properties and its schema.
 func (d *comparison) compareVersion(b, a *version) {
 	switch {
 	case b.Served && !a.Served:
-		d.add("", finding{Breaking, "served", "true", "false", "requests for it are not found"})
+		d.add("", finding{Breaking, "served", "true", "false", "requests for the version fail with not found"})
 	case !b.Served && a.Served:
-		d.add("", finding{Compatible, "served", "false", "true", "it can be requested"})
+		d.add("", finding{Compatible, "served", "false", "true", "clients can request the version"})
 	}
 	if !b.Deprecated && a.Deprecated {
-		d.add("", finding{Compatible, "deprecated", "", "true", "those who use it are warned"})
+		d.add("", finding{Compatible, "deprecated", "", "true", "clients of the version get a warning"})
 	} else if b.Deprecated && !a.Deprecated {
-		d.add("", finding{Compatible, "deprecated", "true", "", "those who use it are not warned any more"})
+		d.add("", finding{Compatible, "deprecated", "true", "", "clients of the version get no warning"})
 	}
 	d.subresources(b, a)
 	d.columns(b.Columns, a.Columns)
 	for i := range b.Selectable {
 		if path := b.Selectable[i].JSONPath; !selects(a, path) {
-			d.add(place(path), finding{Breaking, "selectableField", text(path), "", "field selectors that use it are refused"})
+			d.add(place(path), finding{Breaking, "selectableField", text(path), "", "field selectors with this path are rejected"})
 		}
 	}
 	for i := range a.Selectable {
 		if path := a.Selectable[i].JSONPath; !selects(b, path) {
-			d.add(place(path), finding{Compatible, "selectableField", "", text(path), "field selectors can use it"})
+			d.add(place(path), finding{Compatible, "selectableField", "", text(path), "field selectors can use the path"})
 		}
 	}
 	d.schema(b.Schema.OpenAPIV3Schema, a.Schema.OpenAPIV3Schema)
@@ -295,21 +295,21 @@ func (d *comparison) subresources(b, a *version) {
 	const status, scaleRule = "subresources.status", "subresources.scale"
 	switch before, after := b.Subresources.Status != nil, a.Subresources.Status != nil; {
 	case before && !after:
-		d.add("", finding{Breaking, status, "{}", "", "writers of the status get not found, and anybody who may write the object may write its status"})
+		d.add("", finding{Breaking, status, "{}", "", "updates of the status subresource fail with not found, and everybody with write access to the object can write its status"})
 	case !before && after:
-		d.add("", finding{Breaking, status, "", "{}", "the status that is written with the object is ignored; write it through the subresource"})
+		d.add("", finding{Breaking, status, "", "{}", "writes of the object ignore its status: write it with the subresource"})
 	}
 	switch before, after := b.Subresources.Scale, a.Subresources.Scale; {
 	case before != nil && after == nil:
-		d.add("", finding{Breaking, scaleRule, text(before), "", "autoscalers and kubectl scale stop working"})
+		d.add("", finding{Breaking, scaleRule, text(before), "", "autoscalers and kubectl scale fail"})
 	case before == nil && after != nil:
-		d.add("", finding{Compatible, scaleRule, "", text(after), "it can be scaled"})
+		d.add("", finding{Compatible, scaleRule, "", text(after), "autoscalers and kubectl scale can be used"})
 	case before != nil && *before != *after:
 		d.add("", finding{Risky, scaleRule, text(before), text(after), "autoscalers read and write other fields"})
 	}
 }
 
-// columns compares what kubectl prints, by the names of the columns.
+// columns compares printer columns, by name.
 func (d *comparison) columns(before, after []column) {
 	named := func(list []column, name string) *column {
 		for i := range list {
@@ -322,14 +322,14 @@ func (d *comparison) columns(before, after []column) {
 	for _, b := range before {
 		switch a := named(after, b.Name); {
 		case a == nil:
-			d.add("", finding{Risky, "column", text(b), "", "scripts that look for it in what kubectl prints don't find it"})
+			d.add("", finding{Risky, "column", text(b), "", "scripts that parse the output of kubectl don't find the column"})
 		case *a != b:
-			d.add("", finding{Risky, "column", text(b), text(a), "scripts that look for it in what kubectl prints find something else"})
+			d.add("", finding{Risky, "column", text(b), text(a), "scripts that parse the output of kubectl find another value"})
 		}
 	}
 	for _, a := range after {
 		if named(before, a.Name) == nil {
-			d.add("", finding{Compatible, "column", "", text(a), "kubectl prints one more"})
+			d.add("", finding{Compatible, "column", "", text(a), "kubectl prints an additional column"})
 		}
 	}
 }

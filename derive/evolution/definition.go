@@ -16,7 +16,7 @@ import (
 	"github.com/kube-go/sdk/derive/internal/structural"
 )
 
-// definition is a CustomResourceDefinition, as far as it is compared.
+// definition contains the fields of a CustomResourceDefinition that are compared.
 type definition struct {
 	Metadata struct {
 		Name string `json:"name"`
@@ -63,7 +63,7 @@ type version struct {
 	} `json:"selectableFields"`
 }
 
-// webhook is who converts. The CA is left out, since it is often filled in by others.
+// webhook is the configuration of the conversion webhook. It has no CA bundle, because other programs often inject it.
 type webhook struct {
 	ReviewVersions []string `json:"conversionReviewVersions"`
 	Client         struct {
@@ -93,15 +93,15 @@ type column struct {
 	JSONPath string `json:"jsonPath"`
 }
 
-// read makes a definition of an object.
+// read decodes a definition.
 func read(crd *unstructured.Unstructured) (*definition, error) {
 	switch {
 	case crd == nil:
-		return nil, errors.New("it is nil")
+		return nil, errors.New("definition is nil")
 	case crd.GetAPIVersion() != "apiextensions.k8s.io/v1" || crd.GetKind() != "CustomResourceDefinition":
-		return nil, fmt.Errorf("it is a %s of %s, not a CustomResourceDefinition of apiextensions.k8s.io/v1", crd.GetKind(), crd.GetAPIVersion())
+		return nil, fmt.Errorf("object is a %s of %s, not a CustomResourceDefinition of apiextensions.k8s.io/v1", crd.GetKind(), crd.GetAPIVersion())
 	case crd.GetName() == "":
-		return nil, errors.New("metadata.name is empty; it must be spec.names.plural and spec.group with a dot between")
+		return nil, errors.New("metadata.name is empty: set it to spec.names.plural, a dot, and spec.group")
 	}
 	object := crd.DeepCopy().Object
 	regularize(object)
@@ -121,11 +121,11 @@ func read(crd *unstructured.Unstructured) (*definition, error) {
 	seen := map[string]bool{}
 	for _, v := range d.Spec.Versions {
 		if seen[v.Name] {
-			return nil, fmt.Errorf("%s: spec.versions has %q twice", crd.GetName(), v.Name)
+			return nil, fmt.Errorf("%s: spec.versions has duplicate version %q", crd.GetName(), v.Name)
 		}
 		seen[v.Name] = true
 	}
-	// The server fills these in, so they may be in only one of the two.
+	// The server sets the defaults of these fields, so only one of the definitions may have them.
 	names := &d.Spec.Names
 	names.ListKind = cmp.Or(names.ListKind, names.Kind+"List")
 	names.Singular = cmp.Or(names.Singular, strings.ToLower(names.Kind))
@@ -144,7 +144,7 @@ func (d *definition) version(name string) *version {
 	return nil
 }
 
-// storage returns the version in which objects are stored, nil when none says so.
+// storage returns the storage version, or nil if no version is marked as such.
 func (d *definition) storage() *version {
 	for i := range d.Spec.Versions {
 		if d.Spec.Versions[i].Storage {
@@ -154,11 +154,12 @@ func (d *definition) storage() *version {
 	return nil
 }
 
-// converts reports whether a program converts between versions. Without one they differ in nothing but their name.
+// converts reports whether a webhook converts between versions. Otherwise the server changes apiVersion only.
 func (d *definition) converts() bool { return d.Spec.Conversion.Strategy == "Webhook" }
 
-// regularize replaces what is no schema by the schema that it stands for: additionalProperties that are true keep whatever
-// there is, and false says nothing that a structural schema does not say anyway; null is a schema that says nothing.
+// regularize replaces shorthands by schemas. It replaces "additionalProperties: true" by
+// x-kubernetes-preserve-unknown-fields, and null by the empty schema. It removes "additionalProperties: false", which
+// has no effect in a structural schema.
 func regularize(v any) {
 	switch v := v.(type) {
 	case []any:

@@ -1,9 +1,9 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package evolution tells what a new CustomResourceDefinition breaks that its predecessor has allowed.
+// Package evolution finds incompatible changes between two releases of a CustomResourceDefinition.
 //
-// Use it, or the command kube-derive diff that is made of it, to look at a definition before it is released:
+// Use it, or the command kube-derive diff, to check a definition before its release:
 //
 //	changes, err := evolution.Compare(before, after)
 //	if err != nil {
@@ -15,34 +15,35 @@
 //		}
 //	}
 //
-// prints, one line a change:
+// prints one line per change:
 //
-//	breaking documents.docs.example.com/v1.spec.title:maxLength: was 80, is 40: writers of other values are refused; …
+//	breaking documents.docs.example.com/v1.spec.title:maxLength: 80 → 40: writes with invalid values are rejected; …
 //
 // # What is compared
 //
-// Everything that decides what the server does: names and scope; versions, which of them are served and stored, their
-// conversion, subresources, columns and selectable fields; and for each version every field of the schema with its type,
-// bounds, patterns, enums, defaults, rules, and how apply merges it. Documentation is not looked at. A definition that
-// two releases share is never a change, whatever one may think of it.
+// Everything that affects the server's behavior: names and scope; versions, their served and storage flags, conversion,
+// subresources, columns and selectable fields; and for each version every field of the schema with its type, bounds,
+// patterns, enums, defaults, validation rules and merge strategy. Descriptions are not compared. A property that is
+// unchanged is never reported, even if it is bad practice.
 //
 // # Severity
 //
-// [Breaking] is what makes a request fail that worked, or loses data. [Risky] is what goes on working, but in another way:
-// a changed default, a list that apply merges differently, a column that a script may look for. [Compatible] is the rest,
-// listed for changelogs. Why says whom it concerns: stored objects, those who write, or those who read.
+// After a [Breaking] change, requests that succeeded fail, or data is lost. After a [Risky] change, requests succeed
+// with other results: a changed default, a list that apply merges differently, a column that a script may parse. All
+// other changes are [Compatible]; they are listed for changelogs. The field Why describes the effect on stored objects,
+// writers or readers.
 //
-// From Kubernetes 1.30 on, servers let a stored value pass that does not fit a tighter schema, until somebody changes it;
-// this is called ratcheting. The value that counts is the one that the rule is about: for required and oneOf, that is the whole
-// object, and for what is in a list without keys, it is the list. Rules with oldSelf always hold. See
+// Since Kubernetes 1.30, an API server accepts a stored value that violates a stricter schema until the value changes.
+// This is called ratcheting. The value is the one that the keyword applies to: required and oneOf apply to the whole
+// object, and keywords inside a list without keys to the whole list. Rules with oldSelf are always checked. See
 // https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation-ratcheting.
 //
-// # Changes on purpose
+// # Intended changes
 //
-// [Accept] removes the changes that are meant from a list. A pattern that matches none is an error, so that lists of
-// accepted changes don't outlive their reason.
+// [Accept] removes intended changes from a list. A pattern without a match is an error, so that lists of accepted
+// changes do not become outdated.
 //
 // # Concurrency
 //
-// Functions may be called from many goroutines at once.
+// Functions are safe for concurrent use.
 package evolution

@@ -17,7 +17,7 @@ import (
 	"github.com/kube-go/sdk/derive/evolution"
 )
 
-// base is a definition to change. SCHEMA stands for that of .spec.f.
+// base is a definition that tests modify. SCHEMA is a placeholder for the schema of .spec.f.
 const base = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -60,13 +60,13 @@ func parse(t testing.TB, text string) *unstructured.Unstructured {
 	return crd
 }
 
-// withField returns a definition whose .spec.f has a schema, written as YAML in flow style.
+// withField returns a definition with a schema of .spec.f, which is YAML in flow style.
 func withField(t testing.TB, schema string) *unstructured.Unstructured {
 	t.Helper()
 	return parse(t, strings.Replace(base, "SCHEMA", schema, 1))
 }
 
-// briefly writes changes without their reasons.
+// briefly formats changes without Why.
 func briefly(changes []evolution.Change) []string {
 	lines := []string{}
 	for _, c := range changes {
@@ -85,80 +85,80 @@ func TestCompareSchemas(t *testing.T) {
 		{"the same", `{type: string, maxLength: 3}`, `{type: string, maxLength: 3, description: better}`, nil},
 		{"a removed field", `{type: object, properties: {a: {type: string}, b: {type: string}}}`, `{type: object, properties: {a: {type: string}}}`, []string{`breaking .b:field "string" ->`}},
 		{"an added field", `{type: object}`, `{type: object, properties: {a: {x-kubernetes-int-or-string: true}}}`, []string{`compatible .a:field  -> "integer or string"`}},
-		{"a field that becomes unknown, and is kept", `{type: object, properties: {a: {type: string}}}`, `{type: object, x-kubernetes-preserve-unknown-fields: true}`, []string{`compatible :x-kubernetes-preserve-unknown-fields  -> true`, `compatible .a:field "string" ->`}},
+		{"a field that becomes an unknown field and is preserved", `{type: object, properties: {a: {type: string}}}`, `{type: object, x-kubernetes-preserve-unknown-fields: true}`, []string{`compatible :x-kubernetes-preserve-unknown-fields  -> true`, `compatible .a:field "string" ->`}},
 		{"a field that becomes a key", `{type: object, properties: {a: {type: string}}}`, `{type: object, additionalProperties: {type: string}}`, []string{`compatible :additionalProperties  -> {"type":"string"}`}},
 		{"a key that becomes a field", `{type: object, additionalProperties: {type: string}}`, `{type: object, properties: {a: {type: integer}}}`, []string{`breaking :additionalProperties {"type":"string"} ->`, `breaking .a:type "string" -> "integer"`}},
 		{"an unknown field that becomes known", `{type: object, x-kubernetes-preserve-unknown-fields: true}`, `{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {a: {type: string}}}`, []string{`risky .a:field  -> "string"`}},
 		{"unknown fields that are dropped", `{type: object, x-kubernetes-preserve-unknown-fields: true}`, `{type: object}`, []string{`breaking :x-kubernetes-preserve-unknown-fields true ->`}},
-		{"additionalProperties that are a boolean", `{type: object, additionalProperties: true}`, `{type: object, additionalProperties: false}`, []string{`breaking :x-kubernetes-preserve-unknown-fields true ->`}},
+		{"boolean additionalProperties", `{type: object, additionalProperties: true}`, `{type: object, additionalProperties: false}`, []string{`breaking :x-kubernetes-preserve-unknown-fields true ->`}},
 		{"a field whose schema is null", `{type: object, properties: {a: null}, anyOf: [null]}`, `{type: object, properties: {a: {type: string}}, anyOf: [null]}`, []string{`breaking .a:type "anything" -> "string"`}},
-		{"unknown fields that are checked", `{type: object, additionalProperties: true}`, `{type: object, additionalProperties: {type: string}}`, []string{`breaking :additionalProperties  -> {"type":"string"}`}},
+		{"unknown fields that are validated", `{type: object, additionalProperties: true}`, `{type: object, additionalProperties: {type: string}}`, []string{`breaking :additionalProperties  -> {"type":"string"}`}},
 		{"keys whose values are narrowed", `{type: object, additionalProperties: {type: string}}`, `{type: object, additionalProperties: {type: string, maxLength: 1}}`, []string{`breaking [*]:maxLength  -> 1`}},
 		{"another type", `{type: string}`, `{type: integer}`, []string{`breaking :type "string" -> "integer"`}},
-		{"another type says nothing of what is below", `{type: object, properties: {a: {type: string}}}`, `{type: string, maxLength: 3}`, []string{`breaking :type "object" -> "string"`}},
+		{"fields below a changed type are not compared", `{type: object, properties: {a: {type: string}}}`, `{type: string, maxLength: 3}`, []string{`breaking :type "object" -> "string"`}},
 		{"a wider type", `{type: integer}`, `{type: number}`, []string{`risky :type "integer" -> "number"`}},
 		{"a narrower type", `{type: number}`, `{type: integer}`, []string{`breaking :type "number" -> "integer"`}},
-		{"int-or-string of a string", `{type: string}`, `{x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: string}]}`, []string{`risky :x-kubernetes-int-or-string "string" -> "integer or string"`}},
+		{"string becomes int-or-string", `{type: string}`, `{x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: string}]}`, []string{`risky :x-kubernetes-int-or-string "string" -> "integer or string"`}},
 		{"int-or-string removed", `{x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: string}]}`, `{type: string}`, []string{`breaking :x-kubernetes-int-or-string "integer or string" -> "string"`}},
-		{"int-or-string said in two ways", `{x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: string}]}`, `{x-kubernetes-int-or-string: true}`, nil},
-		{"null refused", `{type: string, nullable: true}`, `{type: string}`, []string{`risky :nullable true ->`}},
-		{"null allowed", `{type: string}`, `{type: string, nullable: true}`, []string{`compatible :nullable  -> true`}},
+		{"int-or-string with and without anyOf", `{x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: string}]}`, `{x-kubernetes-int-or-string: true}`, nil},
+		{"null becomes invalid", `{type: string, nullable: true}`, `{type: string}`, []string{`risky :nullable true ->`}},
+		{"null becomes valid", `{type: string}`, `{type: string, nullable: true}`, []string{`compatible :nullable  -> true`}},
 		{"a new format", `{type: string}`, `{type: string, format: date-time}`, []string{`breaking :format  -> "date-time"`}},
-		{"a format that is gone", `{type: string, format: uuid}`, `{type: string}`, []string{`compatible :format "uuid" ->`}},
-		{"a format that servers don't check", `{type: string}`, `{type: string, format: colour}`, []string{`compatible :format  -> "colour"`}},
+		{"a removed format", `{type: string, format: uuid}`, `{type: string}`, []string{`compatible :format "uuid" ->`}},
+		{"a format that servers don't validate", `{type: string}`, `{type: string, format: colour}`, []string{`compatible :format  -> "colour"`}},
 		{"a wider integer", `{type: integer, format: int32}`, `{type: integer, format: int64}`, []string{`compatible :format "int32" -> "int64"`}},
 		{"a narrower integer", `{type: integer, format: int64}`, `{type: integer, format: int32}`, []string{`breaking :format "int64" -> "int32"`}},
 		{"values of an enum", `{type: string, enum: [a, b]}`, `{type: string, enum: [b, c]}`, []string{`compatible :enum  -> "c"`, `breaking :enum "a" ->`}},
 		{"a new enum", `{type: string}`, `{type: string, enum: [b]}`, []string{`breaking :enum  -> ["b"]`}},
-		{"an enum that is gone", `{type: integer, enum: [1]}`, `{type: integer}`, []string{`compatible :enum [1] ->`}},
-		{"bounds that are tighter", `{type: string, maxLength: 80, minLength: 1}`, `{type: string, maxLength: 40, minLength: 2}`, []string{`breaking :maxLength 80 -> 40`, `breaking :minLength 1 -> 2`}},
-		{"bounds that are looser", `{type: array, items: {type: string}, maxItems: 8, minItems: 2}`, `{type: array, items: {type: string}, maxItems: 9, minItems: 1}`, []string{`compatible :maxItems 8 -> 9`, `compatible :minItems 2 -> 1`}},
-		{"a bound that is new, and one that is gone", `{type: object, additionalProperties: {type: string}, maxProperties: 1}`, `{type: object, additionalProperties: {type: string}, minProperties: 1}`, []string{`compatible :maxProperties 1 ->`, `breaking :minProperties  -> 1`}},
-		{"a least length of nothing", `{type: string}`, `{type: string, minLength: 0}`, nil},
-		{"numbers that are written differently", `{type: number, maximum: 10}`, `{type: number, maximum: 1e1}`, nil},
-		{"numbers that are tighter", `{type: number, maximum: 10, minimum: -1}`, `{type: number, maximum: 9.5, minimum: 0}`, []string{`breaking :maximum 10 -> 9.5`, `breaking :minimum -1 -> 0`}},
+		{"a removed enum", `{type: integer, enum: [1]}`, `{type: integer}`, []string{`compatible :enum [1] ->`}},
+		{"stricter bounds", `{type: string, maxLength: 80, minLength: 1}`, `{type: string, maxLength: 40, minLength: 2}`, []string{`breaking :maxLength 80 -> 40`, `breaking :minLength 1 -> 2`}},
+		{"looser bounds", `{type: array, items: {type: string}, maxItems: 8, minItems: 2}`, `{type: array, items: {type: string}, maxItems: 9, minItems: 1}`, []string{`compatible :maxItems 8 -> 9`, `compatible :minItems 2 -> 1`}},
+		{"a new bound and a removed bound", `{type: object, additionalProperties: {type: string}, maxProperties: 1}`, `{type: object, additionalProperties: {type: string}, minProperties: 1}`, []string{`compatible :maxProperties 1 ->`, `breaking :minProperties  -> 1`}},
+		{"a minimum length of zero", `{type: string}`, `{type: string, minLength: 0}`, nil},
+		{"equal numbers in different notations", `{type: number, maximum: 10}`, `{type: number, maximum: 1e1}`, nil},
+		{"stricter bounds of numbers", `{type: number, maximum: 10, minimum: -1}`, `{type: number, maximum: 9.5, minimum: 0}`, []string{`breaking :maximum 10 -> 9.5`, `breaking :minimum -1 -> 0`}},
 		{"a bound that becomes exclusive", `{type: number, maximum: 10}`, `{type: number, maximum: 10, exclusiveMaximum: true}`, []string{`breaking :maximum 10 -> 10 exclusively`}},
 		{"a bound that becomes inclusive", `{type: number, minimum: 10, exclusiveMinimum: true}`, `{type: number, minimum: 10}`, []string{`compatible :minimum 10 exclusively -> 10`}},
-		{"multiples of less", `{type: integer, multipleOf: 4}`, `{type: integer, multipleOf: 2}`, []string{`compatible :multipleOf 4 -> 2`}},
-		{"multiples of a fraction", `{type: number, multipleOf: 0.3}`, `{type: number, multipleOf: 0.1}`, []string{`compatible :multipleOf 0.3 -> 0.1`}},
-		{"multiples that are written differently", `{type: number, multipleOf: 10}`, `{type: number, multipleOf: 1e1}`, nil},
-		{"multiples of something else", `{type: integer, multipleOf: 4}`, `{type: integer, multipleOf: 3}`, []string{`breaking :multipleOf 4 -> 3`}},
-		{"a new multiple", `{type: integer}`, `{type: integer, multipleOf: 3}`, []string{`breaking :multipleOf  -> 3`}},
+		{"a divisor of the old multipleOf", `{type: integer, multipleOf: 4}`, `{type: integer, multipleOf: 2}`, []string{`compatible :multipleOf 4 -> 2`}},
+		{"a divisor that is a fraction", `{type: number, multipleOf: 0.3}`, `{type: number, multipleOf: 0.1}`, []string{`compatible :multipleOf 0.3 -> 0.1`}},
+		{"equal multipleOf in different notations", `{type: number, multipleOf: 10}`, `{type: number, multipleOf: 1e1}`, nil},
+		{"another multipleOf", `{type: integer, multipleOf: 4}`, `{type: integer, multipleOf: 3}`, []string{`breaking :multipleOf 4 -> 3`}},
+		{"a new multipleOf", `{type: integer}`, `{type: integer, multipleOf: 3}`, []string{`breaking :multipleOf  -> 3`}},
 		{"a new pattern", `{type: string}`, `{type: string, pattern: ^a}`, []string{`breaking :pattern  -> "^a"`}},
 		{"another pattern", `{type: string, pattern: ^a}`, `{type: string, pattern: ^ab}`, []string{`breaking :pattern "^a" -> "^ab"`}},
-		{"a pattern that is gone", `{type: string, pattern: ^a}`, `{type: string}`, []string{`compatible :pattern "^a" ->`}},
-		{"a field that is required", `{type: object, properties: {a: {type: string}}}`, `{type: object, required: [a], properties: {a: {type: string}}}`, []string{`breaking .a:required  -> true`}},
-		{"a new field that is required", `{type: object}`, `{type: object, required: [a], properties: {a: {type: string}}}`, []string{`compatible .a:field  -> "string"`, `breaking .a:required  -> true`}},
-		{"a new field that is required, with a default", `{type: object}`, `{type: object, required: [a], properties: {a: {type: string, default: x}}}`, []string{`compatible .a:field  -> "string"`}},
-		{"a field that is optional", `{type: object, required: [a], properties: {a: {type: string}}}`, `{type: object, properties: {a: {type: string}}}`, []string{`compatible .a:required true ->`}},
+		{"a removed pattern", `{type: string, pattern: ^a}`, `{type: string}`, []string{`compatible :pattern "^a" ->`}},
+		{"a field that becomes required", `{type: object, properties: {a: {type: string}}}`, `{type: object, required: [a], properties: {a: {type: string}}}`, []string{`breaking .a:required  -> true`}},
+		{"a new required field", `{type: object}`, `{type: object, required: [a], properties: {a: {type: string}}}`, []string{`compatible .a:field  -> "string"`, `breaking .a:required  -> true`}},
+		{"a new required field with a default", `{type: object}`, `{type: object, required: [a], properties: {a: {type: string, default: x}}}`, []string{`compatible .a:field  -> "string"`}},
+		{"a field that becomes optional", `{type: object, required: [a], properties: {a: {type: string}}}`, `{type: object, properties: {a: {type: string}}}`, []string{`compatible .a:required true ->`}},
 		{"a required field that is removed", `{type: object, required: [a], properties: {a: {type: string}}}`, `{type: object}`, []string{`breaking .a:field "string" ->`}},
 		{"a required field that loses its default", `{type: object, required: [a], properties: {a: {type: string, default: x}}}`, `{type: object, required: [a], properties: {a: {type: string}}}`, []string{`risky .a:default "x" ->`, `breaking .a:required  -> true`}},
 		{"a new default", `{type: integer}`, `{type: integer, default: 0}`, []string{`risky :default  -> 0`}},
 		{"another default", `{type: integer, default: 1}`, `{type: integer, default: 2}`, []string{`risky :default 1 -> 2`}},
 		{"a list that becomes a set", `{type: array, items: {type: string}}`, `{type: array, items: {type: string}, x-kubernetes-list-type: set}`, []string{`breaking :x-kubernetes-list-type "atomic" -> "set"`}},
-		{"a map that becomes a list", `{type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [k], items: {type: object, required: [k], properties: {k: {type: string}}}}`, `{type: array, items: {type: object, required: [k], properties: {k: {type: string}}}}`, []string{`risky :x-kubernetes-list-type "map" -> "atomic"`}},
+		{"a list of type map that becomes atomic", `{type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [k], items: {type: object, required: [k], properties: {k: {type: string}}}}`, `{type: array, items: {type: object, required: [k], properties: {k: {type: string}}}}`, []string{`risky :x-kubernetes-list-type "map" -> "atomic"`}},
 		{"other keys of a list", `{type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [k], items: {type: object}}`, `{type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [k, l], items: {type: object}}`, []string{`breaking :x-kubernetes-list-map-keys ["k"] -> ["k","l"]`}},
-		{"an atomic list that says so", `{type: array, items: {type: string}}`, `{type: array, items: {type: string}, x-kubernetes-list-type: atomic}`, nil},
+		{"an explicitly atomic list", `{type: array, items: {type: string}}`, `{type: array, items: {type: string}, x-kubernetes-list-type: atomic}`, nil},
 		{"an atomic map", `{type: object, additionalProperties: {type: string}}`, `{type: object, additionalProperties: {type: string}, x-kubernetes-map-type: atomic}`, []string{`risky :x-kubernetes-map-type "granular" -> "atomic"`}},
 		{"items of a list", `{type: array, items: {type: object, properties: {a: {type: string}}}}`, `{type: array, items: {type: object}}`, []string{`breaking [].a:field "string" ->`}},
 		{"an embedded resource", `{type: object, x-kubernetes-preserve-unknown-fields: true}`, `{type: object, x-kubernetes-preserve-unknown-fields: true, x-kubernetes-embedded-resource: true}`, []string{`breaking :x-kubernetes-embedded-resource  -> true`}},
-		{"an embedded resource no more", `{type: object, x-kubernetes-embedded-resource: true, properties: {a: {type: string}}}`, `{type: object, properties: {a: {type: string}}}`, []string{`breaking :x-kubernetes-embedded-resource true ->`}},
+		{"a removed embedded resource", `{type: object, x-kubernetes-embedded-resource: true, properties: {a: {type: string}}}`, `{type: object, properties: {a: {type: string}}}`, []string{`breaking :x-kubernetes-embedded-resource true ->`}},
 		{"a new rule", `{type: integer}`, `{type: integer, x-kubernetes-validations: [{rule: self > 1}]}`, []string{`breaking :x-kubernetes-validations  -> "self > 1"`}},
 		{"a rule with another message", `{type: integer, x-kubernetes-validations: [{rule: self > 1}]}`, `{type: integer, x-kubernetes-validations: [{rule: self > 1, message: more}]}`, nil},
-		{"a rule that is gone", `{type: integer, x-kubernetes-validations: [{rule: self > 1}]}`, `{type: integer}`, []string{`compatible :x-kubernetes-validations "self > 1" ->`}},
-		{"a rule about updates that holds of creates too", `{type: integer, x-kubernetes-validations: [{rule: self == oldSelf}]}`, `{type: integer, x-kubernetes-validations: [{rule: self == oldSelf, optionalOldSelf: true}]}`, []string{`breaking :x-kubernetes-validations  -> "self == oldSelf"`}},
+		{"a removed rule", `{type: integer, x-kubernetes-validations: [{rule: self > 1}]}`, `{type: integer}`, []string{`compatible :x-kubernetes-validations "self > 1" ->`}},
+		{"a transition rule that becomes valid for creates", `{type: integer, x-kubernetes-validations: [{rule: self == oldSelf}]}`, `{type: integer, x-kubernetes-validations: [{rule: self == oldSelf, optionalOldSelf: true}]}`, []string{`breaking :x-kubernetes-validations  -> "self == oldSelf"`}},
 		{"alternatives", `{type: object, anyOf: [{required: [a]}, {required: [b]}]}`, `{type: object, anyOf: [{required: [b]}, {required: [c]}]}`, []string{`compatible :anyOf  -> {"required":["c"]}`, `breaking :anyOf {"required":["a"]} ->`}},
-		{"alternatives that are new", `{type: object}`, `{type: object, anyOf: [{required: [b]}]}`, []string{`breaking :anyOf  -> [{"required":["b"]}]`}},
-		{"alternatives that are gone", `{type: object, anyOf: [{required: [b]}]}`, `{type: object}`, []string{`compatible :anyOf [{"required":["b"]}] ->`}},
-		{"exactly one", `{type: object, oneOf: [{required: [b]}]}`, `{type: object, oneOf: [{required: [b]}, {required: [c]}]}`, []string{`breaking :oneOf [{"required":["b"]}] -> [{"required":["b"]},{"required":["c"]}]`}},
-		{"exactly one of the new", `{type: object}`, `{type: object, oneOf: [{required: [b]}]}`, []string{`breaking :oneOf  -> [{"required":["b"]}]`}},
-		{"exactly one no more", `{type: object, oneOf: [{required: [b]}]}`, `{type: object}`, []string{`compatible :oneOf [{"required":["b"]}] ->`}},
-		{"not", `{type: string, not: {enum: [a]}}`, `{type: string, not: {enum: [b]}}`, []string{`breaking :not {"enum":["a"]} -> {"enum":["b"]}`}},
-		{"not that is new", `{type: string}`, `{type: string, not: {enum: [b]}}`, []string{`breaking :not  -> {"enum":["b"]}`}},
-		{"not no more", `{type: string, not: {enum: [a]}}`, `{type: string}`, []string{`compatible :not {"enum":["a"]} ->`}},
-		{"both of two bounds", `{type: string, allOf: [{maxLength: 8}, {maxLength: 9}]}`, `{type: string, allOf: [{maxLength: 7}, {maxLength: 10}]}`, []string{`breaking :maxLength 8 -> 7`, `compatible :maxLength 9 -> 10`}},
-		{"one more of all", `{type: string, allOf: [{maxLength: 8}]}`, `{type: string, allOf: [{maxLength: 8}, {pattern: a}]}`, []string{`breaking :allOf  -> {"pattern":"a"}`}},
-		{"one less of all", `{type: string, allOf: [{maxLength: 8}, {pattern: a}]}`, `{type: string, allOf: [{maxLength: 8}]}`, []string{`compatible :allOf {"pattern":"a"} ->`}},
+		{"new alternatives", `{type: object}`, `{type: object, anyOf: [{required: [b]}]}`, []string{`breaking :anyOf  -> [{"required":["b"]}]`}},
+		{"removed alternatives", `{type: object, anyOf: [{required: [b]}]}`, `{type: object}`, []string{`compatible :anyOf [{"required":["b"]}] ->`}},
+		{"another oneOf", `{type: object, oneOf: [{required: [b]}]}`, `{type: object, oneOf: [{required: [b]}, {required: [c]}]}`, []string{`breaking :oneOf [{"required":["b"]}] -> [{"required":["b"]},{"required":["c"]}]`}},
+		{"a new oneOf", `{type: object}`, `{type: object, oneOf: [{required: [b]}]}`, []string{`breaking :oneOf  -> [{"required":["b"]}]`}},
+		{"a removed oneOf", `{type: object, oneOf: [{required: [b]}]}`, `{type: object}`, []string{`compatible :oneOf [{"required":["b"]}] ->`}},
+		{"another not", `{type: string, not: {enum: [a]}}`, `{type: string, not: {enum: [b]}}`, []string{`breaking :not {"enum":["a"]} -> {"enum":["b"]}`}},
+		{"a new not", `{type: string}`, `{type: string, not: {enum: [b]}}`, []string{`breaking :not  -> {"enum":["b"]}`}},
+		{"a removed not", `{type: string, not: {enum: [a]}}`, `{type: string}`, []string{`compatible :not {"enum":["a"]} ->`}},
+		{"bounds in allOf", `{type: string, allOf: [{maxLength: 8}, {maxLength: 9}]}`, `{type: string, allOf: [{maxLength: 7}, {maxLength: 10}]}`, []string{`breaking :maxLength 8 -> 7`, `compatible :maxLength 9 -> 10`}},
+		{"a schema added to allOf", `{type: string, allOf: [{maxLength: 8}]}`, `{type: string, allOf: [{maxLength: 8}, {pattern: a}]}`, []string{`breaking :allOf  -> {"pattern":"a"}`}},
+		{"a schema removed from allOf", `{type: string, allOf: [{maxLength: 8}, {pattern: a}]}`, `{type: string, allOf: [{maxLength: 8}]}`, []string{`compatible :allOf {"pattern":"a"} ->`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			changes, err := evolution.Compare(withField(t, tt.before), withField(t, tt.after))
@@ -182,11 +182,11 @@ func TestCompareSchemas(t *testing.T) {
 	}
 }
 
-// unchanged checks that a definition has not changed when it is compared with itself.
+// unchanged checks that the comparison of a definition with itself returns no changes.
 func unchanged(t *testing.T, crd *unstructured.Unstructured) {
 	t.Helper()
 	if changes, err := evolution.Compare(crd, crd); err != nil || len(changes) > 0 {
-		t.Errorf("compared with itself it has changed: %v, %v", changes, err)
+		t.Errorf("Compare(crd, crd) = %v, %v, want no changes", changes, err)
 	}
 }
 
@@ -196,7 +196,7 @@ func TestCompareDefinitions(t *testing.T) {
 		return func(s string) string {
 			for i := 0; i < len(pairs); i += 2 {
 				if !strings.Contains(s, pairs[i]) {
-					panic(pairs[i] + " is not there")
+					panic("definition does not contain " + pairs[i])
 				}
 				s = strings.Replace(s, pairs[i], pairs[i+1], 1)
 			}
@@ -222,40 +222,40 @@ func TestCompareDefinitions(t *testing.T) {
 			`risky :names.categories "all" ->`, `risky :names.listKind "ThingList" -> "Things"`,
 			`compatible :names.shortNames  -> "ob"`, `risky :names.shortNames "th" ->`, `risky :names.singular "thing" -> "object"`,
 		}},
-		{"names that the server fills in", replace("listKind: ThingList, ", "", "singular: thing, ", ""), same, []string{}},
-		{"unknown fields everywhere", replace("scope:", "preserveUnknownFields: true\n  scope:"), same, []string{`breaking :preserveUnknownFields true ->`}},
-		{"a version that is dropped", add(second), same, []string{`breaking /v2:version "v2" ->`}},
-		{"a version that was neither served nor stored", add(strings.Replace(second, "true", "false", 1)), same, []string{`compatible /v2:version "v2" ->`}},
-		{"a version that is new, and lacks a field", same, add(second), []string{`compatible /v2:version  -> "v2"`, `breaking /v2.spec.f:field "string" ->`}},
-		{"a version that is new, and has a field that is not stored", same, add(strings.Replace(second, "spec: {type: object}", "spec: {type: object, properties: {f: {type: string}, g: {type: string}}}", 1)), []string{`compatible /v2:version  -> "v2"`, `risky /v2.spec.g:conversion  -> "string"`}},
-		{"a field that is new in a version that is not stored", add(second), add(strings.Replace(second, "spec: {type: object}", "spec: {type: object, properties: {g: {type: string}}}", 1)), []string{`risky /v2.spec.g:conversion  -> "string"`, `compatible /v2.spec.g:field  -> "string"`}},
+		{"names with defaults", replace("listKind: ThingList, ", "", "singular: thing, ", ""), same, []string{}},
+		{"preserveUnknownFields of the definition", replace("scope:", "preserveUnknownFields: true\n  scope:"), same, []string{`breaking :preserveUnknownFields true ->`}},
+		{"a removed version", add(second), same, []string{`breaking /v2:version "v2" ->`}},
+		{"a removed version that was neither served nor stored", add(strings.Replace(second, "true", "false", 1)), same, []string{`compatible /v2:version "v2" ->`}},
+		{"a new version without a field", same, add(second), []string{`compatible /v2:version  -> "v2"`, `breaking /v2.spec.f:field "string" ->`}},
+		{"a new version with a field that is not stored", same, add(strings.Replace(second, "spec: {type: object}", "spec: {type: object, properties: {f: {type: string}, g: {type: string}}}", 1)), []string{`compatible /v2:version  -> "v2"`, `risky /v2.spec.g:conversion  -> "string"`}},
+		{"a new field in a version that is not stored", add(second), add(strings.Replace(second, "spec: {type: object}", "spec: {type: object, properties: {g: {type: string}}}", 1)), []string{`risky /v2.spec.g:conversion  -> "string"`, `compatible /v2.spec.g:field  -> "string"`}},
 		{"a field that was not stored before", add(strings.Replace(second, "spec: {type: object}", "spec: {type: object, properties: {g: {type: string}}}", 1)), add(strings.Replace(second, "spec: {type: object}", "spec: {type: object, properties: {g: {type: string}}}", 1)), []string{}},
-		{"a version that is new, and converted", same, func(s string) string { return add(second)(replace("None", "Webhook")(s)) }, []string{`risky :conversion "None" -> "Webhook"`, `compatible /v2:version  -> "v2"`}},
+		{"a new version with conversion", same, func(s string) string { return add(second)(replace("None", "Webhook")(s)) }, []string{`risky :conversion "None" -> "Webhook"`, `compatible /v2:version  -> "v2"`}},
 		{"another webhook", webhook("b"), webhook("c"), []string{
 			`risky :conversion.webhook.clientConfig {"service":{"namespace":"a","name":"b","port":443}} -> {"service":{"namespace":"a","name":"c","port":443}}`,
 		}},
-		{"the same webhook with what others fill in", webhook("b"), webhook("b, port: 443}, caBundle: abc, other: {x: y"), []string{}},
-		{"other reviews", webhook("b"), func(s string) string { return strings.Replace(webhook("b")(s), "[v1]", "[v1beta1]", 1) }, []string{
+		{"the same webhook with injected fields", webhook("b"), webhook("b, port: 443}, caBundle: abc, other: {x: y"), []string{}},
+		{"another version of ConversionReview", webhook("b"), func(s string) string { return strings.Replace(webhook("b")(s), "[v1]", "[v1beta1]", 1) }, []string{
 			`compatible :conversion.webhook.conversionReviewVersions  -> "v1beta1"`, `risky :conversion.webhook.conversionReviewVersions "v1" ->`,
 		}},
-		{"no conversion any more", replace("None", "Webhook"), same, []string{`compatible :conversion "Webhook" -> "None"`}},
-		{"no conversion any more of several versions", func(s string) string { return add(second)(replace("None", "Webhook")(s)) }, add(second), []string{`breaking :conversion "Webhook" -> "None"`}},
-		{"a version that is not served", same, replace("served: true", "served: false"), []string{`breaking /v1:served true -> false`}},
-		{"a version that is served", replace("served: true", "served: false"), same, []string{`compatible /v1:served false -> true`}},
+		{"removed conversion of one version", replace("None", "Webhook"), same, []string{`compatible :conversion "Webhook" -> "None"`}},
+		{"removed conversion of several versions", func(s string) string { return add(second)(replace("None", "Webhook")(s)) }, add(second), []string{`breaking :conversion "Webhook" -> "None"`}},
+		{"a version that becomes unserved", same, replace("served: true", "served: false"), []string{`breaking /v1:served true -> false`}},
+		{"a version that becomes served", replace("served: true", "served: false"), same, []string{`compatible /v1:served false -> true`}},
 		{"a deprecated version", same, replace("storage: true", "storage: true\n    deprecated: true"), []string{`compatible /v1:deprecated  -> true`}},
-		{"a version that is not deprecated any more", replace("storage: true", "storage: true\n    deprecated: true"), same, []string{`compatible /v1:deprecated true ->`}},
+		{"a version that becomes undeprecated", replace("storage: true", "storage: true\n    deprecated: true"), same, []string{`compatible /v1:deprecated true ->`}},
 		{"the storage version", add(second), func(s string) string {
 			return replace("storage: true", "storage: false", "served: true, storage: false", "served: true, storage: true")(add(second)(s))
 		}, []string{`risky :storage "v1" -> "v2"`, `risky :conversion  -> "string"`}},
-		{"a storage version that is forgotten", add(second), func(s string) string {
+		{"a storage version that is missing in storedVersions", add(second), func(s string) string {
 			return add("\nstatus: {storedVersions: [v2]}")(replace("storage: true", "storage: false", "served: true, storage: false", "served: true, storage: true")(add(second)(s)))
 		}, []string{`breaking :storage "v1" -> "v2"`, `risky :conversion  -> "string"`}},
-		{"no status", same, replace("status: {}\n      ", ""), []string{`breaking /v1:subresources.status {} ->`}},
-		{"a status", replace("status: {}\n      ", ""), same, []string{`breaking /v1:subresources.status  -> {}`}},
-		{"no scale", same, replace("      scale: {specReplicasPath: .spec.replicas, statusReplicasPath: .status.replicas}\n", ""), []string{`breaking /v1:subresources.scale {"specReplicasPath":".spec.replicas","statusReplicasPath":".status.replicas"} ->`}},
+		{"a removed status subresource", same, replace("status: {}\n      ", ""), []string{`breaking /v1:subresources.status {} ->`}},
+		{"a new status subresource", replace("status: {}\n      ", ""), same, []string{`breaking /v1:subresources.status  -> {}`}},
+		{"a removed scale subresource", same, replace("      scale: {specReplicasPath: .spec.replicas, statusReplicasPath: .status.replicas}\n", ""), []string{`breaking /v1:subresources.scale {"specReplicasPath":".spec.replicas","statusReplicasPath":".status.replicas"} ->`}},
 		{"another scale", same, replace(".spec.replicas", ".spec.count"), []string{`risky /v1:subresources.scale {"specReplicasPath":".spec.replicas","statusReplicasPath":".status.replicas"} -> {"specReplicasPath":".spec.count","statusReplicasPath":".status.replicas"}`}},
 		{"a column", same, replace("name: Size", "name: Width"), []string{`compatible /v1:column  -> {"name":"Width","type":"integer","jsonPath":".spec.size"}`, `risky /v1:column {"name":"Size","type":"integer","jsonPath":".spec.size"} ->`}},
-		{"what is in a column", same, replace("jsonPath: .spec.size", "jsonPath: .spec.width"), []string{`risky /v1:column {"name":"Size","type":"integer","jsonPath":".spec.size"} -> {"name":"Size","type":"integer","jsonPath":".spec.width"}`}},
+		{"the path of a column", same, replace("jsonPath: .spec.size", "jsonPath: .spec.width"), []string{`risky /v1:column {"name":"Size","type":"integer","jsonPath":".spec.size"} -> {"name":"Size","type":"integer","jsonPath":".spec.width"}`}},
 		{"a selectable field", same, replace("jsonPath: .spec.color", "jsonPath: .spec.colour"), []string{`breaking /v1.spec.color:selectableField ".spec.color" ->`, `compatible /v1.spec.colour:selectableField  -> ".spec.colour"`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -273,7 +273,7 @@ func TestCompareDefinitions(t *testing.T) {
 	}
 }
 
-func TestStoredVersionsThatAreDropped(t *testing.T) {
+func TestRemovedVersionWithStoredObjectsIsBreaking(t *testing.T) {
 	text := strings.Replace(base, "SCHEMA", "{type: string}", 1)
 	changes, err := evolution.Compare(parse(t, text), parse(t, strings.Replace(text, "name: v1", "name: v2", 1)))
 	if err != nil {
@@ -281,17 +281,17 @@ func TestStoredVersionsThatAreDropped(t *testing.T) {
 	}
 	i := slices.IndexFunc(changes, func(c evolution.Change) bool { return c.ID() == "things.example.com/v1:version" })
 	if i < 0 || !strings.Contains(changes[i].Why, "status.storedVersions") || changes[i].Severity != evolution.Breaking {
-		t.Errorf("changes = %v, want that v1 is stored", changes)
+		t.Errorf("changes = %v, want a breaking change with status.storedVersions", changes)
 	}
 }
 
-func TestWhoIsConcerned(t *testing.T) {
+func TestWhyDescribesTheEffect(t *testing.T) {
 	for _, tt := range []struct{ name, before, after, want string }{
-		{"a tighter bound lets stored values pass", `{type: string}`, `{type: string, maxLength: 1}`, "passes until it changes"},
-		{"what is required is asked for when the object changes", `{type: object}`, `{type: object, required: [a], properties: {a: {type: string}}}`, "changes anything else in .spec.f of a stored object"},
-		{"null in a list is refused", `{type: array, items: {type: string, nullable: true}}`, `{type: array, items: {type: string}}`, "null among the values"},
-		{"a rule of a value lets stored values pass", `{type: string}`, `{type: string, x-kubernetes-validations: [{rule: self != ""}]}`, "passes until it changes"},
-		{"a rule of a change does not", `{type: string}`, `{type: string, x-kubernetes-validations: [{rule: self == oldSelf}]}`, "of stored objects too"},
+		{"stored values that violate a stricter bound are accepted", `{type: string}`, `{type: string, maxLength: 1}`, "accepted until it changes"},
+		{"a missing required field is an error when the object changes", `{type: object}`, `{type: object, required: [a], properties: {a: {type: string}}}`, "updates of any other field in .spec.f of a stored object"},
+		{"null in a list is rejected", `{type: array, items: {type: string, nullable: true}}`, `{type: array, items: {type: string}}`, "null values are invalid"},
+		{"stored values that violate a new rule are accepted", `{type: string}`, `{type: string, x-kubernetes-validations: [{rule: self != ""}]}`, "accepted until it changes"},
+		{"stored values that violate a new transition rule are rejected", `{type: string}`, `{type: string, x-kubernetes-validations: [{rule: self == oldSelf}]}`, "even for stored objects"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			changes, err := evolution.Compare(withField(t, tt.before), withField(t, tt.after))
@@ -302,7 +302,7 @@ func TestWhoIsConcerned(t *testing.T) {
 	}
 }
 
-func TestCompareRefuses(t *testing.T) {
+func TestCompareRejectsInvalidDefinitions(t *testing.T) {
 	good := withField(t, "{type: string}")
 	change := func(f func(*unstructured.Unstructured)) *unstructured.Unstructured {
 		crd := good.DeepCopy()
@@ -314,14 +314,14 @@ func TestCompareRefuses(t *testing.T) {
 		crd  *unstructured.Unstructured
 		want string
 	}{
-		{"nothing", nil, "it is nil"},
-		{"another kind", change(func(u *unstructured.Unstructured) { u.SetKind("Pod") }), "it is a Pod of apiextensions.k8s.io/v1"},
+		{"nil", nil, "definition is nil"},
+		{"another kind", change(func(u *unstructured.Unstructured) { u.SetKind("Pod") }), "object is a Pod of apiextensions.k8s.io/v1"},
 		{"an old version", change(func(u *unstructured.Unstructured) { u.SetAPIVersion("apiextensions.k8s.io/v1beta1") }), "not a CustomResourceDefinition of apiextensions.k8s.io/v1"},
 		{"no name", change(func(u *unstructured.Unstructured) { u.SetName("") }), "metadata.name is empty"},
 		{"another name", change(func(u *unstructured.Unstructured) { u.SetName("others.example.com") }), "definitions of different kinds"},
 		{"no versions", change(func(u *unstructured.Unstructured) { u.Object["spec"] = map[string]any{} }), "spec.versions is empty"},
-		{"a version twice", parse(t, strings.Replace(strings.Replace(base, "SCHEMA", "{}", 1), "  versions:\n", "  versions:\n  - name: v1\n", 1)), `spec.versions has "v1" twice`},
-		{"what has the wrong form", change(func(u *unstructured.Unstructured) { u.Object["spec"] = "text" }), "things.example.com: "},
+		{"a duplicate version", parse(t, strings.Replace(strings.Replace(base, "SCHEMA", "{}", 1), "  versions:\n", "  versions:\n  - name: v1\n", 1)), `spec.versions has duplicate version "v1"`},
+		{"a spec that is a string", change(func(u *unstructured.Unstructured) { u.Object["spec"] = "text" }), "things.example.com: "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, pair := range [][2]*unstructured.Unstructured{{good, tt.crd}, {tt.crd, good}} {
@@ -344,10 +344,10 @@ func TestCompareAll(t *testing.T) {
 	if diff := cmp.Diff(want, briefly(got)); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
-	if _, err := evolution.CompareAll([]*unstructured.Unstructured{one, one}, nil); err == nil || err.Error() != "old definitions: things.example.com is there twice" {
+	if _, err := evolution.CompareAll([]*unstructured.Unstructured{one, one}, nil); err == nil || err.Error() != "old definitions: things.example.com is defined twice: remove one of the definitions" {
 		t.Errorf("CompareAll = %v", err)
 	}
-	if _, err := evolution.CompareAll(nil, []*unstructured.Unstructured{one, nil}); err == nil || err.Error() != "new definitions: definition 2 of 2: it is nil" {
+	if _, err := evolution.CompareAll(nil, []*unstructured.Unstructured{one, nil}); err == nil || err.Error() != "new definitions: definition 2 of 2: definition is nil" {
 		t.Errorf("CompareAll = %v", err)
 	}
 }
@@ -365,13 +365,13 @@ func TestAccept(t *testing.T) {
 		left     int
 		wantErr  string
 	}{
-		{"nothing", nil, 3, ""},
-		{"one by its name", []string{"things.example.com/v1.spec.f.a:maxLength"}, 2, ""},
-		{"all with stars, but those that break nothing", []string{"*/v1.spec.*:*"}, 1, ""},
-		{"one in two ways", []string{"*:maxLength", "*.a:*"}, 2, ""},
-		{"one that is not there", []string{"*:maxLength", "*:minLength"}, 0, `accept "*:minLength": there is no such change`},
-		{"one that breaks nothing", []string{"*.c:field"}, 0, `accept "*.c:field": there is no such change`},
-		{"a text that overlaps", []string{"things.example.com/v1.spec.f.a:maxLength*maxLength"}, 0, "there is no such change"},
+		{"no pattern", nil, 3, ""},
+		{"the ID of a change", []string{"things.example.com/v1.spec.f.a:maxLength"}, 2, ""},
+		{"wildcards do not remove compatible changes", []string{"*/v1.spec.*:*"}, 1, ""},
+		{"two patterns for the same change", []string{"*:maxLength", "*.a:*"}, 2, ""},
+		{"a pattern without a match", []string{"*:maxLength", "*:minLength"}, 0, `accept "*:minLength": the pattern does not match any risky or breaking change`},
+		{"a compatible change", []string{"*.c:field"}, 0, `accept "*.c:field": the pattern does not match any risky or breaking change`},
+		{"a prefix and a suffix that overlap", []string{"things.example.com/v1.spec.f.a:maxLength*maxLength"}, 0, "the pattern does not match"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			left, err := evolution.Accept(changes, tt.patterns...)
@@ -394,25 +394,25 @@ func TestLongValuesAreShortened(t *testing.T) {
 	if err != nil || len(changes) != 1 || len(changes[0].New) > 130 || !strings.HasSuffix(changes[0].New, "ä…") {
 		t.Errorf("Compare = %v, %v", changes, err)
 	}
-	// What differs only beyond what is shown differs all the same.
+	// Values that differ only after the maximum length are still different.
 	other := strings.Replace(long, `ä"`, `ö"`, 1)
 	if changes, err = evolution.Compare(withField(t, long), withField(t, other)); err != nil || len(changes) != 1 {
 		t.Errorf("Compare = %v, %v, want one change", changes, err)
 	}
 }
 
-// FuzzCompare holds that no schema makes it panic, that one compared with itself has not changed, and that a change one way is
-// one the other way round, too.
+// FuzzCompare checks that no schema causes a panic, that the comparison of a schema with itself returns no changes, and
+// that a change in one direction is also a change in the other direction.
 func FuzzCompare(f *testing.F) {
 	f.Add(`{"type":"string"}`, `{"type":"integer","enum":[1,null],"x-kubernetes-validations":[{"rule":"self>1"}]}`)
 	f.Add(`{"type":"object","additionalProperties":true}`, `{"properties":{"a":{"items":{}}},"required":["a","b"]}`)
-	f.Add(`{"maximum":1e400}`, `{"maximum":-0.0,"multipleOf":0,"allOf":[{}],"anyOf":[{}],"not":{}}`)
+	f.Add(`{"maximum":1e400}`, `{"maximum":-0.0,"multipleOf":0,"allOf":[{}],"anyOf":[{}],"another not":{}}`)
 	f.Fuzz(func(t *testing.T, before, after string) {
 		crds := make([]*unstructured.Unstructured, 2)
 		for i, text := range []string{before, after} {
 			var schema any
 			if json.Unmarshal([]byte(text), &schema) != nil {
-				return // not an input of the function
+				return // not a valid input
 			}
 			crds[i] = withField(t, "{type: string}")
 			versions, _, _ := unstructured.NestedSlice(crds[i].Object, "spec", "versions")
@@ -422,10 +422,10 @@ func FuzzCompare(f *testing.F) {
 		changes, err := evolution.Compare(crds[0], crds[1])
 		back, errBack := evolution.Compare(crds[1], crds[0])
 		if (err == nil) != (errBack == nil) {
-			t.Errorf("one way the error is %v, the other way %v", err, errBack)
+			t.Errorf("Compare(before, after): %v, Compare(after, before): %v", err, errBack)
 		}
 		if (len(changes) == 0) != (len(back) == 0) {
-			t.Errorf("one way %v, the other way %v", changes, back)
+			t.Errorf("Compare(before, after) = %v, Compare(after, before) = %v", changes, back)
 		}
 		if err == nil {
 			unchanged(t, crds[0])

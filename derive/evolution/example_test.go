@@ -11,7 +11,7 @@ import (
 	"github.com/kube-go/sdk/derive/evolution"
 )
 
-// document returns a definition whose titles may have so many characters.
+// document returns a definition with a maximum length of titles.
 func document(maxLength int64) *unstructured.Unstructured {
 	title := map[string]any{"type": "string", "maxLength": maxLength}
 	return &unstructured.Unstructured{Object: map[string]any{
@@ -42,14 +42,14 @@ func ExampleCompare() {
 		fmt.Println(c)
 	}
 	// Output:
-	// breaking documents.docs.example.com/v1.title:maxLength: was 80, is 40: writers of other values are refused; a stored value that does not fit passes until it changes
+	// breaking documents.docs.example.com/v1.title:maxLength: 80 → 40: writes with invalid values are rejected; an invalid stored value is accepted until it changes
 }
 
 func ExampleCompareAll() {
 	changes, err := evolution.CompareAll([]*unstructured.Unstructured{document(80)}, nil)
 	fmt.Println(changes, err)
 	// Output:
-	// [breaking documents.docs.example.com:definition: gone, was "documents.docs.example.com": where it is deleted, the server deletes all objects of the kind] <nil>
+	// [breaking documents.docs.example.com:definition: removed: "documents.docs.example.com": if the definition is deleted, the server deletes all objects of the kind] <nil>
 }
 
 func ExampleAccept() {

@@ -11,10 +11,10 @@ import (
 	"github.com/kube-go/sdk/derive/internal/structural"
 )
 
-// refersToOld finds rules that compare a value with the one before.
+// refersToOld matches rules that compare a value with its old value.
 var refersToOld = regexp.MustCompile(`\boldSelf\b`)
 
-// rules compares the rules in CEL, which are the same only when they are written the same.
+// rules compares CEL rules. Rules are equal if their expressions are the same string.
 func (d *comparison) rules(b, a *structural.Schema, at place) {
 	find := func(list []structural.Rule, rule string) *structural.Rule {
 		if i := slices.IndexFunc(list, func(r structural.Rule) bool { return strings.TrimSpace(r.Rule) == strings.TrimSpace(rule) }); i >= 0 {
@@ -28,17 +28,17 @@ func (d *comparison) rules(b, a *structural.Schema, at place) {
 		optional := r.OptionalOldSelf != nil && *r.OptionalOldSelf
 		switch {
 		case old != nil && optional && (old.OptionalOldSelf == nil || !*old.OptionalOldSelf):
-			d.add(at, finding{Breaking, name, "", text(r.Rule), "with optionalOldSelf it holds of new objects too, which are refused if they break it"})
+			d.add(at, finding{Breaking, name, "", text(r.Rule), "with optionalOldSelf, the rule also applies to new objects, which are rejected if they violate it"})
 		case old != nil:
 		case refersToOld.MatchString(r.Rule):
-			d.add(at, finding{Breaking, name, "", text(r.Rule), "a rule about updates is new: those that it forbids are refused, of stored objects too"})
+			d.add(at, finding{Breaking, name, "", text(r.Rule), "new transition rule: updates that violate it are rejected, even for stored objects"})
 		default:
-			d.add(at, finding{Breaking, name, "", text(r.Rule), "a rule is new: " + tighter})
+			d.add(at, finding{Breaking, name, "", text(r.Rule), "new rule: " + tighter})
 		}
 	}
 	for _, r := range b.Validations {
 		if find(a.Validations, r.Rule) == nil {
-			d.add(at, finding{Compatible, name, text(r.Rule), "", "a rule is gone: " + nothingLost})
+			d.add(at, finding{Compatible, name, text(r.Rule), "", "removed rule: " + nothingLost})
 		}
 	}
 }
@@ -67,8 +67,8 @@ func (d *comparison) branches(b, a *structural.Schema, at place) {
 	}
 }
 
-// allOf compares schemas that must all hold. Those in the same place that differ in what restricts a value alone, such as
-// the two lengths that a type and its field have, are compared with each other.
+// allOf compares schemas that must all be satisfied. If schemas at the same index differ only in the keywords that
+// [comparison.scalars] compares, such as the lengths of a type and of its field, they are compared with each other.
 func (d *comparison) allOf(before, after []*structural.Schema, at place) {
 	if len(before) == len(after) && !slices.ContainsFunc(indexes(before), func(i int) bool { return !same(rest(before[i]), rest(after[i])) }) {
 		for i := range before {
@@ -92,7 +92,7 @@ func indexes[T any](list []T) []int {
 	return all
 }
 
-// rest returns a schema without what [comparison.scalars] compares.
+// rest returns a schema without the keywords that [comparison.scalars] compares.
 func rest(s *structural.Schema) *structural.Schema {
 	r := *s
 	r.Format, r.Pattern, r.Enum, r.MultipleOf = "", "", nil, ""
@@ -101,7 +101,7 @@ func rest(s *structural.Schema) *structural.Schema {
 	return &r
 }
 
-// alternatives returns what is in anyOf, without the two types that x-kubernetes-int-or-string says already.
+// alternatives returns the schemas of anyOf. It omits the two types that x-kubernetes-int-or-string implies.
 func alternatives(s *structural.Schema) []*structural.Schema {
 	types := []*structural.Schema{{Type: "integer"}, {Type: "string"}}
 	if s.IntOrString && len(without(s.AnyOf, types)) == 0 {
@@ -110,7 +110,7 @@ func alternatives(s *structural.Schema) []*structural.Schema {
 	return s.AnyOf
 }
 
-// anyOf compares schemas of which one must hold.
+// anyOf compares schemas of which at least one must be satisfied.
 func (d *comparison) anyOf(before, after []*structural.Schema, at place) {
 	switch {
 	case len(before) == 0 && len(after) == 0:

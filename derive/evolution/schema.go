@@ -11,30 +11,31 @@ import (
 	"github.com/kube-go/sdk/derive/internal/structural"
 )
 
-// Who is concerned, and how.
+// The effects of changes.
 const (
-	lostOnWrite   = "stored values are dropped when the object is written next, readers don't find them, and writers are warned or refused"
-	nothingLost   = "what was accepted still is"
-	stopsChecking = "the value is kept, but not checked any more"
-	tighter       = "writers of other values are refused; a stored value that does not fit passes until it changes"
-	unclear       = "nobody can tell whether all that was accepted still is; if not, " + tighter
+	lostOnWrite   = "stored values are dropped by the next write of the object, readers do not get them, and writers get a warning or an error"
+	nothingLost   = "all values that were valid are still valid"
+	stopsChecking = "the value is preserved, but is not validated"
+	tighter       = "writes with invalid values are rejected; an invalid stored value is accepted until it changes"
+	unclear       = "some values that were valid may be invalid now: " + tighter
 )
 
-// place is where in a schema the comparison is, such as .spec.items[].name.
+// place is a path in a schema, for example .spec.items[].name.
 type place string
 
 func (p place) field(name string) place { return p + "." + place(name) }
 func (p place) keys() place             { return p + "[*]" }
 func (p place) items() place            { return p + "[]" }
 
-// name returns the place as one can speak of it.
+// name returns the place for use in a sentence.
 func (p place) name() string { return cmp.Or(string(p), "the object") }
 
-// schema compares the schemas of a version. Of an object's own apiVersion, kind and metadata, the server knows the form.
+// schema compares the schemas of a version. It ignores apiVersion, kind and metadata, which the server itself
+// validates.
 func (d *comparison) schema(before, after *structural.Schema) {
 	clean := func(s *structural.Schema) *structural.Schema {
 		if s == nil {
-			return &structural.Schema{Type: "object", PreserveUnknownFields: true} // such a version takes anything
+			return &structural.Schema{Type: "object", PreserveUnknownFields: true} // without a schema, all objects are valid
 		}
 		c := *s
 		c.Properties = maps.Clone(s.Properties)
@@ -48,10 +49,10 @@ func (d *comparison) schema(before, after *structural.Schema) {
 	d.values(clean(before), clean(after), "")
 }
 
-// values compares what is accepted at a place, and what is below it.
+// values compares the schemas of a place, recursively.
 func (d *comparison) values(b, a *structural.Schema, at place) {
 	if !d.types(b, a, at) {
-		return // nothing below it means the same
+		return // the other keywords can't be compared
 	}
 	d.scalars(b, a, at)
 	d.defaults(b, a, at)
@@ -65,19 +66,19 @@ func (d *comparison) values(b, a *structural.Schema, at place) {
 	case b.Items != nil && a.Items != nil:
 		d.values(b.Items, a.Items, at.items())
 	case a.Items != nil:
-		d.add(at, finding{Breaking, "items", "", text(a.Items), "items of any form were allowed; " + tighter})
+		d.add(at, finding{Breaking, "items", "", text(a.Items), "items of any type were allowed; " + tighter})
 	case b.Items != nil:
 		d.add(at, finding{Compatible, "items", text(b.Items), "", stopsChecking})
 	}
 }
 
-// unknown compares which fields are kept that no property names.
+// unknown compares the treatment of fields that are not in properties.
 func (d *comparison) unknown(b, a *structural.Schema, at place) {
 	switch {
 	case b.PreserveUnknownFields && !a.PreserveUnknownFields && a.AdditionalProperties == nil:
 		d.add(at, finding{Breaking, structural.KeyPreserveUnknownFields, "true", "", lostOnWrite})
 	case b.PreserveUnknownFields && a.AdditionalProperties != nil && b.AdditionalProperties == nil:
-		d.add(at, finding{Breaking, "additionalProperties", "", text(a.AdditionalProperties), "values of any form were allowed; " + tighter})
+		d.add(at, finding{Breaking, "additionalProperties", "", text(a.AdditionalProperties), "values of any type were allowed; " + tighter})
 	case !b.PreserveUnknownFields && a.PreserveUnknownFields:
 		d.add(at, finding{Compatible, structural.KeyPreserveUnknownFields, "", "true", nothingLost})
 	}
@@ -85,7 +86,7 @@ func (d *comparison) unknown(b, a *structural.Schema, at place) {
 	case b.AdditionalProperties != nil && a.AdditionalProperties != nil:
 		d.values(b.AdditionalProperties, a.AdditionalProperties, at.keys())
 	case b.AdditionalProperties != nil && !a.PreserveUnknownFields:
-		d.add(at, finding{Breaking, "additionalProperties", text(b.AdditionalProperties), "", "keys of any name were allowed; " + lostOnWrite})
+		d.add(at, finding{Breaking, "additionalProperties", text(b.AdditionalProperties), "", "all keys were allowed; " + lostOnWrite})
 	case b.AdditionalProperties != nil:
 		d.add(at, finding{Compatible, "additionalProperties", text(b.AdditionalProperties), "", stopsChecking})
 	case a.AdditionalProperties != nil && !b.PreserveUnknownFields:
@@ -95,10 +96,10 @@ func (d *comparison) unknown(b, a *structural.Schema, at place) {
 	case !b.EmbeddedResource && a.EmbeddedResource:
 		d.add(at, finding{
 			Breaking, structural.KeyEmbeddedResource, "", "true",
-			"apiVersion, kind and valid metadata are asked for; " + tighter,
+			"apiVersion, kind and valid metadata are required; " + tighter,
 		})
 	case b.EmbeddedResource && !a.EmbeddedResource && !a.PreserveUnknownFields:
-		d.add(at, finding{Breaking, structural.KeyEmbeddedResource, "true", "", "apiVersion, kind and metadata are dropped unless the schema names them"})
+		d.add(at, finding{Breaking, structural.KeyEmbeddedResource, "true", "", "apiVersion, kind and metadata are dropped unless the schema has them"})
 	case b.EmbeddedResource && !a.EmbeddedResource:
 		d.add(at, finding{Compatible, structural.KeyEmbeddedResource, "true", "", stopsChecking})
 	}
@@ -128,14 +129,14 @@ func (d *comparison) properties(b, a *structural.Schema, at place) {
 		case b.AdditionalProperties != nil:
 			d.values(b.AdditionalProperties, now, field)
 		case b.PreserveUnknownFields:
-			d.add(field, finding{Risky, "field", "", kindOf(now), "it was kept in any form, and is checked now; " + tighter})
+			d.add(field, finding{Risky, "field", "", kindOf(now), "the field was preserved without validation; " + tighter})
 		default:
-			d.add(field, finding{Compatible, "field", "", kindOf(now), "a field is new"})
+			d.add(field, finding{Compatible, "field", "", kindOf(now), "new field"})
 		}
 	}
 }
 
-// required compares which fields of an object must be there. What has a default is always there.
+// required compares the required fields of an object. A field with a default is always present.
 func (d *comparison) required(b, a *structural.Schema, at place) {
 	must := func(s *structural.Schema) []string {
 		var names []string
@@ -146,37 +147,37 @@ func (d *comparison) required(b, a *structural.Schema, at place) {
 		}
 		return names
 	}
-	gone, added := split(must(b), must(a))
+	removed, added := split(must(b), must(a))
 	for _, name := range added {
-		why := "writers who leave it out are refused, and so is who changes anything else in " + at.name() +
-			" of a stored object that lacks it; give it a default"
+		why := "writes without the field are rejected, as are updates of any other field in " + at.name() +
+			" of a stored object without it: add a default"
 		if slices.Contains(b.Required, name) {
-			why = "it was required before, but its default has filled it in; " + why
+			why = "the field was required, but had a default; " + why
 		}
 		d.add(at.field(name), finding{Breaking, "required", "", "true", why})
 	}
-	for _, name := range gone {
+	for _, name := range removed {
 		if slices.Contains(a.Required, name) {
-			continue // it has a default now, of which the list tells
+			continue // it has a new default, which is reported
 		}
-		if a.Properties[name] != nil || b.Properties[name] == nil { // else the field is gone, which is listed
-			d.add(at.field(name), finding{Compatible, "required", "true", "", "writers may leave it out; readers must expect that"})
+		if a.Properties[name] != nil || b.Properties[name] == nil { // otherwise the field is removed, which is reported
+			d.add(at.field(name), finding{Compatible, "required", "true", "", "writers may omit the field; readers must expect that it is absent"})
 		}
 	}
 }
 
-// defaults compares what the server fills in.
+// defaults compares default values.
 func (d *comparison) defaults(b, a *structural.Schema, at place) {
 	if same(b.Default, a.Default) {
 		return
 	}
 	old, now := text(b.Default), text(a.Default)
-	why := "objects that leave the field out, also stored ones, are read with another value"
+	why := "objects without the field, including stored objects, are read with another value"
 	switch {
 	case old == "":
-		why = "objects that leave the field out, also stored ones, are read with this value; absent can't be told any more"
+		why = "objects without the field, including stored objects, are read with this value; readers can't detect that the field is absent"
 	case now == "":
-		why = "objects that leave the field out, also stored ones without it, are read without a value"
+		why = "objects without the field, including stored objects, are read without a value"
 	}
 	d.add(at, finding{Risky, "default", old, now, why})
 }
@@ -187,30 +188,30 @@ func (d *comparison) merging(b, a *structural.Schema, at place) {
 	if old, now := listOf(b), listOf(a); (b.Type == "array" || a.Type == "array") && old != now {
 		f := finding{
 			Risky, structural.KeyListType, text(old), text(now),
-			"apply replaces the list as a whole: appliers of different items take each other's away",
+			"apply replaces the whole list: field managers that apply different items remove each other's items",
 		}
 		if now != "atomic" {
 			f.severity = Breaking
-			f.why = "no two items may be the same: " + tighter + "; apply merges the items"
+			f.why = "duplicate items are invalid: " + tighter + "; apply merges the items"
 		}
 		d.add(at, f)
 	} else if !same(b.ListMapKeys, a.ListMapKeys) && len(a.ListMapKeys) > 0 {
 		d.add(at, finding{
 			Breaking, structural.KeyListMapKeys, text(b.ListMapKeys), text(a.ListMapKeys),
-			"other items count as the same: lists that have them are refused, and apply takes the wrong ones for each other",
+			"items are identified by other keys: lists with duplicate keys are rejected, and apply may merge the wrong items",
 		})
 	}
 	mapOf := func(s *structural.Schema) string { return cmp.Or(s.MapType, "granular") }
 	if old, now := mapOf(b), mapOf(a); old != now {
-		why := "apply merges field by field: fields that an applier leaves out stay"
+		why := "apply merges the fields: fields that are not in the applied object stay unchanged"
 		if now == "atomic" {
-			why = "apply replaces the object as a whole: appliers of different fields take each other's away"
+			why = "apply replaces the whole object: field managers that apply different fields remove each other's fields"
 		}
 		d.add(at, finding{Risky, structural.KeyMapType, text(old), text(now), why})
 	}
 }
 
-// kindOf says in a word what a field is.
+// kindOf returns the JSON of a field's type, for use in a change.
 func kindOf(s *structural.Schema) string {
 	switch {
 	case s.IntOrString:

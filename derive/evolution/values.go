@@ -14,16 +14,16 @@ import (
 	"github.com/kube-go/sdk/derive/internal/structural"
 )
 
-// types compares which types are accepted, and reports whether they have something in common.
+// types compares the accepted types, and reports whether the other keywords can be compared.
 func (d *comparison) types(b, a *structural.Schema, at place) bool {
 	if !b.Nullable && a.Nullable {
 		d.add(at, finding{Compatible, "nullable", "", "true", "readers must expect null"})
 	}
-	switch gone := b.Nullable && !a.Nullable; {
-	case gone && strings.HasSuffix(string(at), "]"):
-		d.add(at, finding{Breaking, "nullable", "true", "", "null among the values; " + tighter})
-	case gone:
-		d.add(at, finding{Risky, "nullable", "true", "", "null is dropped or, where there is a default, replaced by it"})
+	switch removed := b.Nullable && !a.Nullable; {
+	case removed && strings.HasSuffix(string(at), "]"):
+		d.add(at, finding{Breaking, "nullable", "true", "", "null values are invalid; " + tighter})
+	case removed:
+		d.add(at, finding{Risky, "nullable", "true", "", "null is dropped, or replaced by the default"})
 	}
 	old, now := accepted(b), accepted(a)
 	if slices.Equal(old, now) {
@@ -33,11 +33,11 @@ func (d *comparison) types(b, a *structural.Schema, at place) bool {
 	if b.IntOrString != a.IntOrString {
 		rule = structural.KeyIntOrString
 	}
-	if f := (finding{Risky, rule, kindOf(b), kindOf(a), nothingLost + ", but readers may find values of other types"}); containsAll(now, old) {
+	if f := (finding{Risky, rule, kindOf(b), kindOf(a), nothingLost + ", but readers may get values of other types"}); containsAll(now, old) {
 		d.add(at, f)
 		return true
 	}
-	d.add(at, finding{Breaking, rule, kindOf(b), kindOf(a), "readers can't decode it; " + tighter})
+	d.add(at, finding{Breaking, rule, kindOf(b), kindOf(a), "readers can't decode the value; " + tighter})
 	return containsAll(old, now) // a narrower type still has the keywords of the wider one
 }
 
@@ -58,7 +58,7 @@ func containsAll(all, some []string) bool {
 	return !slices.ContainsFunc(some, func(s string) bool { return !slices.Contains(all, s) })
 }
 
-// scalars compares what restricts a value by itself.
+// scalars compares the keywords that restrict a single value.
 func (d *comparison) scalars(b, a *structural.Schema, at place) {
 	d.format(b, a, at)
 	d.enum(b.Enum, a.Enum, at)
@@ -82,7 +82,7 @@ func (d *comparison) scalars(b, a *structural.Schema, at place) {
 	}
 }
 
-// format compares formats, of which the server checks those it knows.
+// format compares formats. The server ignores unknown formats.
 func (d *comparison) format(b, a *structural.Schema, at place) {
 	switch {
 	case b.Format == a.Format:
@@ -93,7 +93,7 @@ func (d *comparison) format(b, a *structural.Schema, at place) {
 	}
 }
 
-// checked reports whether servers refuse values that are not of a format. All integers fit int64.
+// checked reports whether API servers validate a format. It is false for int64, because all integers fit.
 func checked(format string) bool {
 	switch format {
 	case "int32", "bsonobjectid", "uri", "email", "hostname", "ipv4", "ipv6", "cidr", "mac", "uuid", "uuid3", "uuid4", "uuid5",
@@ -103,7 +103,7 @@ func checked(format string) bool {
 	return strings.HasPrefix(format, "k8s-")
 }
 
-// enum compares the values that are allowed; none means any.
+// enum compares the allowed values. An empty list allows all values.
 func (d *comparison) enum(before, after []any, at place) {
 	switch {
 	case len(before) == 0 && len(after) == 0:
@@ -123,7 +123,7 @@ func (d *comparison) enum(before, after []any, at place) {
 	}
 }
 
-// without returns the values of a list that another list does not have.
+// without returns the values of list that are not in other.
 func without[T any](list, other []T) []T {
 	var rest []T
 	for _, v := range list {
@@ -134,7 +134,7 @@ func without[T any](list, other []T) []T {
 	return rest
 }
 
-// bound is a limit of a number; none has an empty value.
+// bound is a limit of a number. An absent limit has an empty value.
 type bound struct {
 	value     string
 	exclusive bool
@@ -147,7 +147,7 @@ func count(n *uint64) bound {
 	return bound{value: strconv.FormatUint(*n, 10)}
 }
 
-// atLeastOne is count, where zero restricts nothing.
+// atLeastOne is count for minimums, where zero has no effect.
 func atLeastOne(n *uint64) bound {
 	if n == nil || *n == 0 {
 		return bound{}
@@ -165,7 +165,7 @@ func (b bound) String() string {
 func (b bound) number() float64 {
 	f, err := strconv.ParseFloat(b.value, 64)
 	if err != nil {
-		return math.NaN() // is neither more nor less than anything
+		return math.NaN() // all comparisons are false
 	}
 	return f
 }
@@ -202,7 +202,7 @@ func (d *comparison) multipleOf(before, after json.Number, at place) {
 	}
 }
 
-// exactly returns a number as it is written, nil for none, for zero, and for one that is too large.
+// exactly returns the exact value of a number, or nil if it is absent, zero or too large.
 func exactly(n json.Number) *big.Rat {
 	if f, err := strconv.ParseFloat(string(n), 64); err != nil || f == 0 {
 		return nil

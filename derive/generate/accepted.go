@@ -21,8 +21,8 @@ import (
 	"github.com/kube-go/sdk/derive/internal/structural"
 )
 
-// accepted checks that servers accept definitions, and reports each problem at the field that it is about, if that can be
-// found. For packages of other modules, it is a warning: their users can't change the sources, but they can change the YAML.
+// accepted checks that servers accept the definitions. It reports each problem at its field, if it finds the field. In
+// packages of other modules, a problem is a warning: users can't change the sources, but they can change the YAML.
 func (r *run) accepted(list []assembled) {
 	env := cel.NewEnvironment()
 	checked := sideBySide(list, func(a assembled) ([]definition.Problem, error) {
@@ -42,9 +42,9 @@ func (r *run) accepted(list []assembled) {
 	}
 }
 
-// refused reports a problem that servers find in a definition, unless it follows from a mistake that has been reported.
+// refused reports a problem of a definition, unless a mistake that has been reported may be its cause.
 func (r *run) refused(p definition.Problem, a assembled) {
-	if strings.Contains(p.Field, "api-approved.kubernetes.io") { // reported when the kind was found
+	if strings.Contains(p.Field, "api-approved.kubernetes.io") { // already reported
 		return
 	}
 	v, path := versionOf(p.Field, a.versions)
@@ -52,18 +52,18 @@ func (r *run) refused(p definition.Problem, a assembled) {
 	if r.follows(p, about) || path == "" && a.mistaken {
 		return
 	}
-	r.program.Mistake(r.program.Package(v.Package), pos, fmt.Sprintf("%s: servers refuse this: %s", label, cmp.Or(p.Message, "it is wrong")))
+	r.program.Mistake(r.program.Package(v.Package), pos, fmt.Sprintf("%s: servers reject this: %s", label, cmp.Or(p.Message, "it is invalid")))
 }
 
-// follows reports whether a problem may be there only because of other mistakes. A mistaken marker or field is left out of the
-// schema, so that a rule may use a field that is missing or has another type. A rule with a syntax error, or an invalid message
-// or reason, is wrong in any case. The problem is about a field, which may be nil, and its type.
+// follows reports whether other mistakes may be the cause of a problem. The schema does not have invalid markers and
+// fields, so a rule may use a field that is missing or has another type. A syntax error, and an invalid message or
+// reason, have no other cause. The problem is at a field, which may be nil, and its type.
 func (r *run) follows(p definition.Problem, about declared) bool {
 	switch {
 	case r.problems.none():
 		return false
-	case strings.Contains(p.Message, "rule cost"), // it depends on the bounds of all values
-		strings.Contains(p.Message, "this property is in "+structural.KeyListMapKeys) && r.keys: // reported in other words
+	case strings.Contains(p.Message, "rule cost"), // it depends on the limits of all values
+		strings.Contains(p.Message, "this property is in "+structural.KeyListMapKeys) && r.keys: // reported with another message
 		return true
 	case strings.Contains(p.Message, "undefined field") && r.incomplete:
 		return true
@@ -74,13 +74,13 @@ func (r *run) follows(p definition.Problem, about declared) bool {
 	return about.field != nil && r.mistakenAt(about.field) || r.mistakenType(about.typ)
 }
 
-// declared is what the sources have for a place in a schema. Each may be nil.
+// declared has the declarations of a path in a schema. Each may be nil.
 type declared struct {
 	field *types.Var
 	typ   types.Type
 }
 
-// mistakenAt reports whether there are mistakes in the declaration of a field or type, or in the comments that belong to it.
+// mistakenAt reports whether the declaration of a field or type, or its comments, have mistakes.
 func (r *run) mistakenAt(obj types.Object) bool {
 	decl := r.program.Decl(obj)
 	pos := r.problems.relative(decl.Pos)
@@ -89,7 +89,7 @@ func (r *run) mistakenAt(obj types.Object) bool {
 	})
 }
 
-// mistakenFields is mistakenAt for the fields of a struct, which its rules are about.
+// mistakenFields is mistakenAt for the fields of a struct, which its rules use.
 func (r *run) mistakenFields(t types.Type) bool {
 	if t == nil {
 		return false
@@ -107,7 +107,7 @@ func (r *run) mistakenFields(t types.Type) bool {
 	return false
 }
 
-// mistakenType is mistakenAt for the declaration of a type, and of those that it is a pointer to, or a list or map of.
+// mistakenType is mistakenAt for the declarations of a type and of its elements.
 func (r *run) mistakenType(t types.Type) bool {
 	switch t := t.(type) {
 	case *types.Named:
@@ -120,7 +120,7 @@ func (r *run) mistakenType(t types.Type) bool {
 	return false
 }
 
-// versionOf tells which version a path is in, and what is left of it inside of the schema.
+// versionOf returns the version of a path, and the rest of the path in the schema.
 func versionOf(path string, versions []crd.Version) (crd.Version, string) {
 	const schema = "schema.openAPIV3Schema."
 	v := versions[0]
@@ -130,7 +130,7 @@ func versionOf(path string, versions []crd.Version) (crd.Version, string) {
 			v = versions[i]
 		}
 		path = rest
-	} else if rest, ok := strings.CutPrefix(path, "spec.validation.openAPIV3Schema."); ok { // what all versions have
+	} else if rest, ok := strings.CutPrefix(path, "spec.validation.openAPIV3Schema."); ok { // for all versions
 		return v, rest
 	}
 	inside, ok := strings.CutPrefix(path, schema)
@@ -140,11 +140,11 @@ func versionOf(path string, versions []crd.Version) (crd.Version, string) {
 	return v, inside
 }
 
-// step matches one step of a path that leads to another schema.
+// step matches one step of a path to another schema.
 var step = regexp.MustCompile(`^(?:properties\[([^\]]+)\]|(items)|(additionalProperties))(?:\.|$)`)
 
-// declaredAt returns the position of the last field on a path that the module's own sources declare, the part of the path
-// that could be followed in the notation for objects, and what is declared there.
+// declaredAt returns the position of the last field of a path that the sources of the module declare, the part of the
+// path that exists, as a path of an object, and its declarations.
 func (r *run) declaredAt(k *kind.Kind, path string) (pos token.Position, label string, about declared) {
 	pos, label = k.Pos, k.Name
 	var at types.Type
@@ -192,7 +192,7 @@ func specOrStatus(k *kind.Kind, name string) types.Type {
 	return nil
 }
 
-// below returns the type that a step leads to, and the field when it leads through one.
+// below returns the type after a step, and the field of the step, if it has one.
 func below(t types.Type, step []string) (types.Type, *types.Var) {
 	if t == nil {
 		return nil, nil
@@ -214,7 +214,7 @@ func below(t types.Type, step []string) (types.Type, *types.Var) {
 	return nil, nil
 }
 
-// fieldNamed finds the field of a struct that has a JSON name, also in the structs that it embeds.
+// fieldNamed finds the field of a struct with a JSON name, also in its embedded structs.
 func fieldNamed(st *types.Struct, name string) *types.Var {
 	for i := range st.NumFields() {
 		f := st.Field(i)

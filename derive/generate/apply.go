@@ -15,13 +15,13 @@ import (
 	"github.com/kube-go/sdk/derive/internal/load"
 )
 
-// acGenerate is the marker that asks for apply structs, or declines them.
+// acGenerate is the marker that enables or disables apply structs.
 const acGenerate = "kubebuilder:ac:generate"
 
-// Apply returns the apply structs of the kinds that the packages define: for each kind, and each struct that it leads to,
-// a struct in which every field is optional, for server-side applies that claim what is set and nothing else. They are in
-// zz_generated.apply.go beside the kinds. Kinds that are marked +kubebuilder:ac:generate=false get none; other structs
-// that are marked +kubebuilder:ac:generate=true get theirs, too.
+// Apply returns the apply structs of the kinds that the packages define: for each kind, and each struct that it uses, a
+// struct with optional fields, for server-side applies that own only the fields that are set. They are in
+// zz_generated.apply.go in the package of the kind. Kinds with +kubebuilder:ac:generate=false have no apply structs,
+// and other structs with +kubebuilder:ac:generate=true have one.
 //
 // Errors: [*SourceError] for mistakes in the sources.
 func Apply(ctx context.Context, patterns []string, o *Options) (*Files, error) {
@@ -33,7 +33,7 @@ func Apply(ctx context.Context, patterns []string, o *Options) (*Files, error) {
 		switch {
 		case r.program.PackageMarker(pkg, "kubebuilder:skip") != nil:
 		case pkg.Foreign:
-			r.problems.add(token.Position{Filename: pkg.Dir}, "apply structs stand beside the kinds, and this package is of another module")
+			r.problems.add(token.Position{Filename: pkg.Dir}, "apply structs belong to the package of the kinds, but this package is in another module")
 		default:
 			p := &plan{pkg: pkg, kinds: finder.Find(r.program, pkg, finder.All, r.problems.add)}
 			r.plans = append(r.plans, p)
@@ -43,23 +43,23 @@ func Apply(ctx context.Context, patterns []string, o *Options) (*Files, error) {
 	return r.outcome()
 }
 
-// applies makes the apply structs that the markers of the planned packages ask for.
+// applies writes the apply structs that the markers of the planned packages enable.
 func (r *run) applies() {
 	for _, p := range r.plans {
 		r.applyStructs(p, enabled(r.program.PackageMarker(p.pkg, acGenerate)))
 	}
 }
 
-// applyStructs makes the apply structs of one package. All says whether kinds get them that are not marked.
+// applyStructs writes the apply structs of a package. all includes kinds without the marker.
 func (r *run) applyStructs(p *plan, all bool) {
 	pkg := p.pkg
 	f := &applytypes.File{
 		Package:  pkg.Types,
-		Header:   pkg.Licence(),
+		Header:   pkg.License(),
 		Doc:      func(obj types.Object) string { return r.program.Decl(obj).Doc },
 		Declared: func(name string) bool { return r.declared(pkg, name) != nil },
 		Refused: func(obj types.Object, msg string) {
-			r.problems.add(r.program.Decl(obj).Pos, obj.Name()+": "+msg) // types of other packages have no columns
+			r.problems.add(r.program.Decl(obj).Pos, obj.Name()+": "+msg) // positions in other packages have no columns
 		},
 	}
 	marked := func(obj *types.TypeName) *load.Marker { return r.program.Decl(obj).Get(acGenerate) }

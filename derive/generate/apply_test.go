@@ -280,11 +280,11 @@ func TestApplyRefusesWhatItCannotWrite(t *testing.T) {
 	for _, tt := range []struct{ name, old, with, want string }{
 		{
 			"a name that is taken", "var _ = ExtraApply{Name: new(\"\")}", "type StageApply struct{}",
-			"api/types.go:11:6: StageSpec: StageApply is to be generated, but the package declares it too",
+			"api/types.go:11:6: StageSpec: StageApply can't be generated, since the package declares it: rename it",
 		},
 		{
 			"a type that has no name here", "type level string", "type level string\n\nfunc (level) MarshalJSON() ([]byte, error) { return nil, nil }",
-			"shared/shared.go:9:2: Level: no apply struct: example.com/test/shared.level writes its own JSON and can't be named in package api: export it",
+			"shared/shared.go:9:2: Level: no apply struct: example.com/test/shared.level has its own encoding, and package api can't refer to it: export it",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

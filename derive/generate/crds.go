@@ -19,16 +19,16 @@ import (
 	"github.com/kube-go/sdk/derive/internal/structural"
 )
 
-// CRDs is [Run] for the CRDs alone. It takes packages that have nothing else to do with this module, also such that
-// belong to others: there, every type that embeds metav1.TypeMeta and metav1.ObjectMeta in a package that has a
-// +groupName is a kind, and a marker that makes no sense is a warning.
+// CRDs is [Run] for the CRDs only. It also takes packages that do not use the SDK, such as those of other modules. In
+// these, each type that embeds metav1.TypeMeta and metav1.ObjectMeta in a package with a +groupName is a kind, and an
+// invalid marker is a warning.
 //
 // Errors: [*SourceError] for mistakes in the sources.
 func CRDs(ctx context.Context, patterns []string, o *Options) (*Files, error) {
 	return ofKinds(ctx, patterns, o, "crds", (*run).definitions)
 }
 
-// assemble makes the definitions of all kinds, once.
+// assemble returns the definitions of all kinds. It creates them once.
 func (r *run) assemble() {
 	if r.crds != nil {
 		return
@@ -36,7 +36,7 @@ func (r *run) assemble() {
 	r.crds = map[string]*crd.CRD{}
 	versions := map[string][]crd.Version{}
 	for _, v := range r.versions() {
-		v.Schema = v.Schema.Clone() // whose descriptions may be shortened
+		v.Schema = v.Schema.Clone() // its descriptions may be shortened
 		versions[v.CRDName()] = append(versions[v.CRDName()], v)
 	}
 	var all []assembled
@@ -52,14 +52,14 @@ func (r *run) assemble() {
 	r.accepted(all)
 }
 
-// assembled is a definition with the versions that it is made of.
+// assembled is a definition with its versions.
 type assembled struct {
 	crd      *crd.CRD
 	versions []crd.Version
-	mistaken bool // there are mistakes in what is not a schema, and they have been reported
+	mistaken bool // mistakes outside of its schemas have been reported
 }
 
-// versions describes all kinds with their rules, in the order of the sources, once.
+// versions returns all kinds with their schemas and rules, in the order of the sources. It describes them once.
 func (r *run) versions() []crd.Version {
 	if r.described != nil {
 		return r.described
@@ -83,7 +83,7 @@ func (r *run) versions() []crd.Version {
 	return r.described
 }
 
-// definitions makes the files of the CRDs.
+// definitions writes the files of the CRDs.
 func (r *run) definitions(dir string) {
 	r.assemble()
 	names := slices.Sorted(maps.Keys(r.crds))
@@ -96,15 +96,15 @@ func (r *run) definitions(dir string) {
 			continue
 		}
 		r.files = append(r.files, File{Path: path, Content: append([]byte(header(c.Packages)), body.value...)})
-		if len(body.value) > maxAnnotation/2 { // else it is not too large in JSON either
+		if len(body.value) > maxAnnotation/2 { // smaller ones are not too large as JSON either
 			r.measure(c, path)
 		}
 	}
-	r.leftovers(dir, "*_*.yaml", r.unmarked) // as they are named by crd.CRD.FileName
+	r.leftovers(dir, "*_*.yaml", r.unmarked) // see crd.CRD.FileName
 }
 
-// unmarked reports whether a file is that of a kind which is there, although this run may not have been asked for it: [CRDs]
-// makes definitions of kinds that [Run] leaves alone.
+// unmarked reports whether a file belongs to a kind that exists, but for which this run writes no definition: [CRDs]
+// writes definitions of kinds that [Run] ignores.
 func (r *run) unmarked(name string) bool {
 	for _, pkg := range r.program.Roots {
 		for _, k := range finder.Find(r.program, pkg, finder.All, func(token.Position, string) {}) {
@@ -116,29 +116,29 @@ func (r *run) unmarked(name string) bool {
 	return false
 }
 
-// maxAnnotation is how many bytes a CRD may have so that kubectl apply can keep it in an annotation of itself. Servers want
-// less than 262144 bytes in all annotations together, with their names.
+// maxAnnotation is the maximum size of a CRD that kubectl apply can store in an annotation of the CRD. Servers limit
+// all annotations of an object to 262144 bytes, with their names.
 const maxAnnotation = 262_000
 
-// measure notes that a CRD is too large for a plain kubectl apply.
+// measure adds a note if a CRD is too large for kubectl apply without --server-side.
 func (r *run) measure(c *crd.CRD, path string) {
 	body, err := c.Compact()
-	if err != nil || len(body) <= maxAnnotation { // an error would have been one of the YAML before
+	if err != nil || len(body) <= maxAnnotation { // encoding errors have been reported
 		return
 	}
 	r.notes.add(token.Position{Filename: path}, fmt.Sprintf(
-		"it has %d bytes, and kubectl apply takes more than %d only with --server-side; -max-size and -max-description shorten descriptions",
+		"it has %d bytes, but kubectl apply supports more than %d only with --server-side; -max-size and -max-description shorten descriptions",
 		len(body), maxAnnotation))
 }
 
-// schema makes the structural schema of a kind. Mistakes are left out of it, so that all of them are found in one run.
+// schema returns the structural schema of a kind. It omits mistakes, so that one run finds all of them.
 func (r *run) schema(builder *schema.Builder, k *kind.Kind) *structural.Schema {
 	before := r.problems.count()
 	doc := builder.Describe(k)
 	s, err := structural.Rewrite(doc)
 	r.incomplete = r.incomplete || builder.Refused() > 0
 	if err != nil {
-		if r.problems.count() == before || r.opts.Lenient { // otherwise it may follow from the mistakes before
+		if r.problems.count() == before || r.opts.Lenient { // otherwise earlier mistakes may be its cause
 			r.problems.add(k.Pos, err.Error())
 		}
 		r.incomplete = true

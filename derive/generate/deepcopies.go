@@ -14,13 +14,13 @@ import (
 	"github.com/kube-go/sdk/derive/internal/load"
 )
 
-// runtimeObject is the one interface for which a copy function is written.
+// runtimeObject is the only interface for which a method is generated.
 const runtimeObject = emit.RuntimePath + ".Object"
 
-// DeepCopies returns zz_generated.deepcopy.go for each package whose types are written out in full and marked as
-// controller-gen wants it: DeepCopyInto and DeepCopy for those with +kubebuilder:object:generate=true, or all exported ones
-// of a package that has it, and DeepCopyObject for those with +kubebuilder:object:root=true. The older markers
-// +k8s:deepcopy-gen mean the same. Methods that are written by hand are kept and called.
+// DeepCopies returns zz_generated.deepcopy.go for each package with the markers of controller-gen: DeepCopyInto and
+// DeepCopy for types with +kubebuilder:object:generate=true, or for all exported types of a package with this marker,
+// and DeepCopyObject for types with +kubebuilder:object:root=true. The markers +k8s:deepcopy-gen have the same effect.
+// Existing methods are kept and called.
 //
 // Errors: [*SourceError] for mistakes in the sources.
 func DeepCopies(ctx context.Context, patterns []string, o *Options) (*Files, error) {
@@ -44,7 +44,7 @@ func DeepCopies(ctx context.Context, patterns []string, o *Options) (*Files, err
 	return r.outcome()
 }
 
-// planCopies decides which types of a package are given deep copies.
+// planCopies decides which types of a package get deep copies.
 func (r *run) planCopies(pkg *load.Package) {
 	p := &plan{pkg: pkg}
 	all := r.copiesAll(pkg)
@@ -79,7 +79,7 @@ func (r *run) planCopies(pkg *load.Package) {
 	}
 }
 
-// copiesAll reports whether all exported types of a package are given deep copies.
+// copiesAll reports whether all exported types of a package get deep copies.
 func (r *run) copiesAll(pkg *load.Package) bool {
 	if m := r.program.PackageMarker(pkg, "kubebuilder:object:generate"); m != nil {
 		return m.Args.Bool("", false)
@@ -91,7 +91,7 @@ func (r *run) copiesAll(pkg *load.Package) bool {
 	return false
 }
 
-// isObject reports whether a type is to be a runtime.Object.
+// isObject reports whether a type gets DeepCopyObject.
 func (r *run) isObject(pkg *load.Package, decl *load.Decl) bool {
 	if m := decl.Get("kubebuilder:object:root"); m != nil {
 		return m.Args.Bool("", false)
@@ -103,7 +103,7 @@ func (r *run) isObject(pkg *load.Package, decl *load.Decl) bool {
 		}
 		for name := range strings.SplitSeq(strings.Join(m.Args.Strings(""), ","), ",") {
 			if name != runtimeObject {
-				r.program.Mistake(pkg, m.Pos, fmt.Sprintf("a copy function is written for %s alone, not for %s", runtimeObject, name))
+				r.program.Mistake(pkg, m.Pos, fmt.Sprintf("only a method of %s can be generated, not one of %s", runtimeObject, name))
 				continue
 			}
 			root = true
@@ -112,7 +112,7 @@ func (r *run) isObject(pkg *load.Package, decl *load.Decl) bool {
 	return root
 }
 
-// copiable reports whether a type is one that is given methods: the values of others can be copied as they are.
+// copiable reports whether a type needs methods: an assignment copies values of other types.
 func copiable(t *types.Named) bool {
 	switch t.Underlying().(type) {
 	case *types.Struct, *types.Map, *types.Slice:

@@ -144,8 +144,8 @@ type Thing struct {
 }
 `)))
 	_, err := generate.DeepCopies(t.Context(), []string{"./..."}, &generate.Options{Dir: dir})
-	const want = `api/types.go:4:4: a copy function is written for k8s.io/apimachinery/pkg/runtime.Object alone, not for example.com/test/api.Copier
-api/types.go:8:2: Thing: field Any: no deep copy: any is an interface, and does not say how to copy what is in it; use a struct type`
+	const want = `api/types.go:4:4: only a method of k8s.io/apimachinery/pkg/runtime.Object can be generated, not one of example.com/test/api.Copier
+api/types.go:8:2: Thing: field Any: no deep copy: any is an interface without a method for copies: use a struct type`
 	if err == nil || err.Error() != want {
 		t.Errorf("DeepCopies:\n got %v\nwant %s", err, want)
 	}

@@ -15,13 +15,13 @@ import (
 	"github.com/kube-go/sdk/derive/internal/structural"
 )
 
-// described is a schema that has a description.
+// described is a schema with a description.
 type described struct {
 	schema *structural.Schema
 	depth  int
 }
 
-// limit shortens the descriptions of a definition as far as the options say.
+// limit shortens the descriptions of a definition according to the options.
 func (r *run) limit(c *crd.CRD, versions []crd.Version) {
 	var list []described
 	for _, v := range versions {
@@ -40,14 +40,14 @@ func (r *run) limit(c *crd.CRD, versions []crd.Version) {
 	}
 	size, err := r.fit(c, list)
 	if err == nil && size > r.opts.MaxSize {
-		err = fmt.Errorf("%s has %d bytes even without the descriptions that may go; it should have %d", c.FileName(), size, r.opts.MaxSize)
+		err = fmt.Errorf("%s has %d bytes even without the descriptions that may be removed, and the limit is %d", c.FileName(), size, r.opts.MaxSize)
 	}
 	if err != nil {
 		r.problems.add(versions[0].Pos, err.Error())
 	}
 }
 
-// fit shortens descriptions until the definition is small enough, and returns how large it is then.
+// fit shortens descriptions until the definition is small enough, and returns its size.
 func (r *run) fit(c *crd.CRD, list []described) (int, error) {
 	deepest := 0
 	for _, d := range list {
@@ -67,8 +67,8 @@ func (r *run) fit(c *crd.CRD, list []described) (int, error) {
 	return len(body), err
 }
 
-// collect gathers the descriptions that may be shortened, with how deep they are. Those inside of a field that says
-// drop are left out at once.
+// collect collects the descriptions that may be shortened, with their depth. It removes those in fields with the marker
+// drop.
 func collect(s *structural.Schema, depth int, drop bool, list []described) []described {
 	if s == nil {
 		return list
@@ -87,7 +87,7 @@ func collect(s *structural.Schema, depth int, drop bool, list []described) []des
 	return collect(s.AdditionalProperties, depth+1, drop, list)
 }
 
-// atMost cuts a text at the end of a sentence, or else of a word.
+// atMost shortens a text at the end of a sentence, or of a word.
 func atMost(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -108,7 +108,7 @@ func atMost(text string, most int) string {
 
 func endsSentence(r rune) bool { return unicode.Is(unicode.STerm, r) }
 
-// firstSentence returns a text up to the first end of a sentence that is followed by white space, or its first paragraph.
+// firstSentence returns the first sentence of a text, or its first paragraph.
 func firstSentence(text string) string {
 	text, _, _ = strings.Cut(text, "\n\n")
 	for i, r := range text {

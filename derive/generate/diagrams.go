@@ -34,7 +34,7 @@ func (r *run) diagrams(k *kind.Kind) (all []docs.Diagram) {
 	return all
 }
 
-// writeIt is the remedy for a wrong diagram.
+// writeIt is the remedy for an invalid diagram.
 const writeIt = "write the result of Machine.Graph().Mermaid() to it, in a test that compares both"
 
 // readDiagram reads a state diagram in the Mermaid language. Its text ends with a newline.

@@ -121,7 +121,7 @@ func TestMarkerOfDiagramsIsChecked(t *testing.T) {
 		"without a file": {
 			"//kube:resource group=a.example.com version=v1 kind=A\n//kube:diagram title=a", "file",
 		},
-		"beside no kind": {"//kube:diagram file=a.mmd", "//kube:diagram needs //kube:resource beside it"},
+		"on another type": {"//kube:diagram file=a.mmd", "//kube:diagram needs //kube:resource on the same type"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := newModule(t, txtar.Parse([]byte("-- v1/a.go --\npackage v1\n\n"+tt.markers+"\ntype ASpec struct{}\n")))

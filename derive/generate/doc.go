@@ -1,28 +1,28 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package generate writes the files that follow from Go types: kinds, deep copies, descriptors, CRDs and their samples,
-// apply structs, roles, webhook configurations, reference documentation and JSON Schemas.
+// Package generate generates files from Go types: kinds, deep copies, CRDs and samples, apply structs, roles, webhook
+// configurations, reference documentation and JSON Schemas.
 //
-// It is what the command kube-derive does, for programs that want to do it themselves:
+// It is the library of the command kube-derive:
 //
 //	files, err := generate.Run(ctx, []string{"./api/..."}, nil)
 //	if err != nil {
-//		return err // all mistakes, each with its file and line
+//		return err // all mistakes, with their positions
 //	}
 //	written, err := files.Write()
 //
-// [Run] makes what the markers in the sources ask for. [CRDs] and the other functions make one output each, and those that
-// describe kinds take any Go module. They read sources and return what the files should be. They change nothing, so
-// [Files.Stale] can tell whether a tree is up to date. What the sources may say is described in the documentation of
-// kube-derive.
+// [Run] generates the files that the markers in the sources enable. [CRDs] and the other functions generate one kind of
+// file each; those that describe kinds support any Go module. The functions read sources and return files. They write
+// nothing, so [Files.Stale] can check whether a directory is up to date. The documentation of kube-derive describes the
+// markers.
 //
 // # Errors
 //
-// Mistakes in the sources are a [*SourceError], which has all of them, except for those that may follow from another. No files
-// are returned with an error. With [Options.Lenient], mistakes are warnings: each is left out, and the files have the rest.
+// A [*SourceError] has all mistakes in the sources, except for those that another mistake may cause. No files are
+// returned with an error. With [Options.Lenient], mistakes are warnings, and the files are generated without them.
 //
 // # Concurrency
 //
-// Functions may be called from many goroutines at once. Files are a plain value.
+// The functions are safe for concurrent use. Files are plain values.
 package generate

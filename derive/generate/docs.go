@@ -11,15 +11,15 @@ import (
 	"github.com/kube-go/sdk/derive/internal/schema"
 )
 
-// Markdown returns reference documentation of the kinds that [CRDs] finds, as <group>_<version>.md in the directory of the
-// options, by default "docs/api". They include the diagrams that //kube:diagram names.
+// Markdown returns reference documentation of the kinds that [CRDs] finds, as <group>_<version>.md in the directory of
+// the options, by default "docs/api". They include the diagrams that //kube:diagram names.
 //
 // Errors: [*SourceError] for mistakes in the sources.
 func Markdown(ctx context.Context, patterns []string, o *Options) (*Files, error) {
 	return ofKinds(ctx, patterns, o, "docs", (*run).markdown)
 }
 
-// HTML is [Markdown] for readers with a browser: each page is one HTML file that needs no other.
+// HTML is [Markdown] with self-contained HTML files.
 //
 // Errors: [*SourceError] for mistakes in the sources.
 func HTML(ctx context.Context, patterns []string, o *Options) (*Files, error) {

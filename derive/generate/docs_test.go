@@ -116,11 +116,11 @@ func TestMarkdownSaysWhatOneWantsToKnow(t *testing.T) {
 	for _, want := range []string{
 		"- **Resource**: `houses.houses.example.com`, cluster\n- **Short names**: `hs`\n- **Deprecated**: use \\<v2>\n- **Not served**: ",
 		"**`rooms`** (\\[\\]string)\n\n  Rooms are of the form \\<floor>/\\<room>, for example:\n\n  ```\n  rooms:\n  - <1>/<2>\n  ```\n\n  - one\n  - two\n\n" +
-			"  At most 3 items. No item may be there twice. Example: `[\"a/2\"]`. Each item: matches ``^a|b`{2}$``.\n",
+			"  At most 3 items. Items are unique. Example: `[\"a/2\"]`. Each item: matches ``^a|b`{2}$``.\n",
 		"**`template`** ([PodTemplateSpec](https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.37/#podtemplatespec-v1-core), **required**)",
 		"**`doors`** (map\\[string\\][Door](#door))",
 		"**`more[].wide`** (boolean, **required**)",
-		"  - Rule: `self != '<a>'`, or else: not \\<a>\n",
+		"  - Rule: `self != '<a>'`, otherwise: not \\<a>\n",
 		"**`state`** (string)\n\n  Default: `\"closed\"`. One of `open`, `closed`.\n",
 		"**`width`** (integer)\n\n  At least 1. Less than 9.\n",
 		"Used by: [HouseSpec](#housespec)\n",

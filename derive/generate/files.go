@@ -12,30 +12,30 @@ import (
 	"path/filepath"
 )
 
-// File is one file as it should be.
+// File is the desired state of a file.
 type File struct {
 	Path    string // absolute
-	Content []byte // nil when there should be no such file
+	Content []byte // nil if the file should not exist
 }
 
-// Files is the outcome of a run.
+// Files is the result of a run.
 type Files struct {
 	Files []File // ordered by path
 
-	// Warnings are mistakes that were left out of the files: those in packages of other modules, and with [Options.Lenient]
-	// all. They also name the CRDs that servers refuse until somebody adds an annotation.
+	// Warnings are mistakes that the files do not contain: those in packages of other modules, and with [Options.Lenient]
+	// all. They also name the CRDs that servers reject until an annotation is added.
 	Warnings []Problem
 
-	// Notes say what is worth knowing of the files, such as that one is too large for a plain kubectl apply.
+	// Notes are remarks about the files, such as that one is too large for kubectl apply without --server-side.
 	Notes []Problem
 
-	Packages int // how many were read
-	Kinds    int // how many are defined in them, each version counted
+	Packages int // the number of packages that were read
+	Kinds    int // the number of versions of kinds in them
 
 	dir string
 }
 
-// Stale returns the paths of the files that are not as they should be, relative to the directory of the run.
+// Stale returns the paths of the files that are missing, outdated or left over, relative to the directory of the run.
 func (f *Files) Stale() ([]string, error) {
 	var stale []string
 	for _, file := range f.Files {
@@ -50,8 +50,8 @@ func (f *Files) Stale() ([]string, error) {
 	return stale, nil
 }
 
-// Write brings all files up to date, and returns the paths of those that it changed, relative to the directory of the
-// run.
+// Write brings all files up to date, and returns the paths of those that it has changed, relative to the directory of
+// the run.
 func (f *Files) Write() ([]string, error) {
 	var written []string
 	for _, file := range f.Files {
@@ -76,12 +76,12 @@ func (file File) upToDate() (bool, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return file.Content == nil, nil
 	case err != nil:
-		return false, fmt.Errorf("compare with what is there: %w", err)
+		return false, fmt.Errorf("compare with the existing file: %w", err)
 	}
 	return file.Content != nil && bytes.Equal(old, file.Content), nil
 }
 
-// write replaces the file in one step, so that nobody sees half of it.
+// write replaces the file atomically.
 func (file File) write() error {
 	if file.Content == nil {
 		return os.Remove(file.Path)
@@ -94,7 +94,7 @@ func (file File) write() error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(tmp.Name()) // nothing is there after the rename
+	defer os.Remove(tmp.Name()) // fails after the rename
 	if err := errors.Join(tmp.Chmod(0o644), writeAll(tmp, file.Content), tmp.Close()); err != nil {
 		return err
 	}

@@ -21,41 +21,41 @@ import (
 	"github.com/kube-go/sdk/derive/internal/load"
 )
 
-// Options say what to make of the packages, and where to write it. The zero value of each field is its default.
+// Options are the options of a run. The zero value of a field is its default.
 type Options struct {
-	Dir string // what patterns and Out are relative to; default: the current directory
+	Dir string // the directory of relative patterns and of Out. Default: the current directory
 
-	// Out is the directory of the files that are no Go files. Each function has a default of its own: "crds" for CRDs,
+	// Out is the directory of the files other than Go files. The default depends on the function: "crds" for CRDs,
 	// "config/rbac" for roles, "config/webhook" for webhook configurations. For [Run], it is that of the CRDs.
 	Out string
 
-	// Loaded, when it is set, is called once the packages have been read, with their number.
+	// Loaded, if it is set, is called with the number of packages when they have been read.
 	Loaded func(packages int)
 
-	// MaxDescription is how many bytes a description in a CRD may have. Longer ones end at the last sentence that fits, or
-	// else at the last word. Zero sets no limit; a negative number leaves out all descriptions.
+	// MaxDescription is the maximum size of a description in a CRD, in bytes. Longer ones are shortened to whole
+	// sentences, or to whole words. Zero means no limit, and a negative number removes all descriptions.
 	MaxDescription int
 
-	// MaxSize is how many bytes a CRD may have, in JSON without white space. Of one that is larger, descriptions are
-	// shortened to their first sentence, and then left out, from the innermost fields outwards until it fits. Zero sets no
-	// limit. Servers store a megabyte and a half; kubectl apply without --server-side wants at most 262000.
+	// MaxSize is the maximum size of a CRD in bytes, as JSON without white space. The descriptions of a larger one are
+	// shortened to their first sentence, and then removed, from the innermost fields outwards until it fits. Zero means no
+	// limit. Servers store up to 1.5 MB, and kubectl apply without --server-side supports up to 262000 bytes.
 	MaxSize int
 
-	// Lenient turns mistakes in the sources into warnings, see [Files.Warnings]. What is mistaken is left out, and the rest is
-	// made. Nothing is removed in a run that has mistakes. The default is to return a [*SourceError] and no files.
+	// Lenient turns mistakes in the sources into warnings, see [Files.Warnings], and generates the files without them.
+	// A run with mistakes removes no files. Default: return a [*SourceError] and no files.
 	//
-	// Use it for the sources of others that controller-gen reads: it ignores markers that it does not know, or that stand
-	// where they have no effect.
+	// Use it for sources that were written for controller-gen, which ignores unknown markers and markers on the wrong
+	// declarations.
 	Lenient bool
 
-	// RoleName is the name of the role that gets the rules of +kubebuilder:rbac markers that name none; default:
+	// RoleName is the name of the role with the rules of +kubebuilder:rbac markers without a role. Default:
 	// "manager-role".
 	RoleName string
 }
 
-// Run reads the packages that match the patterns, as the go command understands them, and returns the files that
-// belong to the kinds they define, and those that other markers in them ask for: roles for +kubebuilder:rbac, webhook
-// configurations for +kubebuilder:webhook, and what //kube:output names.
+// Run reads the packages that match the patterns, which are those of the go command. It returns the files of the kinds
+// that they define, and the files that other markers enable: roles (+kubebuilder:rbac), webhook configurations
+// (+kubebuilder:webhook), and the outputs of //kube:output.
 //
 // Errors: [*SourceError] for mistakes in the sources.
 func Run(ctx context.Context, patterns []string, o *Options) (*Files, error) {
@@ -66,12 +66,12 @@ func Run(ctx context.Context, patterns []string, o *Options) (*Files, error) {
 	return r.run()
 }
 
-// open reads the packages of one run with their types.
+// open reads the packages of a run with their types.
 func open(ctx context.Context, patterns []string, o *Options, imports ...string) (*run, error) {
 	return newRun(ctx, patterns, o, &load.Config{Imports: imports})
 }
 
-// newRun reads the packages of one run.
+// newRun reads the packages of a run.
 func newRun(ctx context.Context, patterns []string, o *Options, cfg *load.Config) (*run, error) {
 	var opts Options
 	if o != nil {
@@ -93,11 +93,11 @@ func newRun(ctx context.Context, patterns []string, o *Options, cfg *load.Config
 	return r, nil
 }
 
-// run is one run over the packages of a program.
+// run is a run for the packages of a program.
 type run struct {
 	opts      Options
 	program   *load.Program
-	generated string // the name of the Go file that is written into each package
+	generated string // the name of the Go file that is written to each package
 	problems  problems
 	warnings  problems
 	notes     problems
@@ -105,14 +105,14 @@ type run struct {
 	plans     []*plan
 	described []crd.Version            // all kinds, see versions
 	crds      map[string]*crd.CRD      // by the name of the CRD, see assemble
-	planned   map[*types.TypeName]bool // types that are given deep copies
+	planned   map[*types.TypeName]bool // types that get deep copies
 
-	incomplete bool // a type or a kind could not be described, so rules may refer to what is not there
-	unmade     bool // a kind or a deep copy could not be made, so Go code may refer to what is not there
-	keys       bool // keys of lists that items may lack have been reported
+	incomplete bool // a type or a kind could not be described, so rules may refer to missing fields
+	unmade     bool // a kind or a deep copy could not be generated, so Go code may refer to missing declarations
+	keys       bool // keys of lists that are optional in their items have been reported
 }
 
-// plan is what is to be generated for one package.
+// plan has the declarations to generate for a package.
 type plan struct {
 	pkg     *load.Package
 	kinds   []*kind.Kind
@@ -138,8 +138,7 @@ func (r *run) run() (*Files, error) {
 	return r.outcome()
 }
 
-// check type-checks the packages with their new Go files. When one of these could not be made, code that uses it would get
-// errors that only follow from that.
+// check type-checks the packages with their new Go files. It ignores errors that a missing Go file may cause.
 func (r *run) check(generated map[string][]byte) {
 	if r.unmade || len(generated) < len(r.plans) {
 		return
@@ -156,12 +155,12 @@ func (r *run) check(generated map[string][]byte) {
 	r.problems = before
 }
 
-// outcome returns the files, unless there were mistakes that are no warnings.
+// outcome returns the files, or the mistakes that are not warnings.
 func (r *run) outcome() (*Files, error) {
 	if err := r.problems.err(); err != nil && !r.opts.Lenient {
 		return nil, err
 	}
-	if !r.problems.none() { // the files that are missing may be those with mistakes
+	if !r.problems.none() { // files may be missing because of the mistakes
 		r.files = slices.DeleteFunc(r.files, func(f File) bool { return f.Content == nil })
 		r.warnings.list = append(r.warnings.list, r.problems.list...)
 	}
@@ -173,7 +172,7 @@ func (r *run) outcome() (*Files, error) {
 	return files, nil
 }
 
-// plan decides what a package needs.
+// plan decides which declarations to generate for a package.
 func (r *run) plan(pkg *load.Package) {
 	if r.program.PackageMarker(pkg, "kubebuilder:skip") != nil {
 		return
@@ -216,7 +215,7 @@ func (r *run) plan(pkg *load.Package) {
 func enabled(m *load.Marker) bool  { return m != nil && m.Args.Bool("", false) }
 func disabled(m *load.Marker) bool { return m != nil && !m.Args.Bool("", true) }
 
-// method finds a method that a type has by itself, and not from a file that a run writes anew.
+// method returns a method of a type that is not in a file that the run writes, or nil.
 func (r *run) method(t *types.Named, name string) *types.Func {
 	for m := range t.Methods() {
 		if m.Name() != name {
@@ -231,13 +230,13 @@ func (r *run) method(t *types.Named, name string) *types.Func {
 	return nil
 }
 
-// source renders the Go file of a package.
+// source returns the Go file of a package.
 func (r *run) source(p *plan) []byte {
 	f := r.file(p)
 	for _, k := range p.kinds {
 		if obj := r.declared(p.pkg, k.Name); k.Root == nil && obj != nil {
 			r.unmade = true
-			r.problems.add(k.Pos, fmt.Sprintf("%s is to be generated, but is declared at %s too: remove it there, or mark that type with "+
+			r.problems.add(k.Pos, fmt.Sprintf("%s can't be generated, since it is declared at %s: remove it there, or mark that type with "+
 				"+kubebuilder:object:root=true instead of using //kube:resource", k.Name, r.problems.relative(r.program.Position(obj.Pos()))))
 		}
 		c := r.crds[k.CRDName()]
@@ -254,11 +253,11 @@ func (r *run) source(p *plan) []byte {
 	return r.render(p, f)
 }
 
-// file is the Go file of a package without its kinds.
+// file returns the Go file of a package without its kinds.
 func (r *run) file(p *plan) *emit.File {
 	return &emit.File{
 		Package:   p.pkg.Types,
-		Header:    p.pkg.Licence(),
+		Header:    p.pkg.License(),
 		Copied:    p.copied,
 		Objects:   p.objects,
 		Method:    r.method,
@@ -270,18 +269,18 @@ func (r *run) file(p *plan) *emit.File {
 				pos, label = e.Field.Pos(), label+": field "+e.Field.Name()
 			}
 			r.unmade = true
-			if at := r.program.Position(pos); !r.problems.onLine(at) { // where a type is refused, that is enough
+			if at := r.program.Position(pos); !r.problems.onLine(at) { // otherwise the type has been reported
 				r.problems.add(at, label+": no deep copy: "+e.Reason)
 			}
 		},
 	}
 }
 
-// render writes a Go file. It returns nil when it can't be written, which has been reported then.
+// render returns a Go file, or nil after it has reported an error.
 func (r *run) render(p *plan, f *emit.File) []byte {
 	src, err := f.Render()
 	if err != nil {
-		if r.problems.none() || r.opts.Lenient { // otherwise it follows from types that do not exist
+		if r.problems.none() || r.opts.Lenient { // otherwise missing types are the cause
 			r.problems.add(token.Position{Filename: p.pkg.Dir}, err.Error())
 		}
 		return nil
@@ -290,7 +289,7 @@ func (r *run) render(p *plan, f *emit.File) []byte {
 	return src
 }
 
-// declared finds a declaration of the package's own sources.
+// declared returns a declaration of the package's own sources, or nil.
 func (r *run) declared(pkg *load.Package, name string) types.Object {
 	obj := pkg.Types.Scope().Lookup(name)
 	if obj == nil {
@@ -303,7 +302,7 @@ func (r *run) declared(pkg *load.Package, name string) types.Object {
 	return obj
 }
 
-// relative writes a path as people refer to it from a directory.
+// relative returns a path relative to a directory, if that is shorter.
 func relative(dir, path string) string {
 	rel, err := filepath.Rel(dir, path)
 	if err != nil || strings.HasPrefix(rel, "..") {

@@ -119,7 +119,7 @@ func TestApprovalIsAWarning(t *testing.T) {
 		got = append(got, w.String())
 	}
 	want := []string{`api/types.go:6:3: group "things.k8s.io" belongs to the Kubernetes project: ` +
-		"servers refuse its CRDs without the annotation api-approved.kubernetes.io"}
+		"servers reject its CRDs without the annotation api-approved.kubernetes.io"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Warnings (-want +got):\n%s", diff)
 	}

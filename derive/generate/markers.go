@@ -7,28 +7,28 @@ import (
 	"github.com/kube-go/sdk/derive/internal/marker"
 )
 
-// Marker describes a marker that kube-derive knows.
+// Marker describes a marker of kube-derive.
 type Marker struct {
 	Name      string   // such as "kubebuilder:validation:MaxLength"
-	On        []string // where it may stand: "package", "type", "field", "constant"
+	On        []string // its targets: "package", "type", "field", "constant"
 	Arguments []MarkerArgument
 
-	// Refused says why a CRD can't say what the marker does. It is an error on the types of one's own.
+	// Refused is the reason why a CRD can't express the marker. Such a marker is an error on types of the user's module.
 	Refused string
 }
 
-// MarkerArgument describes what a marker takes.
+// MarkerArgument describes an argument of a marker.
 type MarkerArgument struct {
-	Name     string // "" for the value of the marker itself
-	Value    string // what it looks like, such as "a number"
+	Name     string // empty for the value of the marker
+	Value    string // a description, such as "a number"
 	Required bool
 }
 
-// Markers lists the markers that there are, ordered by name, for editors and documentation.
+// Markers returns all markers, ordered by name, for editors and documentation.
 func Markers() []Marker {
 	var list []Marker
 	for _, info := range marker.NewSet().List() {
-		m := Marker{Name: info.Name, On: info.On, Refused: info.Unsayable}
+		m := Marker{Name: info.Name, On: info.On, Refused: info.Unsupported}
 		for _, p := range info.Params {
 			m.Arguments = append(m.Arguments, MarkerArgument(p))
 		}

@@ -12,15 +12,15 @@ import (
 	"github.com/kube-go/sdk/derive/internal/load"
 )
 
-// output is something that is written besides Go files.
+// output is a kind of generated files other than Go files.
 type output struct {
 	name  string // as in //kube:output
-	dir   string // where it goes when nobody says otherwise
-	asked bool   // made only when //kube:output names it, not whenever the sources have something for it
+	dir   string // the default directory
+	asked bool   // generated only if //kube:output names it, and not whenever the sources have markers for it
 	make  func(r *run, dir string)
 }
 
-// outputs are what [Run] makes. The kinds have been found and described when they are called.
+// outputs are the outputs of [Run]. Before they are generated, the kinds have been found and described.
 func outputs() []output {
 	return []output{
 		{name: "crds", dir: "crds", make: (*run).definitions},
@@ -32,7 +32,7 @@ func outputs() []output {
 	}
 }
 
-// fromMarkers makes one output of which the markers say all, so that types need not be known.
+// fromMarkers generates an output that needs only markers, and no types.
 func fromMarkers(ctx context.Context, patterns []string, o *Options, name string) (*Files, error) {
 	r, err := newRun(ctx, patterns, o, &load.Config{Sources: true})
 	if err != nil {
@@ -59,7 +59,7 @@ func (r *run) abs(path string) string {
 	return filepath.Join(r.opts.Dir, path)
 }
 
-// all makes each output that the markers ask for, where they ask for it.
+// all generates the outputs that the markers enable, in their directories.
 func (r *run) all() {
 	asked := r.asked()
 	for _, out := range outputs() {
@@ -76,18 +76,18 @@ func (r *run) all() {
 	}
 }
 
-// none is what an output that is not wanted is set to.
+// none is the value of an output that is disabled.
 const none = "none"
 
-// request is what a marker says of one output.
+// request is the value of a marker for an output.
 type request struct {
 	value string
 	dir   string // absolute
 	at    *load.Marker
 }
 
-// asked reads the markers //kube:output. Paths in them are relative to the root of the module, so that they do not depend
-// on where the command runs. Packages that say different things of one output are mistaken.
+// asked reads the markers //kube:output. Their paths are relative to the root of the module, so that they do not depend
+// on the current directory. Different values for one output are a mistake.
 func (r *run) asked() map[string]request {
 	asked := map[string]request{}
 	r.each("kube:output", func(pkg *load.Package, m *load.Marker) []error {
@@ -99,7 +99,7 @@ func (r *run) asked() map[string]request {
 				dir = value
 			}
 			if old, ok := asked[name]; ok && old.value != value {
-				errs = append(errs, fmt.Errorf("%s=%s: %s says %s=%s", name, value, r.problems.relative(old.at.Pos), name, old.value))
+				errs = append(errs, fmt.Errorf("%s=%s: %s sets %s=%s", name, value, r.problems.relative(old.at.Pos), name, old.value))
 				continue
 			}
 			asked[name] = request{value, dir, m}
@@ -109,13 +109,12 @@ func (r *run) asked() map[string]request {
 	return asked
 }
 
-// roleName is that of the role to which rules belong that name none.
+// roleName returns the name of the role of rules without a role.
 func (r *run) roleName() string {
 	return cmp.Or(r.opts.RoleName, r.asked()["roleName"].value, "manager-role")
 }
 
-// each calls fn with each marker of a name that stands in the packages that were asked for, and reports what fn says is
-// wrong with it.
+// each calls fn with each marker of a name in the root packages, and reports the errors that fn returns.
 func (r *run) each(name string, fn func(*load.Package, *load.Marker) []error) {
 	for _, pkg := range r.program.Roots {
 		for _, m := range r.program.PackageMarkers(pkg, name) {

@@ -180,7 +180,7 @@ package outputs
 func TestOutputsThatDisagreeAreRefused(t *testing.T) {
 	dir := newModule(t, txtar.Parse([]byte("-- a/a.go --\n//kube:output rbac=a\npackage a\n-- b/b.go --\n//kube:output rbac=b\npackage b\n")))
 	_, err := generate.Run(t.Context(), []string{"./..."}, &generate.Options{Dir: dir})
-	const want = "b/b.go:1:3: //kube:output: rbac=b: a/a.go:1:3 says rbac=a"
+	const want = "b/b.go:1:3: //kube:output: rbac=b: a/a.go:1:3 sets rbac=a"
 	if _, ok := errors.AsType[*generate.SourceError](err); !ok || err.Error() != want {
 		t.Errorf("Run = %v, want %s", err, want)
 	}
@@ -270,7 +270,7 @@ func TestDescriptionsAreShortenedFromTheInside(t *testing.T) {
 		})
 	}
 	_, err := generate.CRDs(t.Context(), []string{"./..."}, &generate.Options{Dir: dir, MaxSize: 100})
-	if err == nil || !strings.Contains(err.Error(), "bytes even without the descriptions that may go; it should have 100") {
+	if err == nil || !strings.Contains(err.Error(), "bytes even without the descriptions that may be removed, and the limit is 100") {
 		t.Errorf("CRDs that can't be as small = %v", err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Problem is one mistake in the sources.
+// Problem is a mistake in the sources.
 type Problem struct {
 	Position token.Position // its file name is relative to the directory of the run
 	Message  string
@@ -28,9 +28,9 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%s: %s", p.Position, p.Message)
 }
 
-// SourceError is returned when the sources have mistakes.
+// SourceError is the error for mistakes in the sources.
 type SourceError struct {
-	Problems []Problem // ordered by place, at least one
+	Problems []Problem // ordered by position, at least one
 }
 
 // Error returns the problems, one on a line.
@@ -42,7 +42,7 @@ func (e *SourceError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// problems gathers the mistakes of a run.
+// problems collects the mistakes of a run.
 type problems struct {
 	dir  string
 	list []Problem
@@ -61,7 +61,7 @@ func (p *problems) relative(pos token.Position) token.Position {
 	return pos
 }
 
-// onLine reports whether there is a problem on the line of a position.
+// onLine reports whether the line of a position has a problem.
 func (p *problems) onLine(pos token.Position) bool {
 	pos = p.relative(pos)
 	return slices.ContainsFunc(p.list, func(q Problem) bool {
@@ -79,7 +79,7 @@ func (p *problems) err() error {
 	return &SourceError{Problems: p.sorted()}
 }
 
-// sorted returns the problems in the order of their places.
+// sorted returns the problems, ordered by position.
 func (p *problems) sorted() []Problem {
 	slices.SortStableFunc(p.list, func(a, b Problem) int {
 		return cmp.Or(

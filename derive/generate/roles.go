@@ -12,8 +12,8 @@ import (
 	"github.com/kube-go/sdk/derive/internal/rbac"
 )
 
-// Roles returns role.yaml with the roles that the markers +kubebuilder:rbac ask for, wherever in the packages they stand.
-// Rules that name no role belong to the one that [Options.RoleName] names. Without any marker there is no file.
+// Roles returns role.yaml with the roles of the markers +kubebuilder:rbac in the packages. Rules without a role belong
+// to [Options.RoleName]. Without markers, it returns no file.
 //
 // Errors: [*SourceError] for mistakes in the sources.
 func Roles(ctx context.Context, patterns []string, o *Options) (*Files, error) {
@@ -22,7 +22,7 @@ func Roles(ctx context.Context, patterns []string, o *Options) (*Files, error) {
 
 const rolesFile = "role.yaml"
 
-// roles makes the file with the roles.
+// roles writes the file with the roles.
 func (r *run) roles(dir string) {
 	var rules []rbac.Rule
 	var packages []string

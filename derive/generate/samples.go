@@ -16,16 +16,16 @@ import (
 	"github.com/kube-go/sdk/derive/validation"
 )
 
-// Samples returns two objects for each served version of the kinds that [CRDs] finds, which servers accept: the smallest, and one
-// that has all fields, with what they are for. They are <group>_<version>_<kind>.yaml and the same with _full in the
-// directory of the options, by default "samples".
+// Samples returns two valid objects for each served version of the kinds that [CRDs] finds: a minimal one, and one with
+// all fields and their descriptions. They are <group>_<version>_<kind>.yaml and the same with _full in the directory of
+// the options, by default "samples".
 //
-// Errors: [*SourceError] for mistakes in the sources, and for kinds of which no object was found.
+// Errors: [*SourceError] for mistakes in the sources, and for kinds without a sample.
 func Samples(ctx context.Context, patterns []string, o *Options) (*Files, error) {
 	return ofKinds(ctx, patterns, o, "samples", (*run).samples)
 }
 
-// samples makes the files of the samples.
+// samples writes the files of the samples.
 func (r *run) samples(dir string) {
 	r.assemble()
 	for _, v := range r.versions() {
@@ -38,7 +38,7 @@ func (r *run) samples(dir string) {
 	}
 }
 
-// samplesOf makes the files of one version of a kind.
+// samplesOf writes the files of one version of a kind.
 func (r *run) samplesOf(v crd.Version, dir string) error {
 	validator, err := validatorOf(v)
 	if err != nil {
@@ -59,12 +59,12 @@ func (r *run) samplesOf(v crd.Version, dir string) error {
 	return nil
 }
 
-// validatorOf returns a validator of one version of a kind. Where its schema allows texts that the Go type can't be read
-// from, as for durations, the validator has an example of one that can.
+// validatorOf returns a validator of one version of a kind. If the schema of a string allows values that the Go type
+// can't decode, as for durations, the validator has a valid example.
 func validatorOf(v crd.Version) (*validation.Validator, error) {
 	v.Schema = v.Schema.Clone()
 	exemplify(v.Schema)
-	known := func(token.Position, string) {} // mistakes have been reported when the definition of all versions was made
+	known := func(token.Position, string) {} // mistakes have already been reported
 	definition, err := crd.Assemble([]crd.Version{v}, known).Object()
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func validatorOf(v crd.Version) (*validation.Validator, error) {
 	return validation.New(definition, v.Version, nil)
 }
 
-// exemplify gives typical values as examples to what has none, and takes the descriptions away, which say nothing of values.
+// exemplify adds typical values as examples to schemas without one, and removes the descriptions.
 func exemplify(s *structural.Schema) {
 	if s == nil {
 		return

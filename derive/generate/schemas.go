@@ -20,7 +20,7 @@ func Schemas(ctx context.Context, patterns []string, o *Options) (*Files, error)
 	return ofKinds(ctx, patterns, o, "schemas", (*run).schemas)
 }
 
-// ofKinds makes one output that describes kinds, as [CRDs] finds them, where the output of that name belongs.
+// ofKinds generates an output that describes kinds, which [CRDs] finds, in the directory of the output.
 func ofKinds(ctx context.Context, patterns []string, o *Options, name string, fill func(r *run, dir string)) (*Files, error) {
 	r, err := open(ctx, patterns, o, emit.MetaPath)
 	if err != nil {
@@ -39,7 +39,7 @@ func ofKinds(ctx context.Context, patterns []string, o *Options, name string, fi
 	return r.outcome()
 }
 
-// schemas makes the JSON Schema files.
+// schemas writes the JSON Schema files.
 func (r *run) schemas(dir string) {
 	for _, v := range r.versions() {
 		body, err := jsonschemas.Render(v.Kind, v.Schema)

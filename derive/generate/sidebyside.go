@@ -9,14 +9,14 @@ import (
 	"sync/atomic"
 )
 
-// result is what came of one item.
+// result is the result for one item.
 type result[R any] struct {
 	value R
 	err   error
 }
 
-// sideBySide calls fn for each item of a list, for as many at a time as there are processors, and returns the results in the
-// order of the list.
+// sideBySide calls fn for each item of a list, in as many goroutines as the program has processors, and returns the
+// results in the order of the list.
 func sideBySide[T, R any](list []T, fn func(T) (R, error)) []result[R] {
 	results := make([]result[R], len(list))
 	var wg sync.WaitGroup

@@ -36,9 +36,9 @@ func TestLargeDefinitions(t *testing.T) {
 		max     int
 		wantErr string
 	}{
-		{"more than servers store is a mistake", 0, "servers store 1572864 at most: shorten its descriptions, as kube-derive -max-size does"},
+		{"more than servers store is a mistake", 0, "API servers store at most 1572864 bytes: shorten its descriptions, for example with kube-derive -max-size"},
 		{"more than kubectl apply takes is said", 1 << 20, ""},
-		{"what can't be made small enough is a mistake", 200_000, "bytes even without the descriptions that may go; it should have 200000"},
+		{"what can't be made small enough is a mistake", 200_000, "bytes even without the descriptions that may be removed, and the limit is 200000"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			files, err := generate.CRDs(t.Context(), []string{"./..."}, &generate.Options{Dir: dir, MaxSize: tt.max})

@@ -13,8 +13,8 @@ import (
 	"github.com/kube-go/sdk/derive/internal/webhook"
 )
 
-// Webhooks returns manifests.yaml with the configurations of the webhooks that the markers +kubebuilder:webhook describe,
-// wherever in the packages they stand. Without any marker there is no file.
+// Webhooks returns manifests.yaml with the configurations of the webhooks of the markers +kubebuilder:webhook in the
+// packages. Without markers, it returns no file.
 //
 // Errors: [*SourceError] for mistakes in the sources.
 func Webhooks(ctx context.Context, patterns []string, o *Options) (*Files, error) {
@@ -23,7 +23,7 @@ func Webhooks(ctx context.Context, patterns []string, o *Options) (*Files, error
 
 const webhooksFile = "manifests.yaml"
 
-// webhooks makes the file with the webhook configurations.
+// webhooks writes the file with the webhook configurations.
 func (r *run) webhooks(dir string) {
 	var all []*webhook.Webhook
 	var packages []string
@@ -33,7 +33,7 @@ func (r *run) webhooks(dir string) {
 		w, errs := webhook.Parse(m.Args)
 		key := fmt.Sprint(w.Mutating, w.Name)
 		if old := seen[key]; old != nil {
-			errs = append(errs, fmt.Errorf("the webhook at %s has the name %s too", r.problems.relative(old.Pos), w.Name))
+			errs = append(errs, fmt.Errorf("the webhook at %s has the same name %s", r.problems.relative(old.Pos), w.Name))
 		}
 		seen[key] = m
 		all = append(all, w)
@@ -53,7 +53,7 @@ func (r *run) webhooks(dir string) {
 	r.files = append(r.files, File{Path: path, Content: append([]byte(header(packages)), body...)})
 }
 
-// configNames reads what the configurations are to be called.
+// configNames returns the names of the configurations.
 func (r *run) configNames(all []*webhook.Webhook) (mutating, validating string) {
 	seen := map[bool]*load.Marker{}
 	r.each("kubebuilder:webhookconfiguration", func(_ *load.Package, m *load.Marker) []error {
@@ -63,7 +63,7 @@ func (r *run) configNames(all []*webhook.Webhook) (mutating, validating string) 
 			name, kind = &mutating, "mutating"
 		}
 		if old := seen[isMutating]; old != nil {
-			return []error{fmt.Errorf("there is one for the %s webhooks at %s", kind, r.problems.relative(old.Pos))}
+			return []error{fmt.Errorf("the %s webhooks already have one at %s", kind, r.problems.relative(old.Pos))}
 		}
 		seen[isMutating] = m
 		*name = m.Args.String("name")
@@ -72,7 +72,7 @@ func (r *run) configNames(all []*webhook.Webhook) (mutating, validating string) 
 				return nil
 			}
 		}
-		return []error{fmt.Errorf("there are no %s webhooks to be configured", kind)}
+		return []error{fmt.Errorf("no marker defines a %s webhook", kind)}
 	})
 	return mutating, validating
 }

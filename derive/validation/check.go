@@ -15,20 +15,21 @@ import (
 	"github.com/kube-go/sdk/derive/internal/openapi"
 )
 
-// Problem is one thing that a server finds wrong in a definition.
+// Problem is one validation error of a definition.
 type Problem struct {
-	// Field is where it is, such as spec.versions[0].schema.openAPIV3Schema.properties[spec].type. What is the same in all
-	// versions is at spec.validation, spec.subresources and spec.additionalPrinterColumns, as in a server's answer. It is
-	// empty when the problem is not that of a field.
+	// Field is the path of the invalid field, for example
+	// spec.versions[0].schema.openAPIV3Schema.properties[spec].type. As in the server's response, schemas, subresources
+	// and columns that are the same in all versions are at spec.validation, spec.subresources and
+	// spec.additionalPrinterColumns. Field is empty if the problem does not belong to a field.
 	Field string
-	// Reason is the server's reason, such as metav1.CauseTypeFieldValueInvalid. It is empty for what is wrong before the
-	// server looks at values, such as an unknown field.
+	// Reason is the server's reason, for example metav1.CauseTypeFieldValueInvalid. It is empty for decoding errors,
+	// such as an unknown field.
 	Reason metav1.CauseType
 	// Message is the server's message.
 	Message string
 }
 
-// String says where it is and what it is.
+// String returns the field and the message.
 func (p Problem) String() string {
 	if p.Field == "" {
 		return p.Message
@@ -36,14 +37,14 @@ func (p Problem) String() string {
 	return p.Field + ": " + p.Message
 }
 
-// Check says why a server would refuse a new CustomResourceDefinition: all there is, or nothing when it takes it. The
-// definition is not changed.
+// Check validates a new CustomResourceDefinition as an API server does, and returns all problems. It does not modify
+// the definition.
 func Check(crd *unstructured.Unstructured) []Problem {
 	_, problems := check(crd, cel.NewEnvironment())
 	return problems
 }
 
-// check is Check that also returns the definition, with the names that servers fill in.
+// check implements Check. It also returns the definition with default names.
 func check(crd *unstructured.Unstructured, env *cel.Environment) (*openapi.Definition, []Problem) {
 	body, err := wire.MarshalJSON(crd.Object)
 	if err != nil {

@@ -1,14 +1,14 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package validation says what an API server says of custom resources and of their definitions, without one.
+// Package validation validates custom resources and their definitions as an API server does, without a server.
 //
-// Use it in the tests of a kind: does the definition pass, do its rules refuse what they should, does an update from this
-// to that?
+// Use it in the tests of a kind, to check that its definition is valid, and that its rules reject invalid objects and
+// updates:
 //
 //	v, err := validation.For[v1.Document](nil)
 //	if err != nil {
-//		t.Fatal(err) // the definition is wrong
+//		t.Fatal(err) // the definition is invalid
 //	}
 //	err = v.Create(&v1.Document{Spec: v1.DocumentSpec{Title: strings.Repeat("long ", 20)}})
 //	if !errors.Is(err, kube.ErrInvalid) {
@@ -18,23 +18,24 @@
 //		t.Error("a document can be renamed")
 //	}
 //
-// # What is checked
+// # Scope
 //
-// [Check] has the rules for definitions: names, versions, structural schemas, defaults, columns, conversion, and rules in
-// CEL with what they may cost. A [Validator] does to an object what happens between a request and the store: unknown
-// fields, defaults, metadata, the schema with formats and junctors, keys of lists, embedded resources, rules with their
-// messages, and on update what may stay as it is although it would not be accepted today. What other objects decide, such
-// as quotas, admission webhooks and policies, is not part of it.
+// [Check] validates definitions: names, versions, structural schemas, defaults, columns, conversion, and CEL rules with
+// their cost limits. A [Validator] processes objects as the server does between the request and the store: unknown
+// fields, defaults, metadata, the schema with formats and logical junctors, keys of lists, embedded resources, CEL
+// rules with their messages, and, for updates, ratcheting: values that are invalid but unchanged are accepted. Checks
+// that depend on other objects, such as quotas, admission webhooks and policies, are not included.
 //
-// Texts, paths and reasons are those of Kubernetes 1.36. Where the server's order is random, ours is that of the names.
+// Messages, paths and reasons are those of Kubernetes 1.36. Where the server reports errors in random order, this
+// package sorts them by name.
 //
 // # Errors
 //
-// What a server would answer is a [*core.StatusError] with the same reason, causes and message, so that a test can't tell
-// it from an answer. All else is a mistake in how this package is used.
+// Validation errors are [*core.StatusError] values with the reason, causes and message of the server's response. All
+// other errors are caused by incorrect use of this package.
 //
-// # Weight
+// # Size
 //
-// CEL is some megabytes. No other public package of this module needs this one at run time but derive/generate; import it
-// in tests.
+// CEL adds several megabytes to a binary. Import this package in tests only. Among the public packages of this module,
+// only derive/generate imports it.
 package validation

@@ -15,19 +15,19 @@ import (
 	"github.com/kube-go/sdk/derive/validation"
 )
 
-// soon fails a test that takes too long: no input may.
-func soon(t *testing.T) {
+// limitTime fails a test that takes too long.
+func limitTime(t *testing.T) {
 	t.Helper()
 	start := time.Now()
 	t.Cleanup(func() {
 		if d := time.Since(start); d > 20*time.Second {
-			t.Errorf("it took %v", d)
+			t.Errorf("the test took %v, want at most 20 s", d)
 		}
 	})
 }
 
-// Any definition is either fine, or has problems that say something; and if it is fine, there is a sample, or a reason why
-// none was found.
+// FuzzCheck checks that each problem has a message, that New accepts exactly the definitions without problems, and that
+// samples of valid definitions are valid.
 func FuzzCheck(f *testing.F) {
 	for _, row := range readRows[definitionRow](f, "definitions.jsonl") {
 		text, err := json.Marshal(row.Definition)
@@ -41,11 +41,11 @@ func FuzzCheck(f *testing.F) {
 		if json.Unmarshal(text, &crd.Object) != nil || crd.Object == nil {
 			return
 		}
-		soon(t)
+		limitTime(t)
 		problems := validation.Check(crd)
 		for _, p := range problems {
 			if p.Message == "" {
-				t.Errorf("a problem at %q says nothing", p.Field)
+				t.Errorf("problem at %q has no message", p.Field)
 			}
 		}
 		for _, v := range definedVersions(crd) {
@@ -76,7 +76,7 @@ func definedVersions(crd *unstructured.Unstructured) []string {
 	return names
 }
 
-// Whatever an object is, the answer is that of a server.
+// FuzzObject checks that all errors have the form of a server's response.
 func FuzzObject(f *testing.F) {
 	var kinds []*validation.Validator
 	for _, row := range readRows[objectRow](f, "objects.jsonl") {
@@ -95,20 +95,20 @@ func FuzzObject(f *testing.F) {
 		f.Add(text, len(kinds)-1)
 	}
 	f.Fuzz(func(t *testing.T, text []byte, kind int) {
-		soon(t)
+		limitTime(t)
 		v := kinds[(kind%len(kinds)+len(kinds))%len(kinds)]
 		for _, err := range []error{v.Create(text), v.Update(text, text)} {
 			if err == nil {
 				continue
 			}
 			if _, ok := errors.AsType[*core.StatusError](err); !ok {
-				t.Errorf("not the answer of a server: %v", err)
+				t.Errorf("error is not a StatusError: %v", err)
 			}
 		}
 	})
 }
 
-// Any rule compiles, or is refused with a reason; and if it compiles, it can be asked.
+// FuzzRule checks that each rule either compiles and can be evaluated, or is rejected with an error.
 func FuzzRule(f *testing.F) {
 	for _, rule := range []string{
 		"self.a > 1", "self.list.all(x, x.size() < 5)", "self.?b.orValue('x') == self.b", "has(self.c) && self.c.d in ['x']",
@@ -120,7 +120,7 @@ func FuzzRule(f *testing.F) {
 		f.Add(rule, "'message'")
 	}
 	f.Fuzz(func(t *testing.T, rule, message string) {
-		soon(t)
+		limitTime(t)
 		crd := widget(t, `{type: object, properties: {a: {type: integer}, b: {type: string, maxLength: 20}, list: {type: array, maxItems: 5, items: {type: string, maxLength: 9}}, m: {type: object, maxProperties: 4, additionalProperties: {type: string, maxLength: 9}}, c: {type: object, properties: {d: {type: string, maxLength: 9}}}}}`)
 		version := crd.Object["spec"].(map[string]any)["versions"].([]any)[0].(map[string]any)
 		schema := version["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)
@@ -135,7 +135,7 @@ func FuzzRule(f *testing.F) {
 		}}
 		for _, err := range []error{v.Create(obj), v.Update(obj, obj)} {
 			if _, ok := errors.AsType[*core.StatusError](err); err != nil && !ok {
-				t.Errorf("not the answer of a server: %v", err)
+				t.Errorf("error is not a StatusError: %v", err)
 			}
 		}
 	})

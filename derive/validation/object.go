@@ -22,7 +22,7 @@ import (
 	"github.com/kube-go/sdk/derive/internal/value"
 )
 
-// decode reads an object as a server does: pruned, and with defaults.
+// decode decodes an object as a server does: it drops unknown fields and sets defaults.
 func (v *Validator) decode(obj any, strict bool) (*unstructured.Unstructured, error) {
 	content, unknown, err := contentOf(obj)
 	if err != nil {
@@ -43,14 +43,14 @@ func (v *Validator) decode(obj any, strict bool) (*unstructured.Unstructured, er
 	return u, nil
 }
 
-// normalize gives metadata its form, and drops what is unknown.
+// normalize decodes metadata, and drops unknown fields and invalid nulls.
 func (v *Validator) normalize(content map[string]any) (unknown []string, err error) {
 	if _, ok := content["metadata"]; ok {
 		before := runtime.DeepCopyJSONValue(content["metadata"])
 		if err := value.Coerce(nil, content, nil, true); err != nil {
 			return nil, err
 		}
-		for _, path := range lost("metadata", before, content["metadata"]) {
+		for _, path := range droppedFields("metadata", before, content["metadata"]) {
 			unknown = append(unknown, fmt.Sprintf("unknown field %q", path))
 		}
 	}
@@ -64,15 +64,15 @@ func (v *Validator) normalize(content map[string]any) (unknown []string, err err
 	return unknown, nil
 }
 
-// lost returns the paths of the fields of metadata that its type does not have.
-func lost(path string, before, after any) []string {
-	was, ok := before.(map[string]any)
+// droppedFields returns the paths of the metadata fields that are unknown.
+func droppedFields(path string, before, after any) []string {
+	prev, ok := before.(map[string]any)
 	now, _ := after.(map[string]any)
 	if !ok {
 		return nil
 	}
 	var paths []string
-	for key, v := range was {
+	for key, v := range prev {
 		if _, ok := now[key]; !ok && !isZero(v) {
 			paths = append(paths, path+"."+key)
 		}
@@ -81,7 +81,7 @@ func lost(path string, before, after any) []string {
 	return paths
 }
 
-// isZero reports whether a value is left out of JSON when it is known.
+// isZero reports whether omitempty omits a value.
 func isZero(v any) bool {
 	switch v := v.(type) {
 	case nil:
@@ -98,11 +98,11 @@ func isZero(v any) bool {
 	return false
 }
 
-// contentOf returns the content of an object as JSON has it. Fields that are given twice are returned by name.
-func contentOf(obj any) (content map[string]any, twice []string, err error) {
+// contentOf returns the content of an object as decoded JSON, and the duplicate fields.
+func contentOf(obj any) (content map[string]any, duplicates []string, err error) {
 	switch obj := obj.(type) {
 	case nil:
-		return nil, nil, errors.New("there is no object")
+		return nil, nil, errors.New("object is nil")
 	case *unstructured.Unstructured:
 		return reread(obj.Object)
 	case map[string]any:
@@ -129,11 +129,11 @@ func parse(body []byte) (map[string]any, []string, error) {
 		}
 	}
 	u := &unstructured.Unstructured{}
-	var twice []string
+	var duplicates []string
 	err := wire.UnmarshalStrict(body, "application/json", u)
 	if strict, ok := errors.AsType[*wire.StrictError](err); ok {
 		for _, p := range strict.Problems {
-			twice = append(twice, fmt.Sprintf("%s %q", p.Kind, p.Path))
+			duplicates = append(duplicates, fmt.Sprintf("%s %q", p.Kind, p.Path))
 		}
 		err = nil
 	}
@@ -141,49 +141,49 @@ func parse(body []byte) (map[string]any, []string, error) {
 		return nil, nil, err
 	}
 	if u.Object == nil {
-		return nil, nil, errors.New("the object is null")
+		return nil, nil, errors.New("object is null")
 	}
-	return u.Object, twice, nil
+	return u.Object, duplicates, nil
 }
 
-// place says which namespace an object is in if it does not say so itself.
-func (v *Validator) place(u *unstructured.Unstructured, ns string) {
+// setNamespace sets the namespace of a namespaced object that does not have one.
+func (v *Validator) setNamespace(u *unstructured.Unstructured, ns string) {
 	if u.GetNamespace() == "" && !v.clustered {
 		u.SetNamespace(ns)
 	}
 }
 
-// pair reads an object and what it was. What a server fills in is filled in.
-func (v *Validator) pair(obj, old any) (u, was *unstructured.Unstructured, err error) {
-	if was, err = v.decode(old, false); err != nil {
+// pair decodes a new and an old object, and sets the fields that the server controls.
+func (v *Validator) pair(obj, old any) (u, prev *unstructured.Unstructured, err error) {
+	if prev, err = v.decode(old, false); err != nil {
 		return nil, nil, err
 	}
 	if u, err = v.decode(obj, v.strict); err != nil {
 		return nil, nil, err
 	}
-	v.place(was, "default")
-	v.place(u, was.GetNamespace())
-	if was.GetResourceVersion() == "" {
-		was.SetResourceVersion("1")
+	v.setNamespace(prev, "default")
+	v.setNamespace(u, prev.GetNamespace())
+	if prev.GetResourceVersion() == "" {
+		prev.SetResourceVersion("1")
 	}
 	if u.GetResourceVersion() == "" {
-		u.SetResourceVersion(was.GetResourceVersion())
+		u.SetResourceVersion(prev.GetResourceVersion())
 	}
 	if u.GetUID() == "" {
-		u.SetUID(was.GetUID())
+		u.SetUID(prev.GetUID())
 	}
 	if created := u.GetCreationTimestamp(); created.IsZero() {
-		if before := was.GetCreationTimestamp(); !before.IsZero() {
+		if before := prev.GetCreationTimestamp(); !before.IsZero() {
 			u.SetCreationTimestamp(before)
 		}
 	}
-	u.SetGeneration(was.GetGeneration())
-	u.SetDeletionTimestamp(was.GetDeletionTimestamp())
-	u.SetDeletionGracePeriodSeconds(was.GetDeletionGracePeriodSeconds())
-	return u, was, nil
+	u.SetGeneration(prev.GetGeneration())
+	u.SetDeletionTimestamp(prev.GetDeletionTimestamp())
+	u.SetDeletionGracePeriodSeconds(prev.GetDeletionGracePeriodSeconds())
+	return u, prev, nil
 }
 
-// invalid makes a server's answer of what is wrong.
+// invalid returns the server's response to an invalid object, or nil without errors.
 func (v *Validator) invalid(u *unstructured.Unstructured, errs field.ErrorList) error {
 	if len(errs) == 0 {
 		return nil
@@ -191,7 +191,7 @@ func (v *Validator) invalid(u *unstructured.Unstructured, errs field.ErrorList) 
 	return &core.StatusError{Status: apierrors.NewInvalid(schema.GroupKind{Group: v.group, Kind: v.kind}, u.GetName(), errs).ErrStatus}
 }
 
-// badRequest makes a server's answer to an object that it can't read.
+// badRequest returns the server's response to an object that it can't decode.
 func (v *Validator) badRequest(err error) error {
 	text := fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", v.kind, v.version, v.kind, err)
 	return &core.StatusError{Status: apierrors.NewBadRequest(text).ErrStatus}

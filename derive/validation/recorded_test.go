@@ -23,28 +23,28 @@ import (
 	"github.com/kube-go/sdk/derive/validation"
 )
 
-// The files of testdata were written by a server: tests/e2e runs the same rows against one, and writes what it answers
-// when it is run with -record.
+// The files in testdata contain responses of an API server. tests/e2e sends the same requests to a server, and updates
+// the files if it runs with -record.
 
-// definitionRow is a definition with what the server says of it.
+// definitionRow is a definition with the server's response.
 type definitionRow struct {
 	Name       string         `json:"name"`
 	Definition map[string]any `json:"definition"`
-	Answer     answer         `json:"answer"`
+	Response   response       `json:"answer"`
 	Differs    string         `json:"differs"`
 }
 
-// objectRow is an object, or a change of one, with what the server says of it; or the definition of those that follow.
+// objectRow is a create or update of an object with the server's response, or the definition for the rows that follow.
 type objectRow struct {
 	Definition map[string]any `json:"definition"`
 	Verb       string         `json:"verb"`
 	Object     map[string]any `json:"object"`
 	Old        map[string]any `json:"old"`
-	Answer     answer         `json:"answer"`
+	Response   response       `json:"answer"`
 	Differs    string         `json:"differs"`
 }
 
-type answer struct {
+type response struct {
 	Reason metav1.StatusReason  `json:"reason"`
 	Causes []metav1.StatusCause `json:"causes"`
 	Text   string               `json:"text"`
@@ -70,24 +70,24 @@ func readRows[T any](tb testing.TB, name string) []T {
 	return rows
 }
 
-// said returns an answer in a form that can be compared: without the texts where they are known to differ.
-func said(reason metav1.StatusReason, causes []metav1.StatusCause, texts bool) answer {
-	a := answer{Reason: reason}
+// normalized returns a response for comparison: with sorted causes, and with messages only if messages is set.
+func normalized(reason metav1.StatusReason, causes []metav1.StatusCause, messages bool) response {
+	r := response{Reason: reason}
 	for _, c := range causes {
 		c.Message = regexp.MustCompile(`selfType\d*`).ReplaceAllString(c.Message, "selfType")
-		if !texts {
+		if !messages {
 			c.Message = ""
 		}
-		a.Causes = append(a.Causes, c)
+		r.Causes = append(r.Causes, c)
 	}
-	slices.SortFunc(a.Causes, func(x, y metav1.StatusCause) int {
+	slices.SortFunc(r.Causes, func(x, y metav1.StatusCause) int {
 		return cmp.Or(cmp.Compare(x.Field, y.Field), cmp.Compare(x.Type, y.Type), cmp.Compare(x.Message, y.Message))
 	})
-	return a
+	return r
 }
 
-// TestDefinitionsAsRecorded promises the server's verdict, and its causes, for all definitions of which it is known.
-func TestDefinitionsAsRecorded(t *testing.T) {
+// TestCheckMatchesServer compares the problems of all recorded definitions with the server's responses.
+func TestCheckMatchesServer(t *testing.T) {
 	rows := readRows[definitionRow](t, "definitions.jsonl")
 	if len(rows) < 200 {
 		t.Fatalf("only %d rows", len(rows))
@@ -95,9 +95,9 @@ func TestDefinitionsAsRecorded(t *testing.T) {
 	for _, row := range rows {
 		t.Run(row.Name, func(t *testing.T) {
 			problems := validation.Check(&unstructured.Unstructured{Object: row.Definition})
-			if row.Answer.Reason == "" || row.Answer.Reason == metav1.StatusReasonBadRequest {
-				if (len(problems) == 0) != (row.Answer.Reason == "") {
-					t.Fatalf("Check = %v, the server says %q", problems, row.Answer.Reason)
+			if row.Response.Reason == "" || row.Response.Reason == metav1.StatusReasonBadRequest {
+				if (len(problems) == 0) != (row.Response.Reason == "") {
+					t.Fatalf("Check = %v, server's reason is %q", problems, row.Response.Reason)
 				}
 				return
 			}
@@ -105,16 +105,16 @@ func TestDefinitionsAsRecorded(t *testing.T) {
 			for _, p := range problems {
 				causes = append(causes, metav1.StatusCause{Type: p.Reason, Field: p.Field, Message: p.Message})
 			}
-			want := said(metav1.StatusReasonInvalid, row.Answer.Causes, row.Differs == "")
-			if diff := gocmp.Diff(want, said(metav1.StatusReasonInvalid, causes, row.Differs == "")); diff != "" {
+			want := normalized(metav1.StatusReasonInvalid, row.Response.Causes, row.Differs == "")
+			if diff := gocmp.Diff(want, normalized(metav1.StatusReasonInvalid, causes, row.Differs == "")); diff != "" {
 				t.Errorf("-server +Check:\n%s", diff)
 			}
 		})
 	}
 }
 
-// TestObjectsAsRecorded promises the server's verdict, and its causes, for all objects of which it is known.
-func TestObjectsAsRecorded(t *testing.T) {
+// TestValidatorMatchesServer compares the errors of all recorded objects with the server's responses.
+func TestValidatorMatchesServer(t *testing.T) {
 	rows := readRows[objectRow](t, "objects.jsonl")
 	if len(rows) < 300 {
 		t.Fatalf("only %d rows", len(rows))
@@ -128,29 +128,29 @@ func TestObjectsAsRecorded(t *testing.T) {
 			}
 			continue
 		}
-		err := row.ask(v)
-		if row.Answer.Reason == "" {
+		err := row.validate(v)
+		if row.Response.Reason == "" {
 			if err != nil {
-				t.Errorf("row %d: %s of %v = %v, the server says nothing", i, row.Verb, row.Object, err)
+				t.Errorf("row %d: %s of %v = %v, want no error", i, row.Verb, row.Object, err)
 			}
 			continue
 		}
 		status, ok := errors.AsType[*core.StatusError](err)
 		if !ok {
-			t.Errorf("row %d: %s of %v = %v, the server says %v", i, row.Verb, row.Object, err, row.Answer)
+			t.Errorf("row %d: %s of %v = %v, want %v", i, row.Verb, row.Object, err, row.Response)
 			continue
 		}
-		want := said(row.Answer.Reason, row.Answer.Causes, row.Differs == "")
-		if diff := gocmp.Diff(want, said(status.Status.Reason, status.Causes(), row.Differs == "")); diff != "" {
+		want := normalized(row.Response.Reason, row.Response.Causes, row.Differs == "")
+		if diff := gocmp.Diff(want, normalized(status.Status.Reason, status.Causes(), row.Differs == "")); diff != "" {
 			t.Errorf("row %d: %s of %v: -server +validator:\n%s", i, row.Verb, row.Object, diff)
 		}
-		if row.Answer.Text != "" && row.Answer.Text != status.Status.Message {
-			t.Errorf("row %d: message = %q, the server says %q", i, status.Status.Message, row.Answer.Text)
+		if row.Response.Text != "" && row.Response.Text != status.Status.Message {
+			t.Errorf("row %d: message = %q, want %q", i, status.Status.Message, row.Response.Text)
 		}
 	}
 }
 
-func (r objectRow) ask(v *validation.Validator) error {
+func (r objectRow) validate(v *validation.Validator) error {
 	switch r.Verb {
 	case "update":
 		return v.Update(r.Object, r.Old)

@@ -17,7 +17,7 @@ import (
 	"github.com/kube-go/sdk/derive/internal/value"
 )
 
-// create is what a server checks of a new object.
+// create validates a new object.
 func (v *Validator) create(u *unstructured.Unstructured) field.ErrorList {
 	if errs := v.checkType(u); len(errs) > 0 {
 		return errs
@@ -31,7 +31,7 @@ func (v *Validator) create(u *unstructured.Unstructured) field.ErrorList {
 	return v.checkRules(errs, u, nil, nil)
 }
 
-// update is what a server checks of an object that is changed.
+// update validates an update of an object.
 func (v *Validator) update(u, old *unstructured.Unstructured) field.ErrorList {
 	if errs := v.checkType(u); len(errs) > 0 {
 		return errs
@@ -46,8 +46,7 @@ func (v *Validator) update(u, old *unstructured.Unstructured) field.ErrorList {
 	return v.checkRules(errs, u, old, pair)
 }
 
-// updateStatus is what a server checks of an object whose status is changed. Nothing of it is about other fields, but
-// rules.
+// updateStatus validates an update of the status subresource. Fields outside of the status are validated by rules only.
 func (v *Validator) updateStatus(u, old *unstructured.Unstructured) field.ErrorList {
 	if errs := v.checkType(u); len(errs) > 0 {
 		return errs
@@ -62,7 +61,7 @@ func (v *Validator) updateStatus(u, old *unstructured.Unstructured) field.ErrorL
 	return v.checkRules(errs, u, old, pair)
 }
 
-// checkMetaUpdate checks metadata as servers do: for all kinds, and for custom resources again.
+// checkMetaUpdate checks metadata as servers do, which validate the metadata of custom resources twice.
 func (v *Validator) checkMetaUpdate(u, old *unstructured.Unstructured) field.ErrorList {
 	path := field.NewPath("metadata")
 	errs := validation.ValidateObjectMetaAccessor(u, !v.clustered, value.PathSegment, path)
@@ -70,7 +69,7 @@ func (v *Validator) checkMetaUpdate(u, old *unstructured.Unstructured) field.Err
 	return append(errs, validation.ValidateObjectMetaAccessorUpdate(u, old, path)...)
 }
 
-// checkStillUnique checks lists, unless something was wrong with one before.
+// checkStillUnique checks lists for duplicates, unless the old object had duplicates.
 func (v *Validator) checkStillUnique(u, old *unstructured.Unstructured) field.ErrorList {
 	if len(value.CheckUnique(nil, v.root, old.Object)) > 0 {
 		return nil
@@ -78,7 +77,7 @@ func (v *Validator) checkStillUnique(u, old *unstructured.Unstructured) field.Er
 	return value.CheckUnique(nil, v.root, u.Object)
 }
 
-// checkRules adds what rules say, unless something is so wrong that they can't be asked.
+// checkRules adds the errors of CEL rules, which are not evaluated if there are blocking errors.
 func (v *Validator) checkRules(errs field.ErrorList, u, old *unstructured.Unstructured, pair *value.Correlated) field.ErrorList {
 	if v.rules == nil {
 		return errs
@@ -87,11 +86,11 @@ func (v *Validator) checkRules(errs field.ErrorList, u, old *unstructured.Unstru
 		return append(errs, field.Invalid(nil, nil,
 			"some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"))
 	}
-	var was any
+	var prev any
 	if old != nil {
-		was = old.Object
+		prev = old.Object
 	}
-	more, _ := v.rules.Check(nil, u.Object, was, pair, cel.Budget)
+	more, _ := v.rules.Check(nil, u.Object, prev, pair, cel.Budget)
 	return append(errs, more...)
 }
 
@@ -106,7 +105,7 @@ func (v *Validator) checkType(u *unstructured.Unstructured) field.ErrorList {
 	return errs
 }
 
-// checkReplicas checks the number of replicas that is wanted.
+// checkReplicas checks the desired number of replicas.
 func (v *Validator) checkReplicas(u *unstructured.Unstructured) field.ErrorList {
 	if v.scale == nil {
 		return nil
@@ -114,7 +113,7 @@ func (v *Validator) checkReplicas(u *unstructured.Unstructured) field.ErrorList 
 	return checkCount(u, v.scale.SpecReplicasPath)
 }
 
-// checkStatusReplicas checks the number of replicas that there are, and their selector.
+// checkStatusReplicas checks the observed number of replicas and the label selector.
 func (v *Validator) checkStatusReplicas(u *unstructured.Unstructured) field.ErrorList {
 	if v.scale == nil {
 		return nil

@@ -13,9 +13,9 @@ import (
 	"github.com/kube-go/sdk/derive/internal/sample"
 )
 
-// Sample makes an object that a server accepts: the smallest one, or a full one that has each field. It has no status and
-// no namespace. The same definition always gives the same object. It is an error when none was found, as may be with rules
-// that hold for few objects.
+// Sample returns a valid object: the smallest one, or a full one with all fields. It has no status and no namespace.
+// The result for a definition is always the same. Sample returns an error if it does not find a valid object, which can
+// happen with rules that only few objects satisfy.
 func (v *Validator) Sample(full bool) (*unstructured.Unstructured, error) {
 	obj, err := v.sampler().Object(full)
 	if err != nil {
@@ -27,31 +27,31 @@ func (v *Validator) Sample(full bool) (*unstructured.Unstructured, error) {
 func (v *Validator) sampler() *sample.Sampler {
 	return sample.New(v.root, v.group+"/"+v.version, v.kind, func(obj, old map[string]any) field.ErrorList {
 		u := &unstructured.Unstructured{Object: obj}
-		v.place(u, "default")
+		v.setNamespace(u, "default")
 		if old == nil {
 			return v.create(u)
 		}
-		was := &unstructured.Unstructured{Object: old}
-		v.place(was, "default")
+		prev := &unstructured.Unstructured{Object: old}
+		v.setNamespace(prev, "default")
 		u.SetResourceVersion("1")
-		return v.update(u, was)
+		return v.update(u, prev)
 	})
 }
 
-// Mutation is an object that breaks one rule of its definition.
+// Mutation is an object that violates one rule of its definition.
 type Mutation struct {
-	// Rule is the place of the rule in an object, such as spec.title.maxLength or spec.x-kubernetes-validations[0].
+	// Rule is the path of the rule, for example spec.title.maxLength or spec.x-kubernetes-validations[0].
 	Rule string
-	// Object breaks the rule. It is nil when no such object was found.
+	// Object violates the rule. It is nil if no such object was found.
 	Object *unstructured.Unstructured
-	// Update is whether the rule is about changes: it is broken when the good object becomes this one.
+	// Update is true for a transition rule, which the update from the valid object to this object violates.
 	Update bool
-	// Cause is what a server says because of the rule.
+	// Cause is the validation error of the rule.
 	Cause metav1.StatusCause
 }
 
-// Mutations yields an object for each rule that a good object shows: one that breaks this rule, and as little else as
-// possible. It tells which rules of a definition really refuse something, and with which words.
+// Mutations yields a Mutation for each rule that applies to a valid object. The mutated object violates this rule, and
+// as few others as possible. Use it to check which objects a definition rejects, and with which messages.
 func (v *Validator) Mutations(obj *unstructured.Unstructured) iter.Seq[Mutation] {
 	return func(yield func(Mutation) bool) {
 		for m := range v.sampler().Mutations(obj.Object) {

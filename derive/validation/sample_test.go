@@ -18,9 +18,9 @@ import (
 	"github.com/kube-go/sdk/derive/validation"
 )
 
-// TestSamplesPass promises that samples are accepted, the same every time, and that each mutation is refused because of
-// its rule, for the kinds on which all keywords were tried.
-func TestSamplesPass(t *testing.T) {
+// TestSamplesAreValid checks that samples are valid and deterministic, and that each mutation is rejected because of
+// its rule, for kinds that use all keywords.
+func TestSamplesAreValid(t *testing.T) {
 	mutations := 0
 	for _, row := range readRows[objectRow](t, "objects.jsonl") {
 		if row.Definition == nil {
@@ -139,7 +139,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-func TestSampleOfWhatNothingSatisfies(t *testing.T) {
+func TestSampleOfUnsatisfiableRule(t *testing.T) {
 	crd := widget(t, `{type: object, x-kubernetes-validations: [{rule: "false", message: never}]}`)
 	version := crd.Object["spec"].(map[string]any)["versions"].([]any)[0].(map[string]any)
 	version["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)["required"] = []any{"spec"}

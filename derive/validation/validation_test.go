@@ -20,7 +20,7 @@ import (
 	"github.com/kube-go/sdk/derive/validation"
 )
 
-// widget defines a kind whose spec has a schema, in YAML.
+// widget returns the definition of a kind. The schema of its spec is YAML.
 func widget(tb testing.TB, spec string) *unstructured.Unstructured {
 	tb.Helper()
 	crd := &unstructured.Unstructured{}
@@ -83,7 +83,7 @@ func TestTypedObjects(t *testing.T) {
 	}
 }
 
-func TestWhatObjectsMayBe(t *testing.T) {
+func TestCreateDecodesAllRepresentations(t *testing.T) {
 	v := validator(t, `{type: object, required: [a], properties: {a: {type: string, maxLength: 3}}}`, nil)
 	const head = `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"x"},`
 	tests := []struct {
@@ -94,18 +94,18 @@ func TestWhatObjectsMayBe(t *testing.T) {
 		{"JSON", []byte(head + `"spec":{"a":"b"}}`), ""},
 		{"YAML", []byte("metadata: {name: x}\nspec: {a: b}\n"), ""},
 		{"a map without a type", map[string]any{"metadata": map[string]any{"name": "x"}, "spec": map[string]any{"a": "b"}}, ""},
-		{"nothing", nil, "there is no object"},
+		{"nil", nil, "object is nil"},
 		{"JSON null", []byte("null"), "null"},
-		{"JSON that ends", []byte("{"), "cannot be handled as a Widget"},
-		{"YAML with a field twice", []byte("metadata: {name: x}\nspec: {a: b, a: c}\n"), `already set in map`},
-		{"JSON with a field twice", []byte(head + `"spec":{"a":"b","a":"c"}}`), `strict decoding error: duplicate field "spec.a"`},
+		{"truncated JSON", []byte("{"), "cannot be handled as a Widget"},
+		{"YAML with a duplicate field", []byte("metadata: {name: x}\nspec: {a: b, a: c}\n"), `already set in map`},
+		{"JSON with a duplicate field", []byte(head + `"spec":{"a":"b","a":"c"}}`), `strict decoding error: duplicate field "spec.a"`},
 		{"unknown fields", []byte(head + `"zz":1,"spec":{"a":"b","c":{"d":1}}}`), `unknown field "spec.c", unknown field "zz"`},
 		{"an unknown field of metadata", []byte(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"x","title":"y"},"spec":{"a":"b"}}`), `unknown field "metadata.title"`},
 		{"metadata of another type", map[string]any{"metadata": "x"}, "metadata: Invalid value"},
 		{"another kind", []byte(`{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"x"},"spec":{"a":"b"}}`), "must be Widget"},
 		{"another version", []byte(`{"apiVersion":"example.com/v2","kind":"Widget","metadata":{"name":"x"},"spec":{"a":"b"}}`), "must be example.com/v1"},
 		{"no name", []byte(`{"spec":{"a":"b"}}`), "name or generateName is required"},
-		{"what JSON can't say", map[string]any{"spec": make(chan int)}, "cannot be handled"},
+		{"a value that JSON can't represent", map[string]any{"spec": make(chan int)}, "cannot be handled"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -123,12 +123,12 @@ func TestWhatObjectsMayBe(t *testing.T) {
 	}
 }
 
-func TestUnknownFieldsMayBeDropped(t *testing.T) {
+func TestUnknownFieldsAreDroppedUnlessStrict(t *testing.T) {
 	const spec = `{type: object, properties: {a: {type: string}}}`
 	obj := map[string]any{"metadata": map[string]any{"name": "x"}, "spec": map[string]any{"b": int64(1)}}
-	for _, how := range []request.FieldValidation{request.ValidationWarn, request.ValidationIgnore} {
-		if err := validator(t, spec, &validation.Options{FieldValidation: how}).Create(obj); err != nil {
-			t.Errorf("with %s: %v", how, err)
+	for _, mode := range []request.FieldValidation{request.ValidationWarn, request.ValidationIgnore} {
+		if err := validator(t, spec, &validation.Options{FieldValidation: mode}).Create(obj); err != nil {
+			t.Errorf("with %s: %v", mode, err)
 		}
 	}
 	if _, ok := obj["spec"].(map[string]any)["b"]; !ok {
@@ -139,27 +139,27 @@ func TestUnknownFieldsMayBeDropped(t *testing.T) {
 	}
 }
 
-func TestNewRefusesBadDefinitions(t *testing.T) {
+func TestNewRejectsInvalidDefinitions(t *testing.T) {
 	_, err := validation.New(widget(t, `{type: string, pattern: "("}`), "v1", nil)
 	bad, ok := errors.AsType[*validation.DefinitionError](err)
 	if !ok || len(bad.Problems) != 1 || !strings.Contains(err.Error(), "widgets.example.com: spec.validation.openAPIV3Schema.properties[spec].pattern: ") {
 		t.Errorf("New with a bad pattern = %v", err)
 	}
 	if _, err := validation.New(widget(t, `{type: string}`), "v2", nil); err == nil || !strings.Contains(err.Error(), `no version "v2"`) {
-		t.Errorf("New of a version that is not there = %v", err)
+		t.Errorf("New of a missing version = %v", err)
 	}
 }
 
-func TestCheckOfWhatIsNoDefinition(t *testing.T) {
+func TestCheckOfOtherObjects(t *testing.T) {
 	tests := []struct {
 		name string
 		in   map[string]any
 		want string
 	}{
-		{"an empty object", map[string]any{}, `kind: is  of ""; want CustomResourceDefinition of apiextensions.k8s.io/v1`},
-		{"the old version", map[string]any{"apiVersion": "apiextensions.k8s.io/v1beta1", "kind": "CustomResourceDefinition"}, "want CustomResourceDefinition of apiextensions.k8s.io/v1"},
+		{"an empty object", map[string]any{}, `kind: is  of "", must be CustomResourceDefinition of apiextensions.k8s.io/v1`},
+		{"the old version", map[string]any{"apiVersion": "apiextensions.k8s.io/v1beta1", "kind": "CustomResourceDefinition"}, "must be CustomResourceDefinition of apiextensions.k8s.io/v1"},
 		{"a field of another type", map[string]any{"spec": map[string]any{"versions": "v1"}}, "decode the definition"},
-		{"what JSON can't say", map[string]any{"spec": func() {}}, "encode the definition"},
+		{"a value that JSON can't represent", map[string]any{"spec": func() {}}, "encode the definition"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -171,7 +171,7 @@ func TestCheckOfWhatIsNoDefinition(t *testing.T) {
 	}
 }
 
-func TestCheckOfADefinitionThatIsTooLarge(t *testing.T) {
+func TestCheckOfOversizedDefinition(t *testing.T) {
 	crd := widget(t, `{type: object, description: `+strings.Repeat("x", 2<<20)+`}`)
 	problems := validation.Check(crd)
 	if len(problems) != 1 || !strings.Contains(problems[0].String(), "shorten its descriptions") {
@@ -201,10 +201,10 @@ func TestStatus(t *testing.T) {
 	old := map[string]any{"metadata": map[string]any{"name": "x"}, "spec": map[string]any{}}
 	next := map[string]any{"metadata": map[string]any{"name": "x"}, "status": map[string]any{"phase": "C"}}
 	if err := v.Create(next); err != nil {
-		t.Errorf("Create looks at the status: %v", err)
+		t.Errorf("Create does not ignore the status: %v", err)
 	}
 	if err := v.Update(next, old); err != nil {
-		t.Errorf("Update looks at the status: %v", err)
+		t.Errorf("Update does not ignore the status: %v", err)
 	}
 	if err := v.UpdateStatus(next, old); !errors.Is(err, core.ErrInvalid) {
 		t.Errorf("UpdateStatus = %v", err)
@@ -216,14 +216,14 @@ func TestStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := v.UpdateStatus(next, old); !errors.Is(err, core.ErrBadRequest) {
-		t.Errorf("UpdateStatus of a kind without = %v", err)
+		t.Errorf("UpdateStatus of a kind without the subresource = %v", err)
 	}
 	if err := v.Create(next); !errors.Is(err, core.ErrInvalid) {
-		t.Errorf("Create of a kind whose status is no subresource = %v", err)
+		t.Errorf("Create of a kind without the status subresource = %v", err)
 	}
 }
 
-// What rules cost is bounded, also together.
+// TestBudget checks that expensive rules stay within the cost budget.
 func TestBudget(t *testing.T) {
 	costly := `{type: array, maxItems: 1000, items: {type: string, maxLength: 50, x-kubernetes-validations: [{rule: "self.matches('^[a-z]+$')"}]}}`
 	v := validator(t, `{type: object, properties: {a: `+costly+`, b: {type: string, maxLength: 100000, x-kubernetes-validations: [{rule: "self.matches('^(a|b|c|d|e|f|g|h|i|j|k|l|m|n|o|p|q|r|s|t|u|v|w|x|y|z)+$')"}]}}}`, nil)
@@ -235,10 +235,10 @@ func TestBudget(t *testing.T) {
 		many = append(many, strings.Repeat("a", 50))
 	}
 	if err := with(map[string]any{"a": many}); err != nil {
-		t.Errorf("a thousand items = %v", err)
+		t.Errorf("Create with 1000 items = %v", err)
 	}
 	if err := with(map[string]any{"b": strings.Repeat("a", 100000)}); err != nil {
-		t.Errorf("a long text = %v", err)
+		t.Errorf("Create with a long string = %v", err)
 	}
 }
 

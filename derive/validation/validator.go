@@ -20,18 +20,18 @@ import (
 
 // Options are the options of a [Validator].
 type Options struct {
-	// FieldValidation is what is done about fields that the schema does not have, and about fields that are given twice.
-	// With Warn and Ignore they are dropped. Default: Strict, they are refused.
+	// FieldValidation determines how unknown and duplicate fields are handled. With Strict, they are errors. With Warn
+	// and Ignore, they are dropped. Default: Strict.
 	FieldValidation request.FieldValidation
 }
 
-// DefinitionError says why a server would refuse the definition of a kind. Nothing can be said of its objects then.
+// DefinitionError reports that the definition of a kind is invalid, so that its objects can't be validated.
 type DefinitionError struct {
-	Name     string // of the definition
+	Name     string // the name of the definition
 	Problems []Problem
 }
 
-// Error lists the problems.
+// Error returns the problems in one line.
 func (e *DefinitionError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "definition %s:", e.Name)
@@ -44,7 +44,7 @@ func (e *DefinitionError) Error() string {
 	return b.String()
 }
 
-// Validator says what an API server says of objects of one version of a kind. It is safe for concurrent use.
+// Validator validates objects of one version of a kind as an API server does. It is safe for concurrent use.
 type Validator struct {
 	group     string
 	kind      string
@@ -55,12 +55,12 @@ type Validator struct {
 
 	root   *openapi.Schema
 	spec   *value.Checker
-	status *value.Checker // nil when nothing is said of a status
+	status *value.Checker // nil if the schema has no status
 	rules  *cel.Rules
 	strict bool
 }
 
-// New returns what validates the objects of one version of the kind that a definition defines.
+// New returns a Validator for one version of a definition.
 //
 // Errors: [*DefinitionError].
 func New(crd *unstructured.Unstructured, version string, o *Options) (*Validator, error) {
@@ -70,7 +70,7 @@ func New(crd *unstructured.Unstructured, version string, o *Options) (*Validator
 	switch o.FieldValidation {
 	case "", request.ValidationStrict, request.ValidationWarn, request.ValidationIgnore:
 	default:
-		return nil, fmt.Errorf("validation: FieldValidation %q is not one of Strict, Warn and Ignore", o.FieldValidation)
+		return nil, fmt.Errorf("validation: FieldValidation %q is invalid: use Strict, Warn or Ignore", o.FieldValidation)
 	}
 	env := cel.NewEnvironment()
 	def, problems := check(crd, env)
@@ -99,7 +99,7 @@ func New(crd *unstructured.Unstructured, version string, o *Options) (*Validator
 	return val, nil
 }
 
-// For returns what validates objects of K, by the definition that [derive.CRD] returns for it.
+// For returns a Validator for K, with the definition that [derive.CRD] returns.
 //
 // Errors: [*DefinitionError], and those of [derive.CRD].
 func For[K any, P core.ObjectPtr[K]](o *Options) (*Validator, error) {
@@ -114,9 +114,9 @@ func For[K any, P core.ObjectPtr[K]](o *Options) (*Validator, error) {
 	return New(crd, res.Version, o)
 }
 
-// Create says what a server says to a new object: nil, or a [*core.StatusError]. The object is a typed one, an
-// unstructured one, its content as map[string]any, or its text as []byte, JSON or YAML. It is not changed. Without a
-// namespace it is one of namespace default.
+// Create validates a new object. It returns nil if a server would accept the object. The object can be a typed object,
+// an unstructured object, its content as map[string]any, or its JSON or YAML as []byte. Create does not modify it.
+// Objects without a namespace are validated in namespace default.
 //
 // Errors: core.ErrInvalid, core.ErrBadRequest for an unknown field.
 func (v *Validator) Create(obj any) error {
@@ -124,7 +124,7 @@ func (v *Validator) Create(obj any) error {
 	if err != nil {
 		return err
 	}
-	v.place(u, "default")
+	v.setNamespace(u, "default")
 	if v.hasStatus {
 		delete(u.Object, "status")
 	}
@@ -135,38 +135,38 @@ func (v *Validator) Create(obj any) error {
 	return v.invalid(u, v.create(u))
 }
 
-// Update says what a server says when an object becomes another one, see [Validator.Create]. What the server alone decides
-// may be missing in the new one. With the subresource status, an update does not change the status.
+// Update validates the update of an object from old to obj, see [Validator.Create]. The new object may omit fields that
+// the server controls. If the kind has a status subresource, Update ignores the status of obj.
 //
 // Errors: core.ErrInvalid, core.ErrBadRequest for an unknown field.
 func (v *Validator) Update(obj, old any) error {
-	u, was, err := v.pair(obj, old)
+	u, prev, err := v.pair(obj, old)
 	if err != nil {
 		return err
 	}
 	if v.hasStatus {
-		setOrDelete(u.Object, "status", was.Object)
+		setOrDelete(u.Object, "status", prev.Object)
 	}
-	return v.invalid(u, v.update(u, was))
+	return v.invalid(u, v.update(u, prev))
 }
 
-// UpdateStatus says what a server says when the status of an object is updated. Of the new object only the status counts.
+// UpdateStatus validates an update of the status subresource. It ignores all fields of obj except for the status.
 //
-// Errors: core.ErrInvalid, core.ErrBadRequest for an unknown field, or for a kind without the subresource status.
+// Errors: core.ErrInvalid, core.ErrBadRequest for an unknown field, or for a kind without a status subresource.
 func (v *Validator) UpdateStatus(obj, old any) error {
 	if !v.hasStatus {
-		return v.badRequest(errors.New("the kind has no subresource status"))
+		return v.badRequest(errors.New("the kind has no status subresource"))
 	}
-	u, was, err := v.pair(obj, old)
+	u, prev, err := v.pair(obj, old)
 	if err != nil {
 		return err
 	}
-	next := was.DeepCopy()
+	next := prev.DeepCopy()
 	setOrDelete(next.Object, "status", u.Object)
-	return v.invalid(next, v.updateStatus(next, was))
+	return v.invalid(next, v.updateStatus(next, prev))
 }
 
-// setOrDelete makes a field what it is in another object.
+// setOrDelete copies a field from another object, or deletes it if the other object does not have it.
 func setOrDelete(obj map[string]any, key string, from map[string]any) {
 	if v, ok := from[key]; ok {
 		obj[key] = v
@@ -175,14 +175,14 @@ func setOrDelete(obj map[string]any, key string, from map[string]any) {
 	}
 }
 
-// Default sets the default values of an object, as a server does when it reads one: where a field is missing, or null
-// where it may not be. Other nulls that may not be are removed.
+// Default sets the default values of an object, as a server does when it decodes one: for missing fields, and for
+// fields with an invalid null. It removes other invalid nulls.
 func (v *Validator) Default(obj *unstructured.Unstructured) {
 	value.PruneNulls(obj.Object, v.root)
 	value.Default(obj.Object, v.root)
 }
 
-// Prune removes the fields that the schema does not have, as a server does, and returns their paths.
+// Prune removes unknown fields, as a server does, and returns their paths.
 func (v *Validator) Prune(obj *unstructured.Unstructured) []string {
 	return value.Prune(obj.Object, v.root, true)
 }

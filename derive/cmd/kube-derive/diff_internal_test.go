@@ -74,9 +74,9 @@ func releases(t *testing.T) (dir string) {
 }
 
 const (
-	longer  = "breaking documents.docs.example.com/v1.title:maxLength: was 80, is 40: writers of other values are refused; a stored value that does not fit passes until it changes\n"
-	other   = "risky documents.docs.example.com/v1.body:default: new, is \"none\": objects that leave the field out, also stored ones, are read with this value; absent can't be told any more\n"
-	more    = "compatible documents.docs.example.com/v1.tags:field: new, is \"string\": a field is new\n"
+	longer  = "breaking documents.docs.example.com/v1.title:maxLength: 80 → 40: writes with invalid values are rejected; an invalid stored value is accepted until it changes\n"
+	other   = "risky documents.docs.example.com/v1.body:default: added: \"none\": objects without the field, including stored objects, are read with this value; readers can't detect that the field is absent\n"
+	more    = "compatible documents.docs.example.com/v1.tags:field: added: \"string\": new field\n"
 	summary = "kube-derive diff: "
 )
 
@@ -95,13 +95,13 @@ func TestDiff(t *testing.T) {
 		{"one is allowed", []string{"-allow", "*.title:*", "old", "crds"}, 1, other + more, summary + "2 changes: 0 breaking, 1 risky, 1 compatible; 1 more allowed\n"},
 		{"all are allowed", []string{"old", "crds", "--allow", "*.title:*", "--allow=*:default"}, 0, more, summary + "1 change: 0 breaking, 0 risky, 1 compatible; 2 more allowed\n"},
 		{"all are allowed by a file", []string{"--allow-file", "allowed.txt", "old", "crds"}, 0, more, summary + "1 change: 0 breaking, 0 risky, 1 compatible; 2 more allowed\n"},
-		{"what is allowed is not there", []string{"--allow", "*.size:*", "old", "crds"}, 2, "", summary + "accept \"*.size:*\": there is no such change; remove the pattern, or correct it\n"},
+		{"what is allowed is not there", []string{"--allow", "*.size:*", "old", "crds"}, 2, "", summary + "accept \"*.size:*\": the pattern does not match any risky or breaking change: correct or remove it\n"},
 		{"only one of two", []string{"old"}, 2, "", summary + "it compares two, and not 1\nusage: kube-derive diff [flags] OLD NEW; see kube-derive diff -h\n"},
 		{"another output", []string{"old", "crds", "--output", "xml"}, 2, "", summary + "-output is \"xml\", want text or json\nusage: kube-derive diff [flags] OLD NEW; see kube-derive diff -h\n"},
 		{"nothing there", []string{"old", "nowhere"}, 2, "", summary + "read nowhere: lstat nowhere: no such file or directory\n"},
-		{"no CRD in it", []string{"none.yaml", "crds"}, 2, "", summary + "read none.yaml: there is no CustomResourceDefinition in it\n"},
+		{"no CRD in it", []string{"none.yaml", "crds"}, 2, "", summary + "read none.yaml: it has no CustomResourceDefinition\n"},
 		{"a template", []string{"old", "broken.yaml"}, 2, "", summary + "read broken.yaml: error converting YAML to JSON: "},
-		{"no such file in a revision", []string{"git:HEAD:nowhere", "crds"}, 2, "", summary + "read git:HEAD:nowhere: there are no such files in that revision\n"},
+		{"no such file in a revision", []string{"git:HEAD:nowhere", "crds"}, 2, "", summary + "read git:HEAD:nowhere: the revision has no such files\n"},
 		{"no such revision", []string{"git:absent:crds", "crds"}, 2, "", summary + "read git:absent:crds: git ls-tree: fatal: Not a valid object name absent\n"},
 		{"a revision that is a flag", []string{"git:--all:crds", "crds"}, 2, "", summary + "read git:--all:crds: write git:REVISION:PATH, such as git:main:config/crd\n"},
 		{"no such file of patterns", []string{"--allow-file", "absent", "old", "crds"}, 2, "", "absent: no such file or directory"},
@@ -124,7 +124,7 @@ func TestDiffAsJSON(t *testing.T) {
 	}
 	want := []map[string]string{{
 		"severity": "compatible", "definition": "documents.docs.example.com", "version": "v1", "path": ".tags",
-		"rule": "field", "new": `"string"`, "why": "a field is new",
+		"rule": "field", "new": `"string"`, "why": "new field",
 	}}
 	if diff := cmp.Diff(want, got); diff != "" || code != 0 {
 		t.Errorf("exit code %d, changes (-want +got):\n%s", code, diff)

@@ -41,7 +41,7 @@ func (s *crdSource) read(ctx context.Context, place string) ([]*unstructured.Uns
 		crds = append(crds, found...)
 	}
 	if len(crds) == 0 {
-		return nil, fmt.Errorf("read %s: there is no CustomResourceDefinition in it", place)
+		return nil, fmt.Errorf("read %s: it has no CustomResourceDefinition", place)
 	}
 	return crds, nil
 }
@@ -99,7 +99,7 @@ func gitFiles(ctx context.Context, revision, path string) ([]namedText, error) {
 		files = append(files, namedText{"git:" + revision + ":" + name, text})
 	}
 	if len(files) == 0 {
-		return nil, errors.New("there are no such files in that revision")
+		return nil, errors.New("the revision has no such files")
 	}
 	return files, nil
 }

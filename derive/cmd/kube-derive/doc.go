@@ -1,18 +1,18 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kube-derive turns Go types into Kubernetes kinds, and into all that belongs to one: CRDs, deep copies, apply
-// structs, roles, documentation, JSON Schemas and samples.
+// Command kube-derive generates Kubernetes kinds from Go types, with CRDs, deep copies, apply structs, roles,
+// documentation, JSON Schemas and samples.
 //
 //	go get -tool github.com/kube-go/sdk/derive/cmd/kube-derive
 //	go tool kube-derive [flags] [packages]
 //	go tool kube-derive COMMAND [flags] [packages]
 //
-// or, in a source file, so that go generate does it:
+// or, in a source file, for go generate:
 //
 //	//go:generate go tool kube-derive
 //
-// You write the spec, and what is special about the kind:
+// You write the spec, and the properties of the kind:
 //
 //	//kube:resource group=docs.example.com version=v1 kind=Document shortName=doc
 //	//kube:subresource status
@@ -25,60 +25,61 @@
 //
 //	type DocumentStatus struct { … }
 //
-// and get, in zz_generated.kube.go beside it: the type Document; NewDocument; deep copies of Document and of all structs
-// it is made of; KubeResource, which tells the SDK what the kind is called; and KubeCRD, which returns the
-// CustomResourceDefinition for programs that install it themselves. The same definition is written as YAML, for people
-// and for kubectl, to docs.example.com_documents.yaml in the directory that -out names (crds by default, relative to
-// where the command runs). When the file begins with a copyright comment, so does the generated one.
+// The command generates zz_generated.kube.go in the same package: the type Document; NewDocument; deep copies of
+// Document and of all structs that it uses; KubeResource, which returns the resource of the kind; and KubeCRD, which
+// returns the CustomResourceDefinition, for programs that install it. The command also writes the definition as YAML,
+// to docs.example.com_documents.yaml in the directory of -out. The default is crds in the current directory. If the
+// source begins with a copyright comment, so does the generated file.
 //
-// Without a command it does what the markers in the packages ask for: roles when there is a +kubebuilder:rbac, webhook
-// configurations when there is a +kubebuilder:webhook, apply structs for packages with +kubebuilder:ac:generate=true, and
-// whatever a //kube:output names.
+// Without a command name, it also generates the files that markers in the packages enable: roles for +kubebuilder:rbac,
+// webhook configurations for +kubebuilder:webhook, apply structs for packages with +kubebuilder:ac:generate=true, and
+// the outputs of //kube:output.
 //
 // # Commands
 //
-// Each makes one thing, of any Go module, whether or not it uses this SDK; kube-derive help COMMAND says more. What is no
-// command must look like a package (., ./..., ./crd or an import path), so that a command that is misspelt is not taken
-// for one. Flags may also stand behind the packages.
+// Each command generates one kind of file, for any Go module, also for those that do not use this SDK. kube-derive help
+// COMMAND describes it. An argument that is not a command must look like a package (., ./..., ./crd or an import path),
+// so that a misspelled command is an error. Flags may follow the packages.
 //
-// With -verify nothing is written: the command exits with 1 and names the files that are out of date. Among them are CRDs,
-// roles and webhook configurations whose sources are gone; a run without -verify removes these. The first line of such a
-// file says which packages it is made of: it is left alone unless each of them was read, or is not there any more.
+// With -verify, nothing is written: the command names the files that are out of date, and exits with 1. These include
+// CRDs, roles and webhook configurations that are left over because their sources no longer exist. A run without the
+// flag removes them. The first line of such a file names its packages. A file is left over only if each of them was
+// read or does not exist.
 //
-// With -lenient, mistakes in the sources are warnings, see Mistakes below. By default, a run that finds one writes nothing.
+// With -lenient, mistakes in the sources are warnings, see Mistakes below. By default, a run with a mistake writes
+// nothing.
 //
-// Runs that take more than a second say on stderr how far they are, and what they were about; -q leaves all out but
-// mistakes and warnings. The exit code is 1 for mistakes and stale files, and 2 for a call that makes no sense.
+// Runs of more than a second report their progress on stderr. With -q, only mistakes and warnings are reported. The
+// exit code is 1 for mistakes and outdated files, and 2 for invalid arguments.
 //
 // # kube-derive crd
 //
-// Writes the CRDs and nothing else:
+// Writes only the CRDs:
 //
 //	kube-derive crd ./api/... --out config/crd
 //	kube-derive crd sigs.k8s.io/gateway-api/apis/v1 --out config/crd
 //
-// Here, as in the other commands, every struct that embeds metav1.TypeMeta and metav1.ObjectMeta in a package with
-// +groupName= is a kind, also without +kubebuilder:object:root=true. Versions of a kind in several packages make one
-// definition, so name all of them in one run. In packages of other modules, which one can't correct, a marker that makes
-// no sense is a warning.
+// In this and the other commands, each struct that embeds metav1.TypeMeta and metav1.ObjectMeta is a kind if its
+// package has a +groupName=, also without +kubebuilder:object:root=true. Versions of a kind in several packages are one
+// definition, so name all of these packages in one run. In packages of other modules, an invalid marker is a warning.
 //
-// In projects whose CRDs are made by controller-gen, use -lenient to get the CRDs in spite of markers that controller-gen
-// ignores. A CRD in a group of the Kubernetes project that lacks the annotation api-approved.kubernetes.io, which such
-// projects add to the YAML, is a warning in any case.
+// Use -lenient in projects that use controller-gen, to generate the CRDs in spite of markers that controller-gen
+// ignores. A CRD in a group of the Kubernetes project without the annotation api-approved.kubernetes.io is always a
+// warning, since these projects add the annotation to the YAML.
 //
-// Descriptions can take most of a CRD: -max-description shortens each that is longer, and -max-size those of a CRD that is
-// larger, the innermost first, such as to the 262000 bytes that kubectl apply without --server-side can handle. Runs name the
-// CRDs that are larger than that.
+// Descriptions may be the largest part of a CRD. -max-description shortens each longer one, and -max-size those of a
+// larger CRD, the innermost first. kubectl apply without --server-side supports up to 262000 bytes; the command names
+// larger CRDs.
 //
 // # kube-derive deepcopy
 //
-// Writes zz_generated.deepcopy.go for packages whose types are written out in full, as controller-gen does it. Packages
-// with zz_generated.kube.go have their deep copies there.
+// Writes zz_generated.deepcopy.go for packages with complete types, as controller-gen does. Packages with
+// zz_generated.kube.go have their deep copies there.
 //
 // # kube-derive apply
 //
-// Writes zz_generated.apply.go, with a struct for each kind, and for each struct that it leads to, in which every field
-// may be absent. A server-side apply of one claims what is set in it and nothing else; zeros and empty lists are sent:
+// Writes zz_generated.apply.go, with a struct for each kind, and for each struct that it uses, whose fields are
+// optional. A server-side apply of it owns only the fields that are set, which may be zeros and empty lists:
 //
 //	docs := kube.Namespaced[v1.DocumentApply](c, "prod")
 //	_, err := docs.Apply(ctx, &v1.DocumentApply{
@@ -86,16 +87,17 @@
 //		Spec:       &v1.DocumentSpecApply{Title: new("")},
 //	}, &kube.ApplyOptions{FieldManager: "editor"})
 //
-// They are plain structs, to be set with new(value). Types of other packages have theirs beside the kind, named after
-// their package: CoreV1PodSpecApply. A kind or package that is marked +kubebuilder:ac:generate=false has none.
+// They are plain structs whose fields are set with new(value). The structs of types of other packages are in the
+// package of the kind, and have the name of their package: CoreV1PodSpecApply. The marker
+// "+kubebuilder:ac:generate=false" on a kind or a package omits them.
 //
 // # kube-derive rbac
 //
-// Writes role.yaml with the roles that +kubebuilder:rbac markers ask for, wherever in the packages they stand.
+// Writes role.yaml with the roles of all +kubebuilder:rbac markers in the packages.
 //
 // # kube-derive webhook
 //
-// Writes manifests.yaml with the configurations of the webhooks that +kubebuilder:webhook markers describe.
+// Writes manifests.yaml with the configurations of the webhooks of all +kubebuilder:webhook markers in the packages.
 //
 // # kube-derive docs
 //
@@ -103,10 +105,10 @@
 //
 //	kube-derive docs ./api/... --out docs/api
 //
-// A page has the kinds in the order of the sources, then their types, each behind the first that uses it. It says of each
-// field its type, whether it is required, its default, what a server asks of it and which rules hold. Types of Kubernetes
-// lead to the reference of the release that go.mod has, those of other modules to pkg.go.dev. Comments may have lists and
-// code in them, indented or fenced.
+// A page has the kinds in the order of the sources, then their types, each after the first one that uses it. For each
+// field, it has the type, whether it is required, the default, and the validation. Types of Kubernetes link to the
+// reference of the release in go.mod, and those of other modules to pkg.go.dev. Comments may contain lists, and code
+// that is indented or fenced.
 //
 // A page includes the diagrams that //kube:diagram names, such as the states of a machine of runtime/fsm:
 //
@@ -119,51 +121,70 @@
 //
 // # kube-derive schema
 //
-// Writes a JSON Schema for each version of a kind, as <group>/<kind>_<version>.json, which is where kubeconform looks:
+// Writes a JSON Schema for each version of a kind, as <group>/<kind>_<version>.json, the layout of kubeconform:
 //
 //	kube-derive schema ./api/... --out schemas
 //	kubeconform -schema-location default \
 //		-schema-location 'schemas/{{.Group}}/{{.ResourceKind}}_{{.ResourceAPIVersion}}.json' manifests
 //
-// Editors with yaml-language-server read it when the first line of a manifest names it:
+// Editors with yaml-language-server use it if the first line of a manifest names it:
 //
 //	# yaml-language-server: $schema=../schemas/docs.example.com/document_v1.json
 //
-// A schema refuses what a server would drop, and does not ask for what a default fills in. Rules in CEL, and what else
-// JSON Schema has no words for, it leaves to the server.
+// In a schema, fields that a server would drop are invalid, and fields with a default are optional. It does not contain
+// CEL rules and other validation that JSON Schema can't express.
 //
 // # kube-derive sample
 //
-// Writes two objects for each served version of a kind: <group>_<version>_<kind>.yaml is the smallest that a server
-// accepts, and <group>_<version>_<kind>_full.yaml has all fields with their descriptions as comments. Values are examples,
-// defaults and what the schema allows, and are checked against all of it, rules in CEL included. Where a Go type reads less
-// than its schema allows, as with durations and addresses, they are what it reads; for a text of a type of your own, say so
-// with +kubebuilder:example=.
+// Writes two objects for each served version of a kind: <group>_<version>_<kind>.yaml is a minimal valid object, and
+// <group>_<version>_<kind>_full.yaml has all fields, with their descriptions as comments. The values are examples,
+// defaults and other valid values, which are checked against the whole schema, including CEL rules. If the schema of a
+// Go type allows values that the type can't decode, such as for durations and addresses, the samples have values that
+// it can decode. For your own string types, set a value with +kubebuilder:example=.
 //
 // # kube-derive diff
 //
-// Names what new CRDs break that the old ones have allowed, one change a line with whom it concerns, and exits with 1 when
-// there is something. Each side is a file, a directory, git:REVISION:PATH or - for stdin. What is meant is allowed by a
-// pattern of its name, on the command line or in a file:
+// Prints the incompatible changes between old and new CRDs, one per line, with the clients that they affect. It exits
+// with 1 if it finds any. Each side is a file, a directory, git:REVISION:PATH or - for stdin. A pattern of names
+// accepts changes, on the command line or in a file:
 //
 //	kube-derive diff --allow '*/v1alpha1*' --allow-file accepted.txt git:main:config/crd config/crd
 //
 // # kube-derive init
 //
-// Starts a controller project: a module with a kind, its controller, tests, a Makefile, a Dockerfile and manifests. The
-// directory may have other files; it gets the whole project, or nothing.
+// Starts a controller project: a module with a kind, its controller, tests, a Makefile, a Dockerfile and manifests. Two
+// replicas run, one of which leads, with health endpoints and metrics; -webhook adds a server of webhooks. The
+// directory may have other files. If anything fails, no file is written.
 //
 //	go run github.com/kube-go/sdk/derive/cmd/kube-derive@latest init --module example.com/shop --kind Order shop
 //
-// # Markers about a kind
+// # kube-derive add
 //
-// They stand above the spec struct, without a space after the slashes. Arguments are separated by spaces; values with
-// spaces are quoted; lists are separated by commas.
+// Extends a project that kube-derive init has started. Run it in the project:
+//
+//	go tool kube-derive add kind Invoice                 # [--group g] [--version v] [--cluster-scoped]
+//	go tool kube-derive add version Order v2             # [--group g]
+//	go tool kube-derive add webhook Order --validate     # [--group g] [--mutate] [--conversion]
+//
+// A kind gets types, a reconcile, tests and a sample. A version is a copy of the types of the version that the API
+// server stores, which stays the same, with functions that convert between the two, a test that converts random
+// objects, and a conversion webhook. A webhook gets a function, a test and its configuration; the first one of a
+// project adds a server, which makes its certificates, to the program and its Deployment.
+//
+// Few lines of existing files change: the lists in internal/controller/controllers.go and internal/webhook/webhooks.go,
+// the Deployment, and for the first webhook main.go. The command finds the places in the syntax of the files. If a file
+// does not have the expected form, it prints the lines to add by hand, and changes nothing; when they are there, it
+// continues. It runs go mod tidy and writes the generated files. If anything fails, all files are as before.
+//
+// # Markers for kinds
+//
+// These markers are above the spec struct, without a space after the slashes. Spaces separate arguments, and commas the
+// items of lists. Values with spaces are quoted.
 //
 //	//kube:resource          group= version= kind= [plural=] [singular=] [shortName=,] [categories=,]
 //	                         [scope=Namespaced|Cluster] [storage=true|false] [served=true|false] [deprecated[="warning"]]
-//	//kube:description       the comment of the kind, up to the end of the line; more lines may follow
-//	//kube:subresource       status[=TypeName]       the type is called like the kind, with Status behind, unless named
+//	//kube:description       the description of the kind, up to the end of the line; may occur several times
+//	//kube:subresource       status[=TypeName]       default type: the name of the kind with the suffix Status
 //	//kube:subresource       scale specReplicas=.spec.x statusReplicas=.status.x [labelSelector=.status.x]
 //	//kube:printcolumn       name= jsonPath= [type=] [description=] [format=] [priority=]
 //	//kube:selectablefield   jsonPath=
@@ -172,36 +193,36 @@
 //	//kube:conversion        strategy=None|Webhook [service=namespace/name] [path=] [port=] [url=] [versions=,]
 //	//kube:diagram           file= [title=]          a Mermaid state diagram for the documentation, see kube-derive docs
 //
-// Paths are checked against the schema, which also tells the type of a column. Kinds are namespaced unless they say
-// otherwise, and their plural follows the rules of controller-gen unless it is given. Several versions of a kind in one
-// run make one definition; one of them says storage=true.
+// Paths are checked against the schema, which also determines the type of a column. By default, kinds are namespaced,
+// and their plural follows the rules of controller-gen. Several versions of a kind in one run are one definition; set
+// storage=true for one of them.
 //
-// # Markers about what is written
+// # Markers for outputs
 //
-// They stand above the package clause of any of the packages. Directories are relative to the root of the module, so that
-// it does not matter where the command runs; none leaves an output out:
+// These markers are above the package clause of any of the packages. Directories are relative to the root of the
+// module, and not to the current directory. The value none disables an output:
 //
 //	//kube:output crds=config/crd rbac=config/rbac roleName=manager webhooks=none
 //	//kube:output docs=docs/api schemas=schemas samples=config/samples
 //
-// # Markers about types and fields
+// # Markers for types and fields
 //
-// They are those of kubebuilder and Kubernetes, as far as they say something about schemas:
+// They are the markers of kubebuilder and Kubernetes that affect schemas:
 //
 //	+kubebuilder:validation:Maximum= Minimum= ExclusiveMaximum= ExclusiveMinimum= MultipleOf=     numbers
-//	+kubebuilder:validation:MaxLength= MinLength= Pattern=                                       texts
+//	+kubebuilder:validation:MaxLength= MinLength= Pattern=                                       strings
 //	+kubebuilder:validation:MaxItems= MinItems=                                                  lists
 //	+kubebuilder:validation:MaxProperties= MinProperties=                                        objects
-//	+kubebuilder:validation:Enum=a;b Format= Type= XIntOrString XEmbeddedResource                anything
-//	+kubebuilder:validation:XValidation:rule="…",message="…"                                     a rule in CEL
-//	+kubebuilder:validation:items:…                                                              the same, of a list's items
-//	+kubebuilder:validation:ExactlyOneOf= AtMostOneOf= AtLeastOneOf=                             a struct's fields
+//	+kubebuilder:validation:Enum=a;b Format= Type= XIntOrString XEmbeddedResource                any type
+//	+kubebuilder:validation:XValidation:rule="…",message="…"                                     a CEL rule
+//	+kubebuilder:validation:items:…                                                              for the items of a list
+//	+kubebuilder:validation:ExactlyOneOf= AtMostOneOf= AtLeastOneOf=                             fields of a struct
 //	+kubebuilder:validation:Schemaless, +kubebuilder:pruning:PreserveUnknownFields               no checks
 //	+optional +required +nullable +kubebuilder:default= +default= +kubebuilder:example= +kubebuilder:title=
-//	+listType= +listMapKey= +mapType= +structType=                                               how apply merges
-//	//kube:descriptions keep|drop                                                                in CRDs that are too large
+//	+listType= +listMapKey= +mapType= +structType=                                               merging by apply
+//	//kube:descriptions keep|drop                                                                for CRDs that are too large
 //
-// and those of Kubernetes' own validation, as far as a schema or a rule in CEL can say the same:
+// and the markers of Kubernetes' declarative validation that a schema or a CEL rule can express:
 //
 //	+k8s:optional +k8s:required +k8s:forbidden +k8s:immutable +k8s:update= +k8s:neq= +k8s:enum +k8s:enumExclude +k8s:format=
 //	+k8s:minimum= +k8s:maximum= +k8s:minLength= +k8s:maxLength= +k8s:maxBytes= +k8s:minItems= +k8s:maxItems=
@@ -209,21 +230,21 @@
 //	+k8s:eachVal=+… +k8s:eachKey=+… +k8s:subfield(name)=+… +k8s:dependentRequired(name) +k8s:dependentForbidden(name)
 //	+k8s:unionDiscriminator +k8s:unionMember +k8s:zeroOrOneOfMember
 //
-// A field is required unless its tag has omitempty or omitzero or a marker says otherwise. The marker
-// "+kubebuilder:validation:Optional" above the package clause turns that around. The comment of a field is its
-// description; where there is none, that of its type is. Schemas are those that controller-gen makes, except that
-// metadata inside of an object, such as that of a pod template, keeps its labels and annotations.
+// A field is required unless its tag has omitempty or omitzero, or a marker makes it optional. With the marker
+// "+kubebuilder:validation:Optional" above the package clause, fields are optional by default. The description of a
+// field is its comment, or else that of its type. The schemas are those of controller-gen, except that metadata within
+// an object, such as that of a pod template, keeps its labels and annotations.
 //
-// Types that are written out in full, with +kubebuilder:object:root=true and +groupName=, work too. There, the markers
-// about a kind are those of kubebuilder.
+// Complete types, with +kubebuilder:object:root=true and +groupName=, are supported, too. Their kinds have the markers
+// of kubebuilder.
 //
 // # Mistakes
 //
-// A marker in one of these namespaces that is unknown, misspelt, in the wrong place or of the wrong type is an error, with
-// its file, line and column. So is a type that no schema can describe. All mistakes are reported at once, except for those
-// that may follow from another, and nothing is written when there is one. Packages that do not parse are reported alone. With
-// -lenient, all mistakes are warnings: each is left out, and the rest is written.
+// A marker of these namespaces that is unknown, misspelled, on the wrong declaration or of the wrong type is an error,
+// with its file, line and column. So is a type without a schema. All mistakes are reported together, except for those
+// that another one may cause, and nothing is written. Packages with syntax errors are reported alone. With -lenient,
+// all mistakes are warnings, and the files are written without them.
 //
-// A space behind the plus is a mistake, since the other generators ignore such a line. Markers for other tools, such as
-// +genclient, are left alone.
+// A space after the plus is a mistake, since other generators ignore such a line. Markers of other tools are ignored,
+// such as +genclient.
 package main

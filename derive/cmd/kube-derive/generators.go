@@ -84,9 +84,9 @@ Packages default to the one in the current directory, so that this line is enoug
 
 	//go:generate go tool kube-derive
 
-The commands write one thing each, for any Go module, also for types that are written
-out in full with the markers of kubebuilder. What is no command must look like a
-package: ., ./..., ./crd or an import path.`,
+Each command generates one kind of file, for any Go module, also for complete types with
+the markers of kubebuilder. An argument that is not a command must look like a package:
+., ./..., ./crd or an import path.`,
 	}
 }
 

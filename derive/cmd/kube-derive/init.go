@@ -9,6 +9,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -27,8 +28,9 @@ func initCommand() *command {
 		short: "start a controller project in a new directory",
 		long: `
 Writes a Go module with a kind, its controller, tests, a Makefile, a Dockerfile and manifests to
-DIR, with what the go command gets and generates for it. DIR may exist and have other files:
-nothing is overwritten, and when something fails, nothing is written.
+DIR, with what the go command gets and generates for it. Two replicas run, one of which leads,
+with health endpoints and metrics. DIR may exist and have other files: nothing is overwritten,
+and when something fails, nothing is written. kube-derive add extends the project later.
 
 	go run github.com/kube-go/sdk/derive/cmd/kube-derive@latest init \
 		--module example.com/shop --group shop.example.com --kind Order shop
@@ -44,6 +46,7 @@ It requires the SDK of the same release as this command.`,
 		flags.StringVar(&p.Group, "group", "", "the API `group` of the kind (default the kind and .example.com)")
 		flags.StringVar(&p.Kind, "kind", "Widget", "the `name` of the kind")
 		flags.StringVar(&p.SDK, "sdk", "", "use the checkout of the SDK in this `directory` instead of a release")
+		flags.BoolVar(&p.Webhook, "webhook", false, "add a server with webhooks that validate and mutate objects of the kind")
 		flags.BoolVar(&filesOnly, "files-only", false, "write the files and don't call the go command")
 		return func(ctx context.Context, args []string, std streams) int {
 			if len(args) != 1 || args[0] == "" {
@@ -91,7 +94,7 @@ func (i *initializer) complete(version string) error {
 			return err
 		}
 		if _, err := os.Stat(filepath.Join(p.SDK, "kube", "go.mod")); errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("-sdk: %s is no checkout of the SDK: it has no kube/go.mod", p.SDK)
+			return fmt.Errorf("-sdk: %s is not a checkout of the SDK: it has no kube/go.mod", p.SDK)
 		}
 	case !released.MatchString(version):
 		return fmt.Errorf("this kube-derive is %s, and not of a release that a project can require; "+
@@ -133,7 +136,8 @@ func (i *initializer) workspace(ctx context.Context) string {
 	return "" // none, or off, or no go command
 }
 
-// steps are the go commands that make the rest of a project. The generated code imports more than what is there before it.
+// steps are the go commands that make the rest of a project. The generated code imports more than what is there before
+// it.
 func steps() [][]string {
 	return [][]string{{"mod", "tidy"}, {"generate", "./..."}, {"mod", "tidy"}}
 }
@@ -153,21 +157,21 @@ func (i *initializer) complement(ctx context.Context, files []scaffold.File) (al
 		return nil, err
 	}
 	for _, args := range steps() {
-		if err := i.goCommand(ctx, made, args); err != nil {
+		if err := goCommand(ctx, "kube-derive init", made, args, i.std.err); err != nil {
 			return nil, err
 		}
 	}
 	return scaffold.Read(made)
 }
 
-// goCommand runs the go command in a directory that is a module by itself.
-func (i *initializer) goCommand(ctx context.Context, dir string, args []string) error {
+// goCommand runs the go command in a directory that is a module by itself, and shows what it does.
+func goCommand(ctx context.Context, command, dir string, args []string, output io.Writer) error {
 	line := "go " + strings.Join(args, " ")
-	fmt.Fprintf(i.std.err, "kube-derive init: %s\n", line)
+	fmt.Fprintf(output, "%s: %s\n", command, line)
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOWORK=off")
-	cmd.Stdout, cmd.Stderr = i.std.err, i.std.err // it may take a while, and says what it does
+	cmd.Stdout, cmd.Stderr = output, output // it may take a while
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
 			err = errors.New("interrupted")
@@ -206,6 +210,7 @@ func (i *initializer) next(workspace string) string {
 	for _, line := range list {
 		fmt.Fprintf(&b, "  %-*s  # %s\n", len(list[len(list)-1][0]), line[0], line[1])
 	}
-	fmt.Fprintf(&b, "\nChange the kind in api/v1/%s_types.go and what is done for it in internal/controller, then make generate.\n", singular)
+	fmt.Fprintf(&b, "\nChange the kind in api/v1/%s_types.go and its reconcile in internal/controller/%[1]s.go, then run make generate.\n"+
+		"go tool kube-derive add adds kinds, versions and webhooks.\n", singular)
 	return b.String()
 }

@@ -30,7 +30,8 @@ func TestInitWritesFiles(t *testing.T) {
   make run                                    # on the cluster of your kubeconfig; make cluster starts one
   kubectl apply -f config/samples/order.yaml  # in another terminal
 
-Change the kind in api/v1/order_types.go and what is done for it in internal/controller, then make generate.
+Change the kind in api/v1/order_types.go and its reconcile in internal/controller/order.go, then run make generate.
+go tool kube-derive add adds kinds, versions and webhooks.
 `
 	if code != 0 || stdout != next || stderr != "kube-derive init: wrote 18 files to shop\n" {
 		t.Fatalf("init = %d\nstdout: %s\nstderr: %s", code, stdout, stderr)
@@ -61,7 +62,7 @@ func TestInitSaysWhatIsWrong(t *testing.T) {
 		{"no directory", nil, "it wants one directory, and not 0\nusage: kube-derive init [flags] DIR; see kube-derive init -h\n"},
 		{"two directories", []string{"a", "b"}, "it wants one directory, and not 2"},
 		{"no release", []string{"a"}, "and not of a release that a project can require; run go run github.com/kube-go/sdk/derive/cmd/kube-derive@latest init, or name a checkout with -sdk"},
-		{"no checkout", []string{"--sdk", dir, "a"}, "is no checkout of the SDK: it has no kube/go.mod"},
+		{"not a checkout", []string{"--sdk", dir, "a"}, "is not a checkout of the SDK: it has no kube/go.mod"},
 		{"a bad kind", []string{"--sdk", "../../..", "--kind", "order", "a"}, `kind "order" must begin with a capital letter`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -23,8 +23,8 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], streams{os.Stdout, os.Stderr, time.Second}))
 }
 
-// tune makes the collector run less often, up to a limit, in this process and in the go commands that it calls: they end
-// soon. What the environment says goes first.
+// tune makes the garbage collector run less often, up to a limit, in this process and in the go commands that it calls,
+// since they end soon. Variables of the environment take precedence.
 func tune() {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return
@@ -32,7 +32,7 @@ func tune() {
 	const percent, limit = 400, 1 << 30 // the limit is in bytes
 	debug.SetGCPercent(percent)
 	debug.SetMemoryLimit(limit)
-	_ = os.Setenv("GOGC", strconv.Itoa(percent)) // the names are valid, so there is no error
+	_ = os.Setenv("GOGC", strconv.Itoa(percent)) // the names are valid
 	_ = os.Setenv("GOMEMLIMIT", strconv.Itoa(limit))
 }
 
@@ -40,19 +40,19 @@ func tune() {
 const (
 	exitOK    = 0
 	exitWrong = 1 // mistakes in the sources, stale files, incompatible changes
-	exitUsage = 2 // the call makes no sense
+	exitUsage = 2 // invalid arguments
 )
 
-// commands are what the first argument may say, in the order in which help lists them.
+// commands returns the commands, in the order of the help.
 func commands() []*command {
 	var list []*command
 	for _, g := range generators() {
 		list = append(list, g.command())
 	}
-	return append(list, diffCommand(), initCommand())
+	return append(list, diffCommand(), initCommand(), addCommand())
 }
 
-// run does what the arguments say, and returns the exit code.
+// run runs the command of the arguments, and returns the exit code.
 func run(ctx context.Context, args []string, std streams) int {
 	all := everything().command()
 	if len(args) == 0 || strings.HasPrefix(args[0], "-") && !isVersion(args[0]) || isPattern(args[0]) {
@@ -64,6 +64,8 @@ func run(ctx context.Context, args []string, std streams) int {
 		return exitOK
 	case name == "help":
 		return help(rest, std)
+	case name == "add":
+		return add(ctx, rest, std)
 	case find(name) != nil:
 		return find(name).call(ctx, rest, std)
 	default:
@@ -74,12 +76,12 @@ func run(ctx context.Context, args []string, std streams) int {
 
 func isVersion(arg string) bool { return arg == "version" || arg == "-version" || arg == "--version" }
 
-// isPattern reports whether an argument means packages: it has a dot or a slash, which no command has.
+// isPattern reports whether an argument is a package pattern: it has a dot or a slash.
 func isPattern(arg string) bool { return strings.ContainsAny(arg, `./\`) }
 
-// find returns the command of a name, nil when there is none.
+// find returns the command with a name, or nil.
 func find(name string) *command {
-	for _, c := range commands() {
+	for _, c := range append(commands(), addCommands()...) {
 		if c.name == name {
 			return c
 		}
@@ -87,30 +89,38 @@ func find(name string) *command {
 	return nil
 }
 
-// unknown says what a word might have meant.
+// unknown returns the error for an unknown command, with a suggestion.
 func unknown(name string) string {
 	names := []string{"help", "version"}
 	for _, c := range commands() {
 		names = append(names, c.name)
 	}
-	msg := fmt.Sprintf("there is no command %q", name)
+	msg := fmt.Sprintf("unknown command %q", name)
 	if near := suggest.Nearest(name, names); near != "" {
 		return fmt.Sprintf("%s; did you mean %s? For a package, write ./%s", msg, near, name)
 	}
 	return fmt.Sprintf("%s, see kube-derive help; for a package, write ./%s", msg, name)
 }
 
-// help prints what a command does, or what commands there are.
+// help prints the help of a command, or the list of commands.
 func help(args []string, std streams) int {
 	if len(args) == 0 || args[0] == "help" {
 		everything().command().printHelp(std.out)
 		return exitOK
 	}
-	if c := find(args[0]); c != nil {
+	if args[0] == "add" && len(args) == 1 {
+		addHelp(std.out)
+		return exitOK
+	}
+	name := args[0]
+	if name == "add" {
+		name += " " + args[1]
+	}
+	if c := find(name); c != nil {
 		c.printHelp(std.out)
 		return exitOK
 	}
-	fmt.Fprintf(std.err, "kube-derive: %s\n", unknown(args[0]))
+	fmt.Fprintf(std.err, "kube-derive: %s\n", unknown(name))
 	return exitUsage
 }
 

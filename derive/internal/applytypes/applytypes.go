@@ -14,22 +14,22 @@ import (
 	"github.com/kube-go/sdk/derive/internal/kind"
 )
 
-// File is what is to be written into a package.
+// File describes the file to write to a package.
 type File struct {
 	Package *types.Package
-	Header  string // goes on top, as it is; may be empty
+	Header  string // the beginning of the file, may be empty
 	Kinds   []*kind.Kind
-	Types   []*types.TypeName // structs that are no kinds, and are to be given twins all the same
+	Types   []*types.TypeName // other structs that get apply structs
 
-	Doc      func(types.Object) string        // what the sources say about a type or a field
-	Declared func(name string) bool           // whether the package's own sources declare a name
-	Refused  func(obj types.Object, e string) // called for what can't be written
+	Doc      func(types.Object) string        // returns the documentation of a type or a field
+	Declared func(name string) bool           // reports whether the sources of the package declare a name
+	Refused  func(obj types.Object, e string) // called for types without an apply struct
 }
 
 // Render returns the source of the file.
 func (f *File) Render() ([]byte, error) {
 	w := &writer{File: f, im: emit.NewImports(f.Package), names: map[string]bool{}}
-	for _, k := range f.Kinds { // these names are certain before those of others are chosen
+	for _, k := range f.Kinds { // before other names are chosen
 		w.names[k.Name+suffix] = true
 	}
 	for _, k := range f.Kinds {
@@ -54,17 +54,17 @@ func (f *File) Render() ([]byte, error) {
 	return src, nil
 }
 
-// writer writes one file.
+// writer writes a file.
 type writer struct {
 	*File
 	im      *emit.Imports
 	out     bytes.Buffer
 	names   map[string]bool // of twins
-	twins   []twin          // in the order in which they were met
-	written int             // how many of them
+	twins   []twin          // in the order in which they were found
+	written int             // the number of written twins
 }
 
-// twin is the struct that stands for a type.
+// twin is the apply struct of a type.
 type twin struct {
 	of   *types.Named
 	name string
@@ -72,13 +72,13 @@ type twin struct {
 
 func (w *writer) printf(format string, args ...any) { fmt.Fprintf(&w.out, format, args...) }
 
-// kind writes the twin of a kind, and what it is called on the wire.
+// kind writes the twin of a kind, and its resource.
 func (w *writer) kind(k *kind.Kind) {
 	name := k.Name + suffix
 	if w.Declared(name) {
-		w.Refused(object(k), fmt.Sprintf("%s is to be generated, but the package declares it too", name))
+		w.Refused(object(k), fmt.Sprintf("%s can't be generated, since the package declares it: rename it", name))
 	}
-	w.printf("\n// %s is [%s] with every field optional: a server-side apply of it claims what is set, and nothing else.\n", name, k.Name)
+	w.printf("\n// %s is [%s] with optional fields: a server-side apply owns only the fields that are set.\n", name, k.Name)
 	if k.Root != nil {
 		w.printf("type %s %s\n", name, w.structType(k.Root.Type().Underlying().(*types.Struct), true))
 	} else {
@@ -91,11 +91,11 @@ func (w *writer) kind(k *kind.Kind) {
 		w.printf("}\n")
 	}
 	core := w.im.Name(emit.CorePath, "core")
-	w.printf("\n// KubeResource returns what %s is called on the wire.\n", k.Name)
+	w.printf("\n// KubeResource returns the resource of %s.\n", k.Name)
 	w.printf("func (*%s) KubeResource() %s.Resource {\n\treturn %s\n}\n", name, core, emit.Resource(k, core))
 }
 
-// object returns the type that a kind is declared with.
+// object returns the declared type of a kind.
 func object(k *kind.Kind) *types.TypeName {
 	if k.Root != nil {
 		return k.Root
@@ -109,6 +109,6 @@ func (w *writer) twin(t twin) {
 	if !strings.Contains(original, ".") {
 		original = "[" + original + "]"
 	}
-	w.printf("\n// %s is %s with every field optional.\n", t.name, original)
+	w.printf("\n// %s is %s with optional fields.\n", t.name, original)
 	w.printf("type %s %s\n", t.name, w.structType(t.of.Underlying().(*types.Struct), t.of.Obj().Pkg() == w.Package))
 }

@@ -1,11 +1,12 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package applytypes writes the structs that say exactly what a server-side apply sets.
+// Package applytypes writes apply structs, which have exactly the fields of a server-side apply.
 //
-// Each struct type has a twin in which every field may be absent: a pointer, or a list or map that is nil. What is set is
-// sent, also when it is zero or empty; what is not set is not claimed.
+// Each struct type has a twin whose fields are optional: pointers, lists or maps. Fields that are set are sent, also if
+// they are zero or empty, and fields that are nil are not.
 //
-// The twins of all types that a kind leads to are written into the package of the kind, also those of types of other
-// packages. So they exist for any module, in the version that it uses, and a program links only what it applies.
+// The twins of all types that a kind uses are written to the package of the kind, also those of types of other
+// packages. So they match the version of the module that the program uses, and the program links only the types that it
+// applies.
 package applytypes

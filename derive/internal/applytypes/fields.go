@@ -13,7 +13,7 @@ import (
 	"github.com/kube-go/sdk/derive/internal/emit"
 )
 
-// structType writes the twin of a struct type itself.
+// structType returns the source of the twin of a struct type.
 func (w *writer) structType(st *types.Struct, documented bool) string {
 	const open = "struct {\n"
 	var b strings.Builder
@@ -42,7 +42,7 @@ func (w *writer) structType(st *types.Struct, documented bool) string {
 	return b.String()
 }
 
-// field writes a field. Tags are those of the original as far as they name the field.
+// field returns the source of a field, with the JSON name of the original.
 func (w *writer) field(f *types.Var, tag string) string {
 	name, options, _ := strings.Cut(tag, ",")
 	t := pointed(f.Type())
@@ -58,7 +58,7 @@ func (w *writer) field(f *types.Var, tag string) string {
 		quoted = ",string"
 	}
 	if f.Embedded() {
-		if isMeta(t) { // it can't be told from one that is absent, and nobody wants to
+		if isMeta(t) { // empty metadata is the same as none
 			return fmt.Sprintf("%s `json:\"%s,omitzero\"`\n", w.value(t, f), name)
 		}
 		return fmt.Sprintf("*%s `json:\"%s,omitempty%s\"`\n", w.value(t, f), name, quoted)
@@ -70,7 +70,7 @@ func (w *writer) field(f *types.Var, tag string) string {
 	return fmt.Sprintf("%s *%s `json:\"%s,omitempty%s\"`\n", f.Name(), w.value(t, f), name, quoted)
 }
 
-// pointed returns what a type points to, over all pointers.
+// pointed returns the type behind all pointers.
 func pointed(t types.Type) types.Type {
 	for {
 		p, ok := t.Underlying().(*types.Pointer)
@@ -81,14 +81,14 @@ func pointed(t types.Type) types.Type {
 	}
 }
 
-// value writes the type that stands for another: itself when no struct is in it whose fields are not all optional. By is
-// what has the type.
+// value returns the source of the type that replaces another one, or of the type itself if all fields in it are
+// optional. by is the object that has the type.
 func (w *writer) value(t types.Type, by types.Object) string {
 	switch t := types.Unalias(t).(type) {
 	case *types.Named:
 		return w.named(t, by)
 	case *types.Pointer:
-		if changes(t.Elem()) { // a null says no more than an empty struct does
+		if changes(t.Elem()) { // null is the same as an empty struct
 			return w.value(t.Elem(), by)
 		}
 		return "*" + w.value(t.Elem(), by)
@@ -105,7 +105,7 @@ func (w *writer) value(t types.Type, by types.Object) string {
 	}
 }
 
-// named writes what stands for a type that has a name.
+// named returns the source of the type that replaces a named type.
 func (w *writer) named(t *types.Named, by types.Object) string {
 	_, isStruct := t.Underlying().(*types.Struct)
 	writesItself := hasMethod(t, "MarshalJSON") || hasMethod(t, "MarshalText")
@@ -115,7 +115,7 @@ func (w *writer) named(t *types.Named, by types.Object) string {
 	case !writesItself && !isMeta(t) && (!w.canName(t) || changes(t.Underlying())):
 		return w.value(t.Underlying(), by)
 	case !w.canName(t):
-		w.Refused(by, fmt.Sprintf("no apply struct: %s writes its own JSON and can't be named in package %s: export it", t, w.Package.Name()))
+		w.Refused(by, fmt.Sprintf("no apply struct: %s has its own encoding, and package %s can't refer to it: export it", t, w.Package.Name()))
 	}
 	return w.im.TypeString(t)
 }
@@ -125,7 +125,7 @@ func (w *writer) canName(t *types.Named) bool {
 	return t.Obj().Exported() || t.Obj().Pkg() == nil || t.Obj().Pkg() == w.Package
 }
 
-// changes reports whether something other than the type itself stands for a type.
+// changes reports whether another type replaces a type.
 func changes(t types.Type) bool {
 	switch t := types.Unalias(t).(type) {
 	case *types.Struct:
@@ -147,15 +147,14 @@ func changes(t types.Type) bool {
 	return false
 }
 
-// hasMethod reports whether encoding/json finds a method of a type.
+// hasMethod reports whether encoding/json uses a method of a type.
 func hasMethod(t types.Type, name string) bool {
 	obj, _, _ := types.LookupFieldOrMethod(types.NewPointer(t), true, nil, name)
 	_, ok := obj.(*types.Func)
 	return ok
 }
 
-// isMeta reports whether a type is one of the structs of which an object knows its name. They leave out what is empty by
-// themselves.
+// isMeta reports whether a type is a struct of metadata, whose own tags omit empty fields.
 func isMeta(t types.Type) bool {
 	named, ok := types.Unalias(t).(*types.Named)
 	if !ok || named.Obj().Pkg() == nil || named.Obj().Pkg().Path() != emit.MetaPath {

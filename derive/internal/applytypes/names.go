@@ -12,7 +12,7 @@ import (
 	"unicode"
 )
 
-// suffix is how the names of twins end.
+// suffix is the end of the names of twins.
 const suffix = "Apply"
 
 // twinOf returns the name of the twin of a struct type, which will be written.
@@ -37,8 +37,8 @@ func (w *writer) twinOf(t *types.Named) string {
 	return name
 }
 
-// baseName returns what a type is called in the package: its name, behind that of its package when it is of another one
-// (CoreV1PodSpec), and before those of its type arguments.
+// baseName returns the name of a type's twin without the suffix: the package for types of other packages, the name, and
+// the type arguments, such as CoreV1PodSpec.
 func (w *writer) baseName(t types.Type) string {
 	switch t := pointed(t).(type) {
 	case *types.Named:
@@ -62,10 +62,10 @@ func (w *writer) baseName(t types.Type) string {
 	return "Value"
 }
 
-// version matches package names that say nothing by themselves.
+// version matches package names that are only a version.
 var version = regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]+)?$`)
 
-// packageName writes a package as a part of a name: CoreV1 for k8s.io/api/core/v1.
+// packageName returns a package as a part of a name, such as CoreV1 for k8s.io/api/core/v1.
 func packageName(p *types.Package) string {
 	name := p.Name()
 	if version.MatchString(name) {

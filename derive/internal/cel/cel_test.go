@@ -16,13 +16,13 @@ func TestEscape(t *testing.T) {
 		name, in, want string
 		ok             bool
 	}{
-		{"plain names stay", "replicas", "replicas", true},
-		{"dashes, dots and slashes have words", "a-b.c/d", "a__dash__b__dot__c__slash__d", true},
+		{"plain names are unchanged", "replicas", "replicas", true},
+		{"dashes, dots and slashes are replaced by words", "a-b.c/d", "a__dash__b__dot__c__slash__d", true},
 		{"two underscores are escaped", "a__b", "a__underscores__b", true},
 		{"keywords are wrapped", "namespace", "__namespace__", true},
-		{"what begins with a digit can't be written", "1a", "", false},
-		{"nor what is empty", "", "", false},
-		{"nor what has other characters", "a b", "", false},
+		{"names that begin with a digit are invalid", "1a", "", false},
+		{"an empty name is invalid", "", "", false},
+		{"names with other characters are invalid", "a b", "", false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -47,15 +47,15 @@ func TestFieldPath(t *testing.T) {
 		{"brackets", ".a['b.c']", "a.b.c", ""},
 		{"the key of a map", ".map['x y']", "map[x y]", ""},
 		{"an escaped quote", `.map['it\'s']`, "map[it's]", ""},
-		{"nothing", "", "<nil>", ""},
+		{"an empty path", "", "<nil>", ""},
 		{"no dot", "a", "", "expected [ or . but got: a"},
 		{"an unknown field", ".a.x", "", "does not refer to a valid field"},
-		{"below a text", ".a.d.e", "", "does not refer to a valid field"},
-		{"an end after a dot", ".a.", "", "unexpected end of JSON path"},
-		{"an end after a bracket", ".a[", "", "unexpected end of JSON path"},
+		{"a field of a string", ".a.d.e", "", "does not refer to a valid field"},
+		{"a path that ends with a dot", ".a.", "", "unexpected end of JSON path"},
+		{"a path that ends with a bracket", ".a[", "", "unexpected end of JSON path"},
 		{"an index", ".a[0]", "", "expected single quoted string but got 0"},
-		{"a bracket that does not close", ".a['d'", "", "unexpected end of JSON path"},
-		{"a bad escape", `.map['\x']`, "", `invalid escape char \x`},
+		{"an unclosed bracket", ".a['d'", "", "unexpected end of JSON path"},
+		{"an invalid escape sequence", `.map['\x']`, "", `invalid escape char \x`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -71,11 +71,11 @@ func TestFieldPath(t *testing.T) {
 		})
 	}
 	if _, _, err := cel.FieldPath(".a['d']", nested(), false); err == nil {
-		t.Error("brackets are taken where they are not allowed")
+		t.Error("FieldPath accepts brackets with brackets = false")
 	}
 }
 
-// Any path leads somewhere, or is an error.
+// FuzzFieldPath checks that each path either has a schema or is an error.
 func FuzzFieldPath(f *testing.F) {
 	for _, path := range []string{".a.d", ".a['b.c']", `.map['\'\\']`, ".a[", "..", "]", ".map.x", ".a['d']]"} {
 		f.Add(path)
@@ -83,15 +83,15 @@ func FuzzFieldPath(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		path, s, err := cel.FieldPath(text, nested(), true)
 		if err == nil && s == nil {
-			t.Errorf("FieldPath(%q) = %v without a schema", text, path)
+			t.Errorf("FieldPath(%q) = %v, <nil>, want a schema", text, path)
 		}
 		if _, _, plain := cel.FieldPath(text, nested(), false); plain == nil && err != nil {
-			t.Errorf("FieldPath(%q) is good without brackets only: %v", text, err)
+			t.Errorf("FieldPath(%q) is valid only without brackets: %v", text, err)
 		}
 	})
 }
 
-// One evaluation has a limit, and all rules of an object together have one.
+// TestLimits checks the cost limits of one evaluation and of all rules of an object.
 func TestLimits(t *testing.T) {
 	env := cel.NewEnvironment()
 	many := &openapi.Schema{Type: "array", Items: &openapi.Items{Schema: &openapi.Schema{Type: "integer"}}, Validations: []openapi.Rule{

@@ -14,7 +14,7 @@ import (
 	"github.com/kube-go/sdk/derive/internal/openapi"
 )
 
-// compiler compiles the rules for values of one type.
+// compiler compiles rules for values of one type.
 type compiler struct {
 	of              *Type
 	plain, optional func() (*cel.Env, error)
@@ -23,10 +23,10 @@ type compiler struct {
 	programs map[expressions]func() (Program, error) // guarded by mu
 }
 
-// expressions are what is compiled of a rule.
+// expressions are the CEL expressions of a rule.
 type expressions struct {
 	rule, message string
-	optional      bool // whether oldSelf is an optional value
+	optional      bool // whether oldSelf is optional
 }
 
 func newCompiler(t *Type) *compiler {
@@ -35,7 +35,7 @@ func newCompiler(t *Type) *compiler {
 		return sync.OnceValues(func() (*cel.Env, error) {
 			env, err := base()
 			if err != nil {
-				return nil, fmt.Errorf("prepare the environment of rules: %w", err)
+				return nil, fmt.Errorf("create the CEL environment: %w", err)
 			}
 			p := &provider{env.CELTypeProvider(), map[string]map[string]*cel.Type{}}
 			self := p.declare("selfType", t)
@@ -54,8 +54,8 @@ func newCompiler(t *Type) *compiler {
 	}
 }
 
-// program returns what a rule is compiled to. It fails when there is no environment for it; what is wrong with the rule
-// itself is in the program.
+// program returns the compiled rule. It returns an error if the environment is invalid. Errors in the rule are in
+// Program.Err and Program.MessageErr.
 func (c *compiler) program(rule openapi.Rule) (Program, error) {
 	x := expressions{rule.Rule, rule.MessageExpression, rule.OptionalOldSelf != nil && *rule.OptionalOldSelf}
 	c.mu.Lock()
@@ -122,7 +122,7 @@ func (c *compiler) compileMessage(env *cel.Env, message string, p *Program) {
 	p.HasMessage = p.MessageErr == nil
 }
 
-// plan makes an expression ready to be evaluated, and estimates its cost.
+// plan prepares an expression for evaluation, and estimates its cost.
 func (c *compiler) plan(env *cel.Env, ast *cel.Ast, noProgram, noCost string) (cel.Program, uint64, error) {
 	costs := &estimator{root: c.of}
 	p, err := env.Program(ast, cel.CostLimit(callLimit), cel.CostTracking(costs))

@@ -11,7 +11,7 @@ import (
 	"github.com/kube-go/sdk/derive/internal/openapi"
 )
 
-// withText returns an object with a text, whose rules are about that.
+// withText returns the schema of an object with a string and rules.
 func withText(maxLength int64, rules ...openapi.Rule) *openapi.Schema {
 	return &openapi.Schema{
 		Type:        "object",
@@ -20,7 +20,7 @@ func withText(maxLength int64, rules ...openapi.Rule) *openapi.Schema {
 	}
 }
 
-func TestCompileSharesWhatIsTheSame(t *testing.T) {
+func TestCompileSharesEqualPrograms(t *testing.T) {
 	env := NewEnvironment()
 	compile := func(s *openapi.Schema) Program {
 		t.Helper()
@@ -40,10 +40,10 @@ func TestCompileSharesWhatIsTheSame(t *testing.T) {
 		{"the same rule for the same type", withText(5, rule), true},
 		{"another message", withText(5, openapi.Rule{Rule: rule.Rule, Message: "no x"}), true},
 		{"another field", withText(5, openapi.Rule{Rule: rule.Rule, FieldPath: ".a"}), true},
-		{"another bound, which costs are reckoned with", withText(6, rule), false},
+		{"another bound, which changes the cost", withText(6, rule), false},
 		{"another rule", withText(5, openapi.Rule{Rule: "self.a.contains('y')"}), false},
-		{"a message that is computed", withText(5, openapi.Rule{Rule: rule.Rule, MessageExpression: "self.a"}), false},
-		{"an old value that is optional", withText(5, openapi.Rule{Rule: rule.Rule, OptionalOldSelf: new(true)}), false},
+		{"a message expression", withText(5, openapi.Rule{Rule: rule.Rule, MessageExpression: "self.a"}), false},
+		{"an optional oldSelf", withText(5, openapi.Rule{Rule: rule.Rule, OptionalOldSelf: new(true)}), false},
 	} {
 		got := compile(tt.schema)
 		if shared := got.rule == first.rule; shared != tt.shared {
@@ -54,7 +54,7 @@ func TestCompileSharesWhatIsTheSame(t *testing.T) {
 			t.Errorf("%s: Compile = %+v at %q, want %+v", tt.name, got.source, got.path, want)
 		}
 		if (got.MaxCost == first.MaxCost) != (*tt.schema.Properties["a"].MaxLength == 5) {
-			t.Errorf("%s: MaxCost = %d, that of the first is %d", tt.name, got.MaxCost, first.MaxCost)
+			t.Errorf("%s: MaxCost = %d, MaxCost of the first program = %d", tt.name, got.MaxCost, first.MaxCost)
 		}
 	}
 }
@@ -82,7 +82,7 @@ func TestCompileIsSafeForConcurrentUse(t *testing.T) {
 	}
 }
 
-func TestTypesAreTheSame(t *testing.T) {
+func TestTypeSame(t *testing.T) {
 	text := func() *openapi.Schema { return &openapi.Schema{Type: "string"} }
 	list := func(of *openapi.Schema) *openapi.Schema {
 		return &openapi.Schema{Type: "array", Items: &openapi.Items{Schema: of}}
@@ -97,14 +97,14 @@ func TestTypesAreTheSame(t *testing.T) {
 		a, b *openapi.Schema
 		want bool
 	}{
-		{"texts", text(), text(), true},
-		{"descriptions don't matter", text(), described, true},
-		{"a text and a number", text(), &openapi.Schema{Type: "integer"}, false},
-		{"lists of the same", list(of("a", text())), list(of("a", text())), true},
-		{"lists of objects with other names", list(of("a", text())), list(of("b", text())), false},
-		{"objects with other types inside", of("a", text()), of("a", &openapi.Schema{Type: "boolean"}), false},
-		{"a list and what is in it", list(text()), text(), false},
-		{"an object and one that has nothing", of("a", text()), &openapi.Schema{Type: "object"}, false},
+		{"strings", text(), text(), true},
+		{"descriptions are ignored", text(), described, true},
+		{"a string and a number", text(), &openapi.Schema{Type: "integer"}, false},
+		{"lists of equal types", list(of("a", text())), list(of("a", text())), true},
+		{"lists of objects with different properties", list(of("a", text())), list(of("b", text())), false},
+		{"objects with properties of different types", of("a", text()), of("a", &openapi.Schema{Type: "boolean"}), false},
+		{"a list and its items", list(text()), text(), false},
+		{"an object with and without properties", of("a", text()), &openapi.Schema{Type: "object"}, false},
 	} {
 		if got := TypeOf(tt.a, false).same(TypeOf(tt.b, false)); got != tt.want {
 			t.Errorf("%s: same = %v, want %v", tt.name, got, tt.want)

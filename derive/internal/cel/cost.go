@@ -14,17 +14,17 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// estimator knows what the functions of Kubernetes cost, and how large values may be. What it gives for a rule decides
-// whether servers take the rule, so the numbers are theirs.
+// estimator estimates the cost of Kubernetes functions and the size of values. The numbers are those of the API server,
+// because the estimated cost of a rule determines whether the server accepts the rule.
 type estimator struct{ root *Type }
 
-// traversal is the cost of going once over each character of a text.
+// traversal is the cost of one pass over a string, per character.
 const traversal = common.StringTraversalCostFactor
 
-// maxFormat is the longest expression that servers reckon with for a format whose name is not known.
+// maxFormat is the size of the regular expression that the server assumes for a format that is not a constant.
 const maxFormat = 128
 
-// EstimateSize returns how large a value may be.
+// EstimateSize returns the maximum size of a value, or nil if it is unknown.
 func (e *estimator) EstimateSize(node checker.AstNode) *checker.SizeEstimate {
 	path := node.Path()
 	if len(path) == 0 || e.root == nil {
@@ -50,7 +50,7 @@ func (e *estimator) EstimateSize(node checker.AstNode) *checker.SizeEstimate {
 	return &checker.SizeEstimate{Max: uint64(t.max)}
 }
 
-// size returns how large a value may be, if need be as large as anything.
+// size returns the estimated size of a value. The maximum of an unknown size is math.MaxUint64.
 func (e *estimator) size(node checker.AstNode) checker.SizeEstimate {
 	if s := node.ComputedSize(); s != nil {
 		return *s
@@ -61,7 +61,7 @@ func (e *estimator) size(node checker.AstNode) checker.SizeEstimate {
 	return checker.SizeEstimate{Max: math.MaxUint64}
 }
 
-// EstimateCallCost returns what a call costs at worst, nil for a function that CEL knows by itself.
+// EstimateCallCost returns the estimated cost of a call, or nil for a standard CEL function.
 func (e *estimator) EstimateCallCost(function, overload string, target *checker.AstNode, args []checker.AstNode) *checker.CallEstimate {
 	cost := func(c checker.CostEstimate) *checker.CallEstimate { return &checker.CallEstimate{CostEstimate: c} }
 	one := checker.CostEstimate{Min: 1, Max: 1}
@@ -91,7 +91,7 @@ func (e *estimator) EstimateCallCost(function, overload string, target *checker.
 	return e.memberCost(function, *target, args)
 }
 
-// isAccessor reports whether a function only looks at a part of a value.
+// isAccessor reports whether a function has a constant cost.
 func isAccessor(function, overload string) bool {
 	switch function {
 	case "masked", "prefixLength", "family", "isUnspecified", "isLoopback", "isLinkLocalMulticast", "isLinkLocalUnicast",
@@ -105,7 +105,7 @@ func isAccessor(function, overload string) bool {
 	return false
 }
 
-// containment is the cost of finding an address or a network in a network.
+// containment returns the estimated cost of containsIP and containsCIDR.
 func (e *estimator) containment(function, overload string, arg checker.AstNode) checker.CostEstimate {
 	bytes := checker.SizeEstimate{Min: 4, Max: 16}
 	c := bytes.Add(bytes).MultiplyByCostFactor(traversal)
@@ -118,7 +118,7 @@ func (e *estimator) containment(function, overload string, arg checker.AstNode) 
 	return c
 }
 
-// equality is the cost of comparing two values of a type of Kubernetes.
+// equality returns the estimated cost of a comparison of two values of a Kubernetes type.
 func (e *estimator) equality(args []checker.AstNode) *checker.CallEstimate {
 	if len(args) != 2 || args[0].Type().Equal(args[1].Type()) != types.True {
 		return nil
@@ -140,13 +140,13 @@ func (e *estimator) equality(args []checker.AstNode) *checker.CallEstimate {
 	return &checker.CallEstimate{CostEstimate: checker.CostEstimate{Min: 1, Max: limit}.MultiplyByCostFactor(factor)}
 }
 
-// memberCost is the cost of a member function.
+// memberCost returns the estimated cost of a member function.
 func (e *estimator) memberCost(function string, target checker.AstNode, args []checker.AstNode) *checker.CallEstimate {
 	size := e.size(target)
 	switch function {
 	case "isSorted", "sum", "max", "min", "indexOf", "lastIndexOf":
 		item := itemOf(target)
-		if item == nil { // a text
+		if item == nil { // a string
 			return &checker.CallEstimate{CostEstimate: size.MultiplyByCostFactor(traversal)}
 		}
 		each := checker.CostEstimate{Min: 1, Max: 1}
@@ -182,7 +182,7 @@ func (e *estimator) memberCost(function string, target checker.AstNode, args []c
 	return nil
 }
 
-// replaced is how large a text is after each old in it has become a new one.
+// replaced returns the estimated size of the result of replace.
 func replaced(size, old, with checker.SizeEstimate) checker.SizeEstimate {
 	more := func(n uint64) uint64 {
 		if n < math.MaxUint64 {
@@ -192,7 +192,7 @@ func replaced(size, old, with checker.SizeEstimate) checker.SizeEstimate {
 	}
 	var count, rest checker.SizeEstimate
 	switch {
-	case old.Min == 0: // a new one around each character
+	case old.Min == 0: // a replacement around each character
 		count.Max, rest.Max = more(size.Max), size.Max
 	case with.Max <= old.Min:
 		rest.Max = size.Max
@@ -210,7 +210,7 @@ func replaced(size, old, with checker.SizeEstimate) checker.SizeEstimate {
 	return count.Multiply(with).Add(rest)
 }
 
-// joined is how large the texts of a list are together.
+// joined returns the estimated size of the result of join.
 func (e *estimator) joined(size checker.SizeEstimate, target checker.AstNode, args []checker.AstNode) checker.SizeEstimate {
 	var result checker.SizeEstimate
 	if item := itemOf(target); item != nil {
@@ -223,7 +223,7 @@ func (e *estimator) joined(size checker.SizeEstimate, target checker.AstNode, ar
 	return result
 }
 
-// itemOf returns the items of a list as a node, nil for what is no list.
+// itemOf returns a node for the items of a list, or nil for another type.
 func itemOf(list checker.AstNode) checker.AstNode {
 	params := list.Type().Parameters()
 	if len(params) == 0 {
@@ -246,7 +246,7 @@ func (n itemNode) Type() *types.Type                   { return n.typ }
 func (n itemNode) Expr() ast.Expr                      { return nil }
 func (n itemNode) ComputedSize() *checker.SizeEstimate { return nil }
 
-// CallCost returns what a call has cost, nil for a function that CEL knows by itself.
+// CallCost returns the actual cost of a call, or nil for a standard CEL function.
 func (e *estimator) CallCost(function, overload string, args []ref.Val, result ref.Val) *uint64 {
 	if isAccessor(function, overload) {
 		return new(uint64(1))
@@ -312,7 +312,7 @@ func sizeOf(v ref.Val) uint64 {
 	return 1
 }
 
-// traversalCost is the cost of going over a value and all that is in it.
+// traversalCost returns the cost of the traversal of a value.
 func traversalCost(v ref.Val) uint64 {
 	switch v := v.(type) {
 	case types.String:

@@ -15,25 +15,25 @@ import (
 	"github.com/kube-go/sdk/derive/internal/openapi"
 )
 
-// The limits of servers, in units of cost.
+// The cost limits of API servers.
 const (
-	Budget    = 10_000_000 // of all rules of an object
-	callLimit = 1_000_000  // of one evaluation
+	Budget    = 10_000_000 // for all rules of an object
+	callLimit = 1_000_000  // for one evaluation
 )
 
-// Environment compiles rules, each once, however many schemas of one type have it. It is safe for concurrent use.
+// Environment compiles rules. It compiles equal rules for equal types once. It is safe for concurrent use.
 type Environment struct {
 	mu        sync.Mutex
 	compilers map[outline][]*compiler // guarded by mu
 }
 
-// NewEnvironment returns an environment with the libraries that servers have.
+// NewEnvironment returns an environment with the CEL libraries of API servers.
 func NewEnvironment() *Environment { return &Environment{compilers: map[outline][]*compiler{}} }
 
-// base is what all environments have in common. It is made when it is first needed, since that takes a while.
+// base returns the CEL environment that all compilers extend. It is created on first use, because this is slow.
 var base = sync.OnceValues(newBase) //nolint:gochecknoglobals // a constant
 
-// newBase is the environment of Kubernetes 1.35, which servers of the two releases after it have too.
+// newBase creates the CEL environment of Kubernetes 1.35, which is also the one of the two releases after it.
 func newBase() (*cel.Env, error) {
 	return cel.NewEnv(
 		cel.HomogeneousAggregateLiterals(),
@@ -69,24 +69,24 @@ func newBase() (*cel.Env, error) {
 	)
 }
 
-// Program is a rule that was compiled.
+// Program is a compiled rule.
 type Program struct {
-	// Err is why it can't be compiled.
+	// Err is the compilation error of the rule.
 	Err error
-	// UsesOldSelf is whether it compares with the old value.
+	// UsesOldSelf reports whether the rule refers to oldSelf.
 	UsesOldSelf bool
-	// MaxCost is what one evaluation costs at worst, and MaxCardinality how many there are at most of one object if
-	// nothing else bounds it.
+	// MaxCost is the estimated cost of one evaluation. MaxCardinality is the maximum number of evaluations for one
+	// object if no other limit applies.
 	MaxCost, MaxCardinality uint64
 
-	// HasMessage is whether the message is an expression too, and MessageErr why it can't be compiled.
+	// HasMessage reports whether the rule has a valid message expression. MessageErr is its compilation error.
 	HasMessage     bool
 	MessageErr     error
 	MaxMessageCost uint64
 
 	source        openapi.Rule
 	rule, message cel.Program
-	path          string // of the field that the rule is about
+	path          string // the field path of the rule
 }
 
 // Compile compiles the rules of a schema.
@@ -112,7 +112,7 @@ func (e *Environment) Compile(s *openapi.Schema, t *Type) ([]Program, error) {
 	return programs, nil
 }
 
-// compiler returns what compiles the rules for values of a type.
+// compiler returns the compiler for a type.
 func (e *Environment) compiler(t *Type) *compiler {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// reserved reports whether a name is one of the symbols that CEL reserves. Servers escape each of them, see
+// reserved reports whether a name is a reserved symbol of CEL. API servers escape these symbols, see
 // https://kubernetes.io/docs/reference/using-api/cel/#escaping.
 func reserved(name string) bool {
 	switch name {
@@ -19,7 +19,7 @@ func reserved(name string) bool {
 	return false
 }
 
-// Escape returns how a rule writes the name of a property, or false when it can't.
+// Escape returns the name of a property in rules, or false if rules can't refer to the property.
 func Escape(name string) (string, bool) {
 	if name == "" || name[0] >= '0' && name[0] <= '9' {
 		return "", false
@@ -35,10 +35,10 @@ func Escape(name string) (string, bool) {
 	return strings.NewReplacer("__", "__underscores__", ".", "__dot__", "-", "__dash__", "/", "__slash__").Replace(name), true
 }
 
-// escaped finds what Escape has put into a name.
+// escaped matches the escape sequences of Escape.
 var escaped = regexp.MustCompile(`__[^_]+__`)
 
-// unescape is the inverse of Escape, or false when nothing escapes to a name.
+// unescape is the inverse of Escape. It returns false if name is not a valid escaped name.
 func unescape(name string) (string, bool) {
 	ok := true
 	plain := escaped.ReplaceAllStringFunc(name, func(s string) string {

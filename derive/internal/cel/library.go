@@ -12,10 +12,10 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 )
 
-// functions are overloads by the name of their function.
+// functions contains overloads by function name.
 type functions map[string][]cel.FunctionOpt
 
-// library returns functions with options as one option of an environment.
+// library returns an environment option that adds functions and program options.
 func library(name string, f functions, options ...cel.ProgramOption) cel.EnvOption {
 	lib := lib{program: options}
 	for name, overloads := range f {
@@ -42,7 +42,7 @@ type namedLib struct {
 
 func (l namedLib) LibraryName() string { return l.name }
 
-// function declares a function of one argument.
+// function declares a function with one argument.
 func function[A any](id string, arg, result *cel.Type, f func(A) ref.Val) cel.FunctionOpt {
 	return cel.Overload(id, []*cel.Type{arg}, result, unary(f))
 }
@@ -52,7 +52,7 @@ func member[A any](id string, of, result *cel.Type, f func(A) ref.Val) cel.Funct
 	return cel.MemberOverload(id, []*cel.Type{of}, result, unary(f))
 }
 
-// member1 declares a member function of one argument.
+// member1 declares a member function with one argument.
 func member1[A, B any](id string, of, arg, result *cel.Type, f func(A, B) ref.Val) cel.FunctionOpt {
 	return cel.MemberOverload(id, []*cel.Type{of, arg}, result, binary(f))
 }
@@ -85,11 +85,11 @@ func binary[A, B any](f func(A, B) ref.Val) cel.OverloadOpt {
 type extension struct {
 	typ  *cel.Type
 	v    any
-	text string         // what it converts to, if that is a text
-	same func(any) bool // whether another value of the type is the same
+	text string         // the result of the conversion to a string
+	same func(any) bool // whether another value of the type is equal
 }
 
-// ConvertToNative converts to what it is in Go, or to a text.
+// ConvertToNative converts to the Go value, or to a string.
 func (x *extension) ConvertToNative(t reflect.Type) (any, error) {
 	switch {
 	case reflect.TypeOf(x.v).AssignableTo(t):
@@ -100,7 +100,7 @@ func (x *extension) ConvertToNative(t reflect.Type) (any, error) {
 	return nil, fmt.Errorf("type conversion error from '%s' to '%v'", x.typ, t)
 }
 
-// ConvertToType converts to what it is. Addresses and networks are opaque types, which convert to a text too.
+// ConvertToType converts to the type itself. Addresses and networks are opaque types, which also convert to a string.
 func (x *extension) ConvertToType(t ref.Type) ref.Val {
 	if t == types.StringType && x.typ.Kind() == types.OpaqueKind {
 		return types.String(x.text)
@@ -119,7 +119,7 @@ func (x *extension) Equal(other ref.Val) ref.Val {
 func (x *extension) Type() ref.Type { return x.typ }
 func (x *extension) Value() any     { return x.v }
 
-// sized is an extension that knows how many bytes it has.
+// sized is an extension with a size in bytes.
 type sized struct {
 	*extension
 	bytes int

@@ -16,14 +16,14 @@ import (
 
 func formatType() *cel.Type { return cel.ObjectType("kubernetes.NamedFormat") }
 
-// format is a form that texts may have.
+// format is a named format of strings.
 type format struct {
 	name  string
 	check func(string) []string
-	size  int // of a regular expression for it, as servers reckon
+	size  int // the size of its regular expression, for cost estimates
 }
 
-// namedFormats are the formats by the names that rules use.
+// namedFormats returns the formats by their names in rules.
 func namedFormats() map[string]format {
 	named := func(f func(string, bool) []string, prefix bool) func(string) []string {
 		return func(s string) []string { return f(s, prefix) }
@@ -59,7 +59,7 @@ func namedFormats() map[string]format {
 	}
 }
 
-// formats are the functions of https://kubernetes.io/docs/reference/using-api/cel/#kubernetes-format-library.
+// formats returns the functions of https://kubernetes.io/docs/reference/using-api/cel/#kubernetes-format-library.
 func formats() functions {
 	t := formatType()
 	byName := map[string]ref.Val{}

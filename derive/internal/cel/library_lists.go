@@ -10,12 +10,12 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// lists are the functions of https://kubernetes.io/docs/reference/using-api/cel/#kubernetes-list-library.
+// lists returns the functions of https://kubernetes.io/docs/reference/using-api/cel/#kubernetes-list-library.
 func lists() functions {
 	type named struct {
 		name string
 		typ  *cel.Type
-		zero ref.Val // what a sum starts with, for types that can be added
+		zero ref.Val // the initial value of a sum, or nil for types without addition
 	}
 	comparables := []named{
 		{"int", cel.IntType, types.Int(0)},
@@ -80,7 +80,8 @@ func sum(l traits.Iterable, total ref.Val) ref.Val {
 	return total
 }
 
-// extreme returns the item that compares to all others as wanted.
+// extreme returns the minimum or maximum of a list. The current result is replaced if its comparison with an item
+// returns replaced.
 func extreme(l traits.Iterable, name string, replaced ref.Val) ref.Val {
 	var best ref.Val
 	for it := l.Iterator(); it.HasNext() == types.True; {

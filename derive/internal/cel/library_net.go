@@ -17,7 +17,7 @@ func urlType() *cel.Type     { return cel.ObjectType("kubernetes.URL") }
 func addressType() *cel.Type { return cel.OpaqueType("net.IP") }
 func networkType() *cel.Type { return cel.OpaqueType("net.CIDR") }
 
-// urls are the functions of https://kubernetes.io/docs/reference/using-api/cel/#kubernetes-url-library.
+// urls returns the functions of https://kubernetes.io/docs/reference/using-api/cel/#kubernetes-url-library.
 func urls() functions {
 	part := func(id string, f func(*url.URL) string) []cel.FunctionOpt {
 		return []cel.FunctionOpt{member("url_get_"+id, urlType(), cel.StringType, func(u *url.URL) ref.Val { return types.String(f(u)) })}
@@ -61,7 +61,7 @@ func queryOf(u *url.URL) ref.Val {
 	return types.NewRefValMap(types.DefaultTypeAdapter, query)
 }
 
-// addresses are the functions of https://kubernetes.io/docs/reference/using-api/cel/#kubernetes-ip-address-library.
+// addresses returns the functions of https://kubernetes.io/docs/reference/using-api/cel/#kubernetes-ip-address-library.
 func addresses() functions {
 	is := func(id string, f func(netip.Addr) bool) []cel.FunctionOpt {
 		return []cel.FunctionOpt{member("ip_is_"+id, addressType(), cel.BoolType, func(a netip.Addr) ref.Val { return types.Bool(f(a)) })}
@@ -116,7 +116,7 @@ func addressOf(a netip.Addr) ref.Val {
 	return sized{&extension{addressType(), a, a.String(), func(other any) bool { return other == any(a) }}, (a.BitLen() + 7) / 8}
 }
 
-// networks are the functions of https://kubernetes.io/docs/reference/using-api/cel/#kubernetes-cidr-library.
+// networks returns the functions of https://kubernetes.io/docs/reference/using-api/cel/#kubernetes-cidr-library.
 func networks() functions {
 	t := networkType()
 	return functions{

@@ -14,7 +14,7 @@ import (
 
 func quantityType() *cel.Type { return cel.ObjectType("kubernetes.Quantity") }
 
-// quantities are the functions of https://kubernetes.io/docs/reference/using-api/cel/#kubernetes-quantity-library.
+// quantities returns the functions of https://kubernetes.io/docs/reference/using-api/cel/#kubernetes-quantity-library.
 func quantities() functions {
 	t := quantityType()
 	return functions{

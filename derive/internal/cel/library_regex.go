@@ -12,25 +12,25 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// regexes are the functions of https://kubernetes.io/docs/reference/using-api/cel/#kubernetes-regex-library.
+// regexes returns the functions of https://kubernetes.io/docs/reference/using-api/cel/#kubernetes-regex-library.
 func regexes() functions {
-	text, texts := cel.StringType, cel.ListType(cel.StringType)
+	text, strs := cel.StringType, cel.ListType(cel.StringType)
 	return functions{
 		"find": {cel.MemberOverload("string_find_string", []*cel.Type{text, text}, text,
 			cel.BinaryBinding(func(in, re ref.Val) ref.Val { return find(nil, in, re) }))},
 		"findAll": {
-			cel.MemberOverload("string_find_all_string", []*cel.Type{text, text}, texts,
+			cel.MemberOverload("string_find_all_string", []*cel.Type{text, text}, strs,
 				cel.BinaryBinding(func(in, re ref.Val) ref.Val { return findAll(nil, in, re) })),
-			cel.MemberOverload("string_find_all_string_int", []*cel.Type{text, text, cel.IntType}, texts,
+			cel.MemberOverload("string_find_all_string_int", []*cel.Type{text, text, cel.IntType}, strs,
 				cel.FunctionBinding(func(args ...ref.Val) ref.Val { return findAll(nil, args...) })),
 		},
 	}
 }
 
-// finder takes an expression that was compiled before, or compiles that of the arguments.
+// finder searches with a precompiled regular expression, or compiles the one in the arguments if re is nil.
 type finder func(re *regexp.Regexp, args ...ref.Val) ref.Val
 
-// expression returns the text that is searched, and the expression.
+// expression returns the input string and the regular expression.
 func expression(re *regexp.Regexp, args []ref.Val) (string, *regexp.Regexp, ref.Val) {
 	in, ok := args[0].Value().(string)
 	if !ok {
@@ -73,7 +73,7 @@ func findAll(re *regexp.Regexp, args ...ref.Val) ref.Val {
 	return types.NewStringList(types.DefaultTypeAdapter, re.FindAllString(in, int(n)))
 }
 
-// compiledFind and compiledFindAll compile constant expressions once, and refuse rules with wrong ones.
+// compiledFind and compiledFindAll compile constant regular expressions once, and reject rules with invalid ones.
 var (
 	compiledFind    = compiled("find", find)       //nolint:gochecknoglobals // a constant
 	compiledFindAll = compiled("findAll", findAll) //nolint:gochecknoglobals // a constant

@@ -18,7 +18,7 @@ import (
 
 func versionType() *cel.Type { return cel.ObjectType("kubernetes.Semver") }
 
-// versions are the functions of https://kubernetes.io/docs/reference/using-api/cel/#kubernetes-semver-library.
+// versions returns the functions of https://kubernetes.io/docs/reference/using-api/cel/#kubernetes-semver-library.
 func versions() functions {
 	t := versionType()
 	part := func(name string, i int) []cel.FunctionOpt {
@@ -70,9 +70,9 @@ func parseVersion(text string) (version, error) {
 	parts := strings.SplitN(text, ".", 3)
 	switch {
 	case text == "":
-		return v, errors.New("Version string empty") //nolint:staticcheck // as servers say it
+		return v, errors.New("Version string empty") //nolint:staticcheck // the message of API servers
 	case len(parts) != 3:
-		return v, errors.New("No Major.Minor.Patch elements found") //nolint:staticcheck // as servers say it
+		return v, errors.New("No Major.Minor.Patch elements found") //nolint:staticcheck // the message of API servers
 	}
 	rest, build, hasBuild := strings.Cut(parts[2], "+")
 	patch, prerelease, hasPrerelease := strings.Cut(rest, "-")
@@ -89,11 +89,11 @@ func parseVersion(text string) (version, error) {
 	for _, part := range v.prerelease {
 		switch {
 		case part == "":
-			return v, errors.New("Prerelease is empty") //nolint:staticcheck // as servers say it
+			return v, errors.New("Prerelease is empty") //nolint:staticcheck // the message of API servers
 		case isNumber(part) && len(part) > 1 && part[0] == '0':
-			return v, fmt.Errorf("Numeric PreRelease version must not contain leading zeroes %q", part) //nolint:staticcheck // as servers say it
+			return v, fmt.Errorf("Numeric PreRelease version must not contain leading zeroes %q", part) //nolint:staticcheck // the message of API servers
 		case !isWord(part):
-			return v, fmt.Errorf("Invalid character(s) found in prerelease %q", part) //nolint:staticcheck // as servers say it
+			return v, fmt.Errorf("Invalid character(s) found in prerelease %q", part) //nolint:staticcheck // the message of API servers
 		}
 		if _, err := strconv.ParseUint(part, 10, 64); err != nil && isNumber(part) {
 			return v, err
@@ -105,9 +105,9 @@ func parseVersion(text string) (version, error) {
 	for part := range strings.SplitSeq(build, ".") {
 		switch {
 		case part == "":
-			return v, errors.New("Build meta data is empty") //nolint:staticcheck // as servers say it
+			return v, errors.New("Build meta data is empty") //nolint:staticcheck // the message of API servers
 		case !isWord(part):
-			return v, fmt.Errorf("Invalid character(s) found in build meta data %q", part) //nolint:staticcheck // as servers say it
+			return v, fmt.Errorf("Invalid character(s) found in build meta data %q", part) //nolint:staticcheck // the message of API servers
 		}
 	}
 	return v, nil
@@ -116,7 +116,7 @@ func parseVersion(text string) (version, error) {
 func parseNumber(name, text string) (uint64, error) {
 	switch {
 	case strings.Trim(text, "0123456789") != "":
-		return 0, fmt.Errorf("Invalid character(s) found in %s number %q", strings.ToLower(name), text) //nolint:staticcheck // as servers say it
+		return 0, fmt.Errorf("Invalid character(s) found in %s number %q", strings.ToLower(name), text) //nolint:staticcheck // the message of API servers
 	case len(text) > 1 && text[0] == '0':
 		return 0, fmt.Errorf("%s number must not contain leading zeroes %q", name, text)
 	}
@@ -131,7 +131,7 @@ func isWord(s string) bool {
 	})
 }
 
-// parseLenient takes a v before the version, zeros before numbers, and versions that are too short.
+// parseLenient parses a version that may have a prefix v, leading zeros, or fewer than three numbers.
 func parseLenient(text string) (version, error) {
 	parts := strings.SplitN(strings.TrimPrefix(text, "v"), ".", 3)
 	for i, part := range parts {
@@ -153,7 +153,7 @@ func parseLenient(text string) (version, error) {
 	return parseVersion(strings.Join(parts, "."))
 }
 
-// compare compares two versions; what they were built from does not count.
+// compare compares two versions. It ignores build metadata.
 func (v version) compare(o version) int {
 	if n := slices.Compare(v.numbers[:], o.numbers[:]); n != 0 {
 		return n

@@ -15,7 +15,7 @@ import (
 	"github.com/kube-go/sdk/derive/internal/openapi"
 )
 
-// listValue returns a list as rules see it by its schema.
+// listValue returns the CEL value of a list.
 func listValue(v any, s *openapi.Schema) ref.Val {
 	items, ok := v.([]any)
 	if !ok {
@@ -36,7 +36,7 @@ func listValue(v any, s *openapi.Schema) ref.Val {
 	return types.NewErr("invalid x-kubernetes-list-type, expected 'map', 'set' or 'atomic' but got %s", *s.ListType)
 }
 
-// list is a list whose items have places.
+// list is the CEL value of an atomic list.
 type list struct {
 	items []any
 	s     *openapi.Schema
@@ -64,7 +64,7 @@ func (l *list) Get(index ref.Val) ref.Val {
 	return valueOf(l.items[i], l.s)
 }
 
-// Add joins two lists.
+// Add concatenates two lists.
 func (l *list) Add(other ref.Val) ref.Val {
 	o, ok := other.(traits.Lister)
 	if !ok {
@@ -94,7 +94,7 @@ func (l *list) Contains(v ref.Val) ref.Val {
 	return types.False
 }
 
-// Equal compares item by item.
+// Equal compares two lists item by item.
 func (l *list) Equal(other ref.Val) ref.Val {
 	o, ok := other.(traits.Lister)
 	if !ok {
@@ -111,7 +111,7 @@ func (l *list) Equal(other ref.Val) ref.Val {
 	return types.True
 }
 
-// ConvertToNative converts to a slice; of texts, when they are.
+// ConvertToNative converts to a slice of values or strings.
 func (l *list) ConvertToNative(t reflect.Type) (any, error) {
 	switch {
 	case t.Kind() != reflect.Slice:
@@ -119,31 +119,31 @@ func (l *list) ConvertToNative(t reflect.Type) (any, error) {
 	case l.s.Type != "string":
 		return l.items, nil
 	}
-	var texts []string
+	var strs []string
 	for _, item := range l.items {
 		text, ok := item.(string)
 		if !ok {
 			return nil, fmt.Errorf("expected all elements to be of type string, but got %T", item)
 		}
-		texts = append(texts, text)
+		strs = append(strs, text)
 	}
-	return texts, nil
+	return strs, nil
 }
 
-// ConvertToType converts to what it is.
+// ConvertToType converts to the type itself.
 func (l *list) ConvertToType(t ref.Type) ref.Val { return convertTo(l, types.ListType, t) }
 func (l *list) Iterator() traits.Iterator        { return newList(l.values()).Iterator() }
 func (l *list) Size() ref.Val                    { return types.Int(len(l.items)) }
 func (l *list) Type() ref.Type                   { return types.ListType }
 func (l *list) Value() any                       { return l.items }
 
-// set is a list in which each item, or each key of one, is once. The order of the items does not matter.
+// set is a list with unique items or unique keys. The order of the items does not matter.
 type set struct {
 	traits.Lister
 	key func(ref.Val) (any, ref.Val)
 }
 
-// Equal compares without the order.
+// Equal compares two sets regardless of the order.
 func (s *set) Equal(other ref.Val) ref.Val {
 	o, ok := other.(traits.Lister)
 	if !ok {
@@ -152,13 +152,13 @@ func (s *set) Equal(other ref.Val) ref.Val {
 	if s.Size() != o.Size() {
 		return types.False
 	}
-	mine := map[any]ref.Val{}
+	byKey := map[any]ref.Val{}
 	for _, item := range valuesOf(s.Lister) {
 		key, err := s.key(item)
 		if err != nil {
 			return err
 		}
-		mine[key] = item
+		byKey[key] = item
 	}
 	seen := map[any]bool{}
 	for _, item := range valuesOf(o) {
@@ -166,7 +166,7 @@ func (s *set) Equal(other ref.Val) ref.Val {
 		if err != nil {
 			return err
 		}
-		same, ok := mine[key]
+		same, ok := byKey[key]
 		if !ok {
 			return types.False
 		}
@@ -175,10 +175,10 @@ func (s *set) Equal(other ref.Val) ref.Val {
 		}
 		seen[key] = true
 	}
-	return types.Bool(len(seen) == len(mine))
+	return types.Bool(len(seen) == len(byKey))
 }
 
-// Add joins two: the items of the other replace those with the same key, and the rest comes after.
+// Add returns the union of two sets. Items of other replace items with the same key; all other items are appended.
 func (s *set) Add(other ref.Val) ref.Val {
 	o, ok := other.(traits.Lister)
 	if !ok {
@@ -208,10 +208,10 @@ func (s *set) Add(other ref.Val) ref.Val {
 	return &set{newList(all), s.key}
 }
 
-// ConvertToType converts to what it is.
+// ConvertToType converts to the type itself.
 func (s *set) ConvertToType(t ref.Type) ref.Val { return convertTo(s, types.ListType, t) }
 
-// setKey is the key of an item of a set: itself.
+// setKey returns the key of an item of a set, which is the item itself.
 func setKey(item ref.Val) (any, ref.Val) {
 	switch item.(type) {
 	case traits.Lister, traits.Mapper:
@@ -220,7 +220,7 @@ func setKey(item ref.Val) (any, ref.Val) {
 	return mapKeyOf(item.Value()), nil
 }
 
-// mapKey is the key of an item of a map: the values of some properties.
+// mapKey returns a function that returns the key of an item of a map, which consists of the values of properties.
 func mapKey(names []string) func(ref.Val) (any, ref.Val) {
 	return func(item ref.Val) (any, ref.Val) {
 		m, ok := item.(traits.Mapper)
@@ -242,7 +242,7 @@ func mapKey(names []string) func(ref.Val) (any, ref.Val) {
 	}
 }
 
-// mapKeyOf returns a value that is a key of Go maps.
+// mapKeyOf converts a value to a key of a Go map.
 func mapKeyOf(v any) any {
 	if v == nil || reflect.TypeOf(v).Comparable() {
 		return v

@@ -13,9 +13,9 @@ import (
 	"github.com/kube-go/sdk/derive/internal/openapi"
 )
 
-// FieldPath reads a path such as .spec.labels['a.b'], and returns it with the schema of what it leads to. With brackets
-// false it may only have dots.
-func FieldPath(text string, s *openapi.Schema, brackets bool) (path *field.Path, leads *openapi.Schema, err error) {
+// FieldPath parses a path such as .spec.labels['a.b'], and returns the path and the schema of its target. If brackets
+// is false, brackets are invalid.
+func FieldPath(text string, s *openapi.Schema, brackets bool) (path *field.Path, target *openapi.Schema, err error) {
 	if strings.ContainsRune(text, 0) {
 		return nil, nil, errors.New("does not refer to a valid field")
 	}
@@ -59,7 +59,7 @@ func FieldPath(text string, s *openapi.Schema, brackets bool) (path *field.Path,
 	return path, s, nil
 }
 
-// tokensOf splits a path at its dots and brackets, but not in quotes.
+// tokensOf splits a path at its dots and brackets, except for those in quotes.
 func tokensOf(text string) []string {
 	var tokens []string
 	for text != "" {
@@ -83,7 +83,7 @@ func tokensOf(text string) []string {
 	return tokens
 }
 
-// unquote reads a name in single quotes.
+// unquote decodes a name in single quotes.
 func unquote(token string) (string, error) {
 	if len(token) < 2 || token[0] != '\'' || token[len(token)-1] != '\'' {
 		return "", fmt.Errorf("expected single quoted string but got %s", token)

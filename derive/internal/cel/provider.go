@@ -8,13 +8,13 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// provider tells CEL the types of the properties of objects.
+// provider provides the types of objects to CEL.
 type provider struct {
 	types.Provider
 	objects map[string]map[string]*cel.Type
 }
 
-// declare gives a type a name, and returns it as CEL has it.
+// declare adds a named type, and returns the CEL type.
 func (p *provider) declare(name string, t *Type) *cel.Type {
 	switch {
 	case t.simple != nil:
@@ -32,7 +32,7 @@ func (p *provider) declare(name string, t *Type) *cel.Type {
 	return cel.ObjectType(name)
 }
 
-// FindStructType finds a type by name.
+// FindStructType returns a type by name.
 func (p *provider) FindStructType(name string) (*types.Type, bool) {
 	if _, ok := p.objects[name]; ok {
 		return types.NewTypeTypeWithParam(cel.ObjectType(name)), true
@@ -40,7 +40,7 @@ func (p *provider) FindStructType(name string) (*types.Type, bool) {
 	return p.Provider.FindStructType(name)
 }
 
-// FindStructFieldNames names no properties of ours, since rules can't make objects.
+// FindStructFieldNames returns no names for declared types, because rules can't create objects.
 func (p *provider) FindStructFieldNames(name string) ([]string, bool) {
 	if _, ok := p.objects[name]; ok {
 		return nil, false
@@ -48,7 +48,7 @@ func (p *provider) FindStructFieldNames(name string) ([]string, bool) {
 	return p.Provider.FindStructFieldNames(name)
 }
 
-// FindStructFieldType finds the type of a property.
+// FindStructFieldType returns the type of a property.
 func (p *provider) FindStructFieldType(name, field string) (*types.FieldType, bool) {
 	fields, ok := p.objects[name]
 	if !ok {

@@ -19,7 +19,8 @@ import (
 	"github.com/kube-go/sdk/derive/internal/value"
 )
 
-// Rules are the rules of a schema and of all that is inside of it. Nil has none. They are safe for concurrent use.
+// Rules contains the compiled rules of a schema and of its subschemas. A nil *Rules is valid and empty. Rules is safe
+// for concurrent use.
 type Rules struct {
 	schema     *openapi.Schema
 	resource   bool
@@ -29,7 +30,7 @@ type Rules struct {
 	properties map[string]*Rules
 }
 
-// Rules compiles all rules of a schema.
+// Rules compiles the rules of a schema and of its subschemas.
 func (e *Environment) Rules(s *openapi.Schema, resource bool) (*Rules, error) {
 	if !hasRules(s) {
 		return nil, nil
@@ -45,7 +46,7 @@ func hasRules(s *openapi.Schema) bool {
 		slices.ContainsFunc(slices.Collect(maps.Values(s.Properties)), hasRules)
 }
 
-// rules compiles the rules of a schema of a type.
+// rules implements Rules for a schema of a given type.
 func (e *Environment) rules(s *openapi.Schema, resource bool, t *Type) (*Rules, error) {
 	if !hasRules(s) || t == nil {
 		return nil, nil
@@ -86,42 +87,43 @@ func (e *Environment) rules(s *openapi.Schema, resource bool, t *Type) (*Rules, 
 	return r, nil
 }
 
-// Check evaluates the rules for a value and what it was; old may be nil. What has not changed since is not complained
-// about, except by rules that compare. It returns what is left of a budget, less than zero when that was not enough.
+// Check evaluates the rules for a value and its old value, which may be nil. It ignores violations by unchanged values,
+// except for transition rules. It returns the remaining budget, which is negative if the budget was exceeded.
 func (r *Rules) Check(path *field.Path, v, old any, correlated *value.Correlated, budget int64) (field.ErrorList, int64) {
 	e := &evaluation{budget: budget}
-	e.check(r, path, v, old, ratchet{now: correlated})
+	e.check(r, path, v, old, ratchet{value: correlated})
 	return e.errs, e.budget
 }
 
-// ratchet finds whether a value has changed. Where it has no pair of its own, that of the value around it counts.
-type ratchet struct{ now, above *value.Correlated }
+// ratchet determines whether a value has changed. A value without a correlated old value is unchanged if the enclosing
+// value is unchanged.
+type ratchet struct{ value, parent *value.Correlated }
 
 func (r ratchet) unchanged() bool {
-	if r.now != nil {
-		return r.now.Unchanged()
+	if r.value != nil {
+		return r.value.Unchanged()
 	}
-	return r.above.Unchanged()
+	return r.parent.Unchanged()
 }
 
 func (r ratchet) key(name string) ratchet {
 	switch {
-	case r.now == nil:
+	case r.value == nil:
 		return r
-	case r.above == nil && (name == "apiVersion" || name == "kind"):
+	case r.parent == nil && (name == "apiVersion" || name == "kind"):
 		return ratchet{}
 	}
-	return ratchet{r.now.Key(name), r.now}
+	return ratchet{r.value.Key(name), r.value}
 }
 
 func (r ratchet) index(i int) ratchet {
-	if r.now == nil {
+	if r.value == nil {
 		return r
 	}
-	return ratchet{r.now.Index(i), r.now}
+	return ratchet{r.value.Index(i), r.value}
 }
 
-// evaluation is one pass over an object.
+// evaluation is the evaluation of all rules for an object.
 type evaluation struct {
 	budget int64
 	errs   field.ErrorList
@@ -129,7 +131,7 @@ type evaluation struct {
 
 func (e *evaluation) add(err *field.Error) { e.errs = append(e.errs, err) }
 
-// stop ends the evaluation.
+// stop adds an error and stops the evaluation.
 func (e *evaluation) stop(err *field.Error) {
 	e.add(err)
 	e.budget = -1
@@ -142,19 +144,19 @@ func (e *evaluation) check(r *Rules, path *field.Path, v, old any, rt ratchet) {
 	e.programs(r, path, v, old, rt)
 	switch v := v.(type) {
 	case []any:
-		was, _ := old.([]any)
+		prev, _ := old.([]any)
 		if r.items == nil {
 			return
 		}
-		byKeys := value.IndexKeys(r.schema, was)
+		byKeys := value.IndexKeys(r.schema, prev)
 		for i, item := range v {
 			e.check(r.items, path.Index(i), item, byKeys.Like(item), rt.index(i))
 		}
 	case map[string]any:
-		was, _ := old.(map[string]any)
+		prev, _ := old.(map[string]any)
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			e.check(r.values, path.Key(key), v[key], was[key], rt.key(key))
-			e.check(r.properties[key], path.Child(key), v[key], was[key], rt.key(key))
+			e.check(r.values, path.Key(key), v[key], prev[key], rt.key(key))
+			e.check(r.properties[key], path.Child(key), v[key], prev[key], rt.key(key))
 		}
 	}
 }
@@ -170,8 +172,8 @@ func (e *evaluation) programs(r *Rules, path *field.Path, v, old any, rt ratchet
 	plain := map[string]any{"self": valueOf(v, r.schema)}
 	optional := map[string]any{"self": plain["self"], "oldSelf": types.OptionalNone}
 	if !isNil(old) {
-		was := valueOf(old, r.schema)
-		plain["oldSelf"], optional["oldSelf"] = was, types.OptionalOf(was)
+		prev := valueOf(old, r.schema)
+		plain["oldSelf"], optional["oldSelf"] = prev, types.OptionalOf(prev)
 	}
 	for _, p := range r.programs {
 		vars := plain
@@ -220,13 +222,13 @@ func (e *evaluation) program(r *Rules, p Program, path *field.Path, v any, vars 
 	e.fail(r, p, path, v, vars, !p.UsesOldSelf && rt.unchanged())
 }
 
-// fail reports a rule that does not hold, unless it may be passed over.
-func (e *evaluation) fail(r *Rules, p Program, path *field.Path, v any, vars map[string]any, passOver bool) {
+// fail reports a violated rule, unless the violation is ratcheted.
+func (e *evaluation) fail(r *Rules, p Program, path *field.Path, v any, vars map[string]any, ratcheted bool) {
 	if p.path != "" {
 		path = path.Child(p.path)
 	}
 	add := func(err *field.Error) {
-		if !passOver {
+		if !ratcheted {
 			e.add(err)
 		}
 	}
@@ -263,10 +265,10 @@ func (e *evaluation) fail(r *Rules, p Program, path *field.Path, v any, vars map
 	}
 }
 
-// maxMessage is how many bytes an expression may make for a message.
+// maxMessage is the maximum size of a message in bytes.
 const maxMessage = 5 << 10
 
-// message evaluates the expression of a message. One that can't be shown is an error, and nothing else.
+// message evaluates a message expression. It returns an error if the result is not a valid message.
 func (e *evaluation) message(p Program, vars map[string]any) (string, error) {
 	out, details, err := p.message.Eval(vars)
 	switch {
@@ -283,12 +285,12 @@ func (e *evaluation) message(p Program, vars map[string]any) (string, error) {
 	text, ok := out.Value().(string)
 	text = strings.TrimSpace(text)
 	if !ok || text == "" || len(text) > maxMessage || strings.Contains(text, "\n") {
-		return "", errors.New("the message can't be shown")
+		return "", errors.New("messageExpression must evaluate to a non-empty string of at most 5 KiB without line breaks")
 	}
 	return text, nil
 }
 
-// spend takes what an evaluation has cost from the budget, if there is that much left.
+// spend deducts the cost of an evaluation from the budget. It reports whether the budget was sufficient.
 func (e *evaluation) spend(details *cel.EvalDetails) bool {
 	if details == nil || details.ActualCost() == nil {
 		return false
@@ -305,7 +307,7 @@ func isOverLimit(err error) bool {
 	return err != nil && strings.HasPrefix(err.Error(), "operation cancelled: actual cost limit exceeded")
 }
 
-// nameOf is how a rule is called in messages.
+// nameOf returns the name of a rule for use in messages.
 func nameOf(r openapi.Rule) string {
 	if r.Message != "" {
 		return strings.TrimSpace(r.Message)
@@ -313,7 +315,7 @@ func nameOf(r openapi.Rule) string {
 	return strings.TrimSpace(r.Rule)
 }
 
-// isNil reports whether there is no old value.
+// isNil reports whether a value is nil or a nil slice or map.
 func isNil(v any) bool {
 	switch v := v.(type) {
 	case nil:

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The versions are in the order of https://semver.org/#spec-item-11.
+// TestVersionsAreOrdered checks the order of https://semver.org/#spec-item-11.
 func TestVersionsAreOrdered(t *testing.T) {
 	ordered := []string{
 		"0.0.0", "1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-alpha.beta", "1.0.0-beta", "1.0.0-beta.2", "1.0.0-beta.11", "1.0.0-rc.1", "1.0.0",
@@ -23,16 +23,16 @@ func TestVersionsAreOrdered(t *testing.T) {
 		versions = append(versions, v)
 	}
 	if !slices.IsSortedFunc(versions, version.compare) {
-		t.Error("the order is another one")
+		t.Error("sorted versions are in the wrong order")
 	}
 	for i := range versions[1:] {
 		if versions[i].compare(versions[i+1]) != -1 || versions[i+1].compare(versions[i]) != 1 || versions[i].compare(versions[i]) != 0 {
-			t.Errorf("%s and %s compare wrongly", ordered[i], ordered[i+1])
+			t.Errorf("compare does not order %s before %s", ordered[i], ordered[i+1])
 		}
 	}
 }
 
-// A version that parses is one of three numbers, and is the same version when it is read leniently.
+// FuzzVersion checks that lenient parsing of a valid version returns the same version.
 func FuzzVersion(f *testing.F) {
 	for _, text := range []string{"1.2.3", "1.2.3-a.1+b", "v01.2", "1.0.0-", "1.0.0+", "1..2", "99999999999999999999.0.0", "1.2.3-01", "v1"} {
 		f.Add(text)
@@ -44,7 +44,7 @@ func FuzzVersion(f *testing.F) {
 			return
 		}
 		if lerr != nil || lenient.compare(v) != 0 {
-			t.Errorf("%q is %v, and leniently %v, %v", text, v, lenient, lerr)
+			t.Errorf("parseVersion(%q) = %v, parseLenient = %v, %v", text, v, lenient, lerr)
 		}
 	})
 }

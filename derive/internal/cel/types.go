@@ -11,11 +11,11 @@ import (
 	"github.com/kube-go/sdk/derive/internal/openapi"
 )
 
-// The sizes that servers reckon with, in bytes of JSON.
+// The sizes that API servers use in cost estimates, in bytes of JSON.
 const (
 	maxRequest   = 3 << 20
 	maxText      = maxRequest - 2 // without the quotes
-	maxMoment    = 32             // of a time or a duration
+	maxMoment    = 32             // a time or a duration
 	minText      = 2
 	minBool      = 4
 	minNumber    = 1
@@ -24,18 +24,18 @@ const (
 	minTimestamp = 21
 )
 
-// Type is what rules see of a schema.
+// Type is the CEL type of a schema.
 type Type struct {
-	Fields map[string]*Type // of an object, by escaped names
-	Elem   *Type            // of a list or a map
+	Fields map[string]*Type // the fields of an object, by escaped names
+	Elem   *Type            // the element type of a list or a map
 	isMap  bool
 
-	simple  *cel.Type // of all others
-	max     int64     // the most characters, items or entries
-	minSize int64     // the least bytes
+	simple  *cel.Type // all other types
+	max     int64     // the maximum number of characters, items or entries
+	minSize int64     // the minimum size in bytes
 }
 
-// outline is what is seen of a type at once, to find those that may be the same.
+// outline is a comparable summary of a type. Equal types have equal outlines.
 type outline struct {
 	simple       *cel.Type
 	isMap        bool
@@ -45,7 +45,7 @@ type outline struct {
 
 func (t *Type) outline() outline { return outline{t.simple, t.isMap, t.max, t.minSize, len(t.Fields)} }
 
-// same reports whether rules see nothing in which two types differ.
+// same reports whether two types are equal.
 func (t *Type) same(other *Type) bool {
 	if t == other || t == nil || other == nil {
 		return t == other
@@ -53,7 +53,7 @@ func (t *Type) same(other *Type) bool {
 	return t.outline() == other.outline() && t.Elem.same(other.Elem) && maps.EqualFunc(t.Fields, other.Fields, (*Type).same)
 }
 
-// Property returns the type of a property, nil when rules don't see it.
+// Property returns the type of a property, or nil if rules can't access it.
 func (t *Type) Property(name string) *Type {
 	if key, ok := Escape(name); ok {
 		return t.Fields[key]
@@ -61,7 +61,8 @@ func (t *Type) Property(name string) *Type {
 	return nil
 }
 
-// TypeOf returns what rules see of a schema, nil when they see nothing. A resource always has its names and its kind.
+// TypeOf returns the type of a schema, or nil if rules can't access values of the schema. The type of a resource always
+// has apiVersion, kind and metadata.
 func TypeOf(s *openapi.Schema, resource bool) *Type {
 	if s == nil {
 		return nil
@@ -175,10 +176,10 @@ func textOf(s *openapi.Schema) *Type {
 	return t
 }
 
-// utf8Length returns how many bytes the characters of a text take at most.
+// utf8Length returns the maximum size of a string in bytes.
 func utf8Length(s *openapi.Schema) int64 { return max(0, *s.MaxLength) * 4 }
 
-// withMeta returns a schema in which a resource has its kind and its names.
+// withMeta returns the schema of a resource with apiVersion, kind and metadata.
 func withMeta(s *openapi.Schema) *openapi.Schema {
 	isText := func(s *openapi.Schema, name string) bool {
 		return s != nil && s.Properties[name] != nil && s.Properties[name].Type == "string"

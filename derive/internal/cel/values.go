@@ -19,7 +19,7 @@ import (
 	"github.com/kube-go/sdk/derive/internal/openapi"
 )
 
-// valueOf returns a value as rules see it by its schema.
+// valueOf returns the CEL value of a value with a schema.
 func valueOf(v any, s *openapi.Schema) ref.Val {
 	if v == nil {
 		if s.Nullable {
@@ -108,7 +108,7 @@ func textValue(text, format string) ref.Val {
 	return types.String(text)
 }
 
-// opaque is a value that rules know nothing of, but whether it is the same as another.
+// opaque is a value of unknown type, which supports only equality.
 type opaque struct{ v any }
 
 func (o *opaque) ConvertToNative(t reflect.Type) (any, error) {
@@ -125,7 +125,7 @@ func (o *opaque) Equal(other ref.Val) ref.Val {
 func (o *opaque) Type() ref.Type { return types.UnknownType }
 func (o *opaque) Value() any     { return o.v }
 
-// object is an object with properties, or a map.
+// object is the CEL value of an object with properties or of a map.
 type object struct {
 	m map[string]any
 	s *openapi.Schema
@@ -135,7 +135,7 @@ var _ traits.Mapper = (*object)(nil)
 
 func (o *object) hasProperties() bool { return o.s.Properties != nil }
 
-// schemaOf returns the schema of a property or an entry, nil when rules don't see it.
+// schemaOf returns the schema of a property or an entry, or nil if rules can't access it.
 func (o *object) schemaOf(key string) *openapi.Schema {
 	if o.s.EmbeddedResource || o.hasProperties() {
 		return o.s.Properties[key]
@@ -143,7 +143,7 @@ func (o *object) schemaOf(key string) *openapi.Schema {
 	return o.s.Value()
 }
 
-// Find finds a property. One that is null is not there.
+// Find returns a property. Properties that are null are absent.
 func (o *object) Find(key ref.Val) (ref.Val, bool) {
 	text, ok := key.(types.String)
 	if !ok {
@@ -165,7 +165,7 @@ func (o *object) Find(key ref.Val) (ref.Val, bool) {
 	return nil, false
 }
 
-// Get is Find, with an error for what is not there.
+// Get returns a property, or an error if it is absent.
 func (o *object) Get(key ref.Val) ref.Val {
 	if v, ok := o.Find(key); ok {
 		return v
@@ -173,7 +173,7 @@ func (o *object) Get(key ref.Val) ref.Val {
 	return types.ValOrErr(key, "no such key: %v", key)
 }
 
-// Contains reports whether a property is there.
+// Contains reports whether a property is present.
 func (o *object) Contains(key ref.Val) ref.Val {
 	v, ok := o.Find(key)
 	if v != nil && types.IsUnknownOrError(v) {
@@ -182,7 +182,7 @@ func (o *object) Contains(key ref.Val) ref.Val {
 	return types.Bool(ok)
 }
 
-// Equal compares what both have a schema for; of the rest, what both have.
+// Equal compares the properties with a schema. It compares other properties only if both objects have them.
 func (o *object) Equal(other ref.Val) ref.Val {
 	m, ok := other.(traits.Mapper)
 	if !ok {
@@ -202,13 +202,13 @@ func (o *object) Equal(other ref.Val) ref.Val {
 			}
 			continue
 		}
-		mine, here := o.Find(types.String(key))
-		theirs, there := m.Find(types.String(key))
-		if here != there {
+		v1, ok1 := o.Find(types.String(key))
+		v2, ok2 := m.Find(types.String(key))
+		if ok1 != ok2 {
 			return types.False
 		}
-		if here {
-			if eq := mine.Equal(theirs); eq != types.True {
+		if ok1 {
+			if eq := v1.Equal(v2); eq != types.True {
 				return eq
 			}
 		}
@@ -216,7 +216,7 @@ func (o *object) Equal(other ref.Val) ref.Val {
 	return types.True
 }
 
-// Iterator goes over the keys, in a stable order.
+// Iterator iterates over the keys in sorted order.
 func (o *object) Iterator() traits.Iterator {
 	var keys []ref.Val
 	for _, key := range slices.Sorted(maps.Keys(o.m)) {
@@ -239,13 +239,13 @@ func (o *object) ConvertToNative(t reflect.Type) (any, error) {
 	return nil, fmt.Errorf("type conversion error from '%s' to '%s'", o.Type(), t)
 }
 
-// ConvertToType converts to what it is.
+// ConvertToType converts to the type itself.
 func (o *object) ConvertToType(t ref.Type) ref.Val { return convertTo(o, types.MapType, t) }
 func (o *object) Size() ref.Val                    { return types.Int(len(o.m)) }
 func (o *object) Type() ref.Type                   { return types.MapType }
 func (o *object) Value() any                       { return o.m }
 
-// convertTo converts a value to its own type, which is the only one that it converts to.
+// convertTo converts a value to its own type, which is the only valid conversion.
 func convertTo(v ref.Val, own *types.Type, t ref.Type) ref.Val {
 	switch t {
 	case own:

@@ -11,35 +11,35 @@ import (
 	"github.com/kube-go/sdk/derive/internal/kind"
 )
 
-// conversion makes the stanza about conversion, nil when no version says anything. Those that do must agree.
+// conversion returns spec.conversion, or nil if no version defines it. Only one version can define it.
 func (a *assembler) conversion(versions []Version) map[string]any {
-	var said *kind.Conversion
+	var first *kind.Conversion
 	for _, v := range versions {
 		switch {
 		case v.Conversion == nil:
-		case said == nil:
-			said = v.Conversion
+		case first == nil:
+			first = v.Conversion
 		default:
-			a.report(v.Conversion.Pos, fmt.Sprintf("//kube:conversion stands on another version too, at %s:%d; it belongs to all versions, so say it once",
-				filepath.Base(said.Pos.Filename), said.Pos.Line))
+			a.report(v.Conversion.Pos, fmt.Sprintf("//kube:conversion is already set on another version, at %s:%d: it applies to all versions, so set it once",
+				filepath.Base(first.Pos.Filename), first.Pos.Line))
 		}
 	}
 	switch {
-	case said == nil:
+	case first == nil:
 		return nil
-	case !said.Webhook:
+	case !first.Webhook:
 		return map[string]any{"strategy": "None"}
 	}
-	client := map[string]any{"url": said.URL}
-	if said.URL == "" {
-		service := map[string]any{"namespace": said.Namespace, "name": said.Service, "path": said.Path}
-		if said.Port != "" {
-			service["port"] = json.Number(said.Port)
+	client := map[string]any{"url": first.URL}
+	if first.URL == "" {
+		service := map[string]any{"namespace": first.Namespace, "name": first.Service, "path": first.Path}
+		if first.Port != "" {
+			service["port"] = json.Number(first.Port)
 		}
 		client = map[string]any{"service": service}
 	}
 	return map[string]any{
 		"strategy": "Webhook",
-		"webhook":  map[string]any{"clientConfig": client, "conversionReviewVersions": said.Reviews},
+		"webhook":  map[string]any{"clientConfig": client, "conversionReviewVersions": first.Reviews},
 	}
 }

@@ -20,11 +20,11 @@ import (
 	"github.com/kube-go/sdk/derive/internal/structural"
 )
 
-// CRD is the definition of one kind in all its versions.
+// CRD is the definition of one kind with all its versions.
 type CRD struct {
 	Group    string
 	Plural   string
-	Packages []string // of its versions
+	Packages []string // the packages of its versions
 	object   map[string]any
 }
 
@@ -33,11 +33,12 @@ type Version struct {
 	*kind.Kind
 	Schema *structural.Schema
 
-	// Warn is told of mistakes that servers live with, when nobody here can mend them; nil: they are like all others.
+	// Warn reports mistakes that servers accept, for versions that the user can't change. If it is nil, such mistakes
+	// are reported like others.
 	Warn func(token.Position, string)
 }
 
-// Assemble makes one definition of the versions of a kind. Mistakes are reported.
+// Assemble returns the definition of a kind with the given versions. It calls report for each mistake.
 func Assemble(versions []Version, report func(token.Position, string)) *CRD {
 	first := versions[0]
 	a := &assembler{report: report}
@@ -53,8 +54,8 @@ func Assemble(versions []Version, report func(token.Position, string)) *CRD {
 		"plural":   first.Plural,
 		"singular": first.Singular,
 	}
-	put(names, "shortNames", said(versions, shortNames))
-	put(names, "categories", said(versions, categories))
+	put(names, "shortNames", common(versions, shortNames))
+	put(names, "categories", common(versions, categories))
 	scope := "Namespaced"
 	if first.Cluster {
 		scope = "Cluster"
@@ -103,10 +104,10 @@ func merge(m map[string]any, key string, from map[string]string) {
 	m[key] = into
 }
 
-// FileName returns the name of the file that the definition belongs into.
+// FileName returns the name of the definition's file.
 func (c *CRD) FileName() string { return c.Group + "_" + c.Plural + ".yaml" }
 
-// YAML returns the definition as people read it.
+// YAML returns the definition as YAML.
 func (c *CRD) YAML() ([]byte, error) {
 	body, err := yaml.Marshal(c.object)
 	if err != nil {
@@ -115,7 +116,7 @@ func (c *CRD) YAML() ([]byte, error) {
 	return body, nil
 }
 
-// Compact returns the definition as JSON without white space, whose size is what counts for servers.
+// Compact returns the definition as JSON without white space. Servers limit the size of this form.
 func (c *CRD) Compact() ([]byte, error) {
 	body, err := json.Marshal(c.object)
 	if err != nil {
@@ -124,7 +125,7 @@ func (c *CRD) Compact() ([]byte, error) {
 	return body, nil
 }
 
-// JSON returns the definition as programs read it, a value on each line.
+// JSON returns the definition as indented JSON.
 func (c *CRD) JSON() ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -136,7 +137,7 @@ func (c *CRD) JSON() ([]byte, error) {
 	return bytes.TrimSpace(b.Bytes()), nil
 }
 
-// Object returns the definition as an object of its own.
+// Object returns the definition as a new object.
 func (c *CRD) Object() (*unstructured.Unstructured, error) {
 	body, err := c.JSON()
 	if err != nil {
@@ -153,7 +154,7 @@ type assembler struct {
 	report func(token.Position, string)
 }
 
-// minor reports a mistake that servers live with.
+// minor reports a mistake that servers accept.
 func (a *assembler) minor(v Version, pos token.Position, msg string) {
 	if v.Warn != nil {
 		v.Warn(pos, msg)
@@ -162,16 +163,16 @@ func (a *assembler) minor(v Version, pos token.Position, msg string) {
 	a.report(pos, msg)
 }
 
-// agree checks that the versions of a kind say the same of what belongs to all of them.
+// agree checks that the versions of a kind have the same values for properties of the whole definition.
 func (a *assembler) agree(versions []Version) {
 	first := versions[0]
 	for _, v := range versions[1:] {
-		differ := func(what string, one, other any) {
-			a.report(v.Pos, fmt.Sprintf("versions %s and %s of %s have different %s: %v and %v; it belongs to all versions",
-				first.Version, v.Version, v.Name, what, one, other))
+		differ := func(property string, one, other any) {
+			a.report(v.Pos, fmt.Sprintf("versions %s and %s of %s have different %s: %v and %v: use the same value in all versions",
+				first.Version, v.Version, v.Name, property, one, other))
 		}
 		if v.Version == first.Version {
-			a.report(v.Pos, fmt.Sprintf("version %s of %s is defined in %s:%d too", v.Version, v.CRDName(),
+			a.report(v.Pos, fmt.Sprintf("version %s of %s is already defined in %s:%d", v.Version, v.CRDName(),
 				filepath.Base(first.Pos.Filename), first.Pos.Line))
 			continue
 		}
@@ -184,10 +185,10 @@ func (a *assembler) agree(versions []Version) {
 		if v.Singular != first.Singular {
 			differ("singular names", first.Singular, v.Singular)
 		}
-		if known := said(versions, shortNames); len(v.ShortNames) > 0 && !slices.Equal(v.ShortNames, known) {
+		if known := common(versions, shortNames); len(v.ShortNames) > 0 && !slices.Equal(v.ShortNames, known) {
 			differ("short names", known, v.ShortNames)
 		}
-		if known := said(versions, categories); len(v.Categories) > 0 && !slices.Equal(v.Categories, known) {
+		if known := common(versions, categories); len(v.Categories) > 0 && !slices.Equal(v.Categories, known) {
 			differ("categories", known, v.Categories)
 		}
 	}
@@ -196,8 +197,8 @@ func (a *assembler) agree(versions []Version) {
 func shortNames(v Version) []string { return v.ShortNames }
 func categories(v Version) []string { return v.Categories }
 
-// said returns the list that belongs to all versions, as the first version that has one gives it.
-func said(versions []Version, list func(Version) []string) []string {
+// common returns the list of the first version that defines it. The list applies to all versions.
+func common(versions []Version, list func(Version) []string) []string {
 	for _, v := range versions {
 		if l := list(v); len(l) > 0 {
 			return l
@@ -213,29 +214,29 @@ func scopeOf(v Version) string {
 	return "Namespaced"
 }
 
-// stored finds the version that servers store.
+// stored returns the storage version.
 func (a *assembler) stored(versions []Version) Version {
-	var asked []Version
+	var marked []Version
 	for _, v := range versions {
 		if v.Storage != nil && *v.Storage {
-			asked = append(asked, v)
+			marked = append(marked, v)
 		}
 	}
 	last := versions[len(versions)-1]
 	switch {
-	case len(asked) == 1:
-		return asked[0]
-	case len(asked) > 1:
-		a.report(asked[1].Pos, fmt.Sprintf("versions %s and %s of %s are both to be stored; only one can be", asked[0].Version, asked[1].Version, last.Name))
+	case len(marked) == 1:
+		return marked[0]
+	case len(marked) > 1:
+		a.report(marked[1].Pos, fmt.Sprintf("versions %s and %s of %s are both storage versions: set storage=true on one of them", marked[0].Version, marked[1].Version, last.Name))
 	case len(versions) > 1:
-		a.report(last.Pos, fmt.Sprintf("%s has several versions; say which one servers store, with storage=true", last.Name))
+		a.report(last.Pos, fmt.Sprintf("%s has several versions: mark the storage version with storage=true", last.Name))
 	case last.Storage != nil:
-		a.report(last.Pos, fmt.Sprintf("%s has one version only, which has to be stored; remove storage=false", last.Name))
+		a.report(last.Pos, fmt.Sprintf("%s has only one version, which is the storage version: remove storage=false", last.Name))
 	}
 	return last
 }
 
-// version makes the entry of one version.
+// version returns the entry of one version.
 func (a *assembler) version(v Version, stored bool) map[string]any {
 	entry := map[string]any{
 		"name":    v.Version,
@@ -294,13 +295,13 @@ func (a *assembler) columns(v Version) []any {
 	var columns []any
 	for _, c := range v.Columns {
 		s, err := v.Schema.At(c.Path.Path)
-		if err != nil { // servers show nothing there
+		if err != nil { // servers show an empty column
 			a.minor(v, c.Pos, fmt.Sprintf("column %s: %v", c.Name, err))
 		}
 		typ := c.Type
 		if typ == "" {
 			if typ = columnType(s); typ == "" && err == nil {
-				a.report(c.Pos, fmt.Sprintf("column %s: the type can't be told from %s; say it with type=…", c.Name, c.Path.Path))
+				a.report(c.Pos, fmt.Sprintf("column %s: %s has no default column type: set it with type=…", c.Name, c.Path.Path))
 				continue
 			}
 		}
@@ -344,11 +345,11 @@ func (a *assembler) selectable(v Version) []any {
 		case err != nil:
 			a.report(p.Pos, fmt.Sprintf("selectable field: %v", err))
 		case strings.ContainsRune(p.Path, '['):
-			a.report(p.Pos, fmt.Sprintf("selectable field: %s must be a plain path, without lists", p.Path))
+			a.report(p.Pos, fmt.Sprintf("selectable field: %s must be a simple path without lists", p.Path))
 		case s != nil && s.Type != "string" && s.Type != "integer" && s.Type != "boolean":
-			a.report(p.Pos, fmt.Sprintf("selectable field: %s must be a text, an integer or a truth value", p.Path))
+			a.report(p.Pos, fmt.Sprintf("selectable field: %s must be a string, an integer or a boolean", p.Path))
 		case strings.HasPrefix(p.Path, ".metadata."):
-			a.report(p.Pos, "selectable field: servers offer the fields of metadata themselves")
+			a.report(p.Pos, "selectable field: field selectors always support the fields of metadata: remove the path")
 		}
 		fields = append(fields, map[string]any{"jsonPath": p.Path})
 	}

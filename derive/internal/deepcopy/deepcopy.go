@@ -10,34 +10,34 @@ import (
 	"strings"
 )
 
-// Writer writes the methods of one package's types.
+// Writer writes the methods of the types of a package.
 type Writer struct {
 	Out     io.Writer
 	Package *types.Package
 
-	// TypeString writes a type as the package's sources refer to it.
+	// TypeString formats a type as in the sources of the package.
 	TypeString func(types.Type) string
 
-	// Method reports whether a type has, or is going to have, a method of the name and how it is declared. It must not
-	// count methods that come from embedded fields.
+	// Method returns the method of a type that is declared or will be generated, or nil. It must not return methods of
+	// embedded fields.
 	Method func(*types.Named, string) *types.Func
 
-	// Generated reports whether a type is given its methods in this run.
+	// Generated reports whether the methods of a type are generated in this run.
 	Generated func(*types.Named) bool
 
 	stack []types.Type
 }
 
-// RefusedError says which part of a type can't be copied.
+// RefusedError is the error for a type that can't be copied.
 type RefusedError struct {
-	Field  *types.Var // the innermost field that leads there, nil when it is the type itself
+	Field  *types.Var // the innermost field with the type, or nil for the type itself
 	Reason string
 }
 
 // Error returns the reason.
 func (e *RefusedError) Error() string { return e.Reason }
 
-// Type writes DeepCopyInto and DeepCopy of a struct, a map or a slice type, except for the one that is written by hand.
+// Type writes DeepCopyInto and DeepCopy of a struct, a map or a slice type, except for methods that exist.
 //
 // Errors: [*RefusedError].
 func (w *Writer) Type(obj *types.TypeName) error {
@@ -63,7 +63,7 @@ func (w *Writer) Type(obj *types.TypeName) error {
 	return nil
 }
 
-// methods writes DeepCopyInto with the given statements behind the shallow copy, and DeepCopy.
+// methods writes DeepCopyInto, with statements that follow the shallow copy, and DeepCopy.
 func (w *Writer) methods(name, statements string, own written) {
 	statements = "\t*out = *in\n" + statements
 	if own.copies != "" {
@@ -71,14 +71,14 @@ func (w *Writer) methods(name, statements string, own written) {
 	}
 	if !own.into {
 		fmt.Fprintf(w.Out, `
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *%[1]s) DeepCopyInto(out *%[1]s) {
 %[2]s}
 `, name, statements)
 	}
 	if own.copies == "" {
 		fmt.Fprintf(w.Out, `
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *%[1]s) DeepCopy() *%[1]s {
 	if in == nil {
 		return nil
@@ -91,7 +91,7 @@ func (in *%[1]s) DeepCopy() *%[1]s {
 	}
 }
 
-// valueMethods writes the methods of a type whose values are references themselves.
+// valueMethods writes the methods of a map or slice type.
 func (w *Writer) valueMethods(name, statements string, own written) {
 	statements = "\t*out = nil\n" + statements
 	if own.copies != "" {
@@ -99,14 +99,14 @@ func (w *Writer) valueMethods(name, statements string, own written) {
 	}
 	if !own.into {
 		fmt.Fprintf(w.Out, `
-// DeepCopyInto writes a deep copy of in into out, which may not be nil.
+// DeepCopyInto sets out, which must not be nil, to a deep copy of in.
 func (in %[1]s) DeepCopyInto(out *%[1]s) {
 %[2]s}
 `, name, statements)
 	}
 	if own.copies == "" {
 		fmt.Fprintf(w.Out, `
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in %[1]s) DeepCopy() %[1]s {
 	if in == nil {
 		return nil
@@ -119,10 +119,10 @@ func (in %[1]s) DeepCopy() %[1]s {
 	}
 }
 
-// written is what a type has of its two methods already.
+// written describes the existing methods of a type.
 type written struct {
 	into   bool
-	copies string // how DeepCopyInto calls DeepCopy, "" when there is none
+	copies string // the statement that calls the existing DeepCopy, or empty
 }
 
 func (w *Writer) byHand(obj *types.TypeName) written {
@@ -142,7 +142,7 @@ func (w *Writer) byHand(obj *types.TypeName) written {
 	return own
 }
 
-// Kind writes the methods of a generated kind, which consists of nothing but these fields.
+// Kind writes the methods of a generated kind, which has only these fields.
 func (w *Writer) Kind(name string, fields ...string) {
 	var body strings.Builder
 	for _, f := range fields {
@@ -151,10 +151,10 @@ func (w *Writer) Kind(name string, fields ...string) {
 	w.methods(name, body.String(), written{})
 }
 
-// Object writes DeepCopyObject, which makes a kind a runtime.Object. The argument is how the package is imported.
+// Object writes DeepCopyObject, a method of runtime.Object. The argument is the name of the imported package.
 func (w *Writer) Object(name, runtime string) {
 	fmt.Fprintf(w.Out, `
-// DeepCopyObject returns a deep copy as what the Kubernetes libraries handle, nil for nil.
+// DeepCopyObject returns a deep copy as a runtime.Object, or nil for nil.
 func (in *%[1]s) DeepCopyObject() %[2]s.Object {
 	if out := in.DeepCopy(); out != nil {
 		return out
@@ -168,7 +168,7 @@ func refuse(format string, args ...any) *RefusedError {
 	return &RefusedError{Reason: fmt.Sprintf(format, args...)}
 }
 
-// fields copies those fields of a struct that a shallow copy shares.
+// fields copies the fields of a struct that a shallow copy shares.
 func (w *Writer) fields(b *strings.Builder, st *types.Struct, in, out string, depth int) error {
 	for f := range st.Fields() {
 		if w.plain(f.Type()) {
@@ -178,10 +178,10 @@ func (w *Writer) fields(b *strings.Builder, st *types.Struct, in, out string, de
 			continue
 		}
 		if !f.Exported() && f.Pkg() != w.Package {
-			return refuse("field %s of package %s can't be reached from here; give its type a DeepCopyInto", f.Name(), f.Pkg().Name())
+			return refuse("field %s of package %s is not accessible: add a DeepCopyInto to its type", f.Name(), f.Pkg().Name())
 		}
 		if err := w.value(b, f.Type(), in+"."+f.Name(), out+"."+f.Name(), depth); err != nil {
-			if e, ok := err.(*RefusedError); ok && e.Field == nil { //nolint:errorlint // never wrapped: this package made it
+			if e, ok := err.(*RefusedError); ok && e.Field == nil { //nolint:errorlint // never wrapped
 				e.Field = f
 			}
 			return err
@@ -190,7 +190,7 @@ func (w *Writer) fields(b *strings.Builder, st *types.Struct, in, out string, de
 	return nil
 }
 
-// value writes statements that make out, which is a shallow copy of in, a deep one.
+// value writes statements that turn out, a shallow copy of in, into a deep copy.
 func (w *Writer) value(b *strings.Builder, t types.Type, in, out string, depth int) error {
 	t = types.Unalias(t)
 	if w.plain(t) {
@@ -225,11 +225,11 @@ func (w *Writer) value(b *strings.Builder, t types.Type, in, out string, depth i
 	return refuse("%s can't be copied", w.TypeString(t))
 }
 
-// byMethod copies a value by a method that its type has.
+// byMethod copies a value with a method of its type.
 func (w *Writer) byMethod(b *strings.Builder, t *types.Named, in, out string) (bool, error) {
 	if w.Generated(t) || w.Method(t, "DeepCopyInto") != nil {
 		call := fmt.Sprintf("\t%s.DeepCopyInto(&%s)\n", in, out)
-		if isReference(t) { // of nil, the methods of others make something that is empty
+		if isReference(t) { // other methods may turn nil into an empty value
 			call = fmt.Sprintf("\tif %s != nil {\n%s\t}\n", in, call)
 		}
 		b.WriteString(call)
@@ -250,7 +250,7 @@ func (w *Writer) byMethod(b *strings.Builder, t *types.Named, in, out string) (b
 	return true, nil
 }
 
-// isReference reports whether a type is a map or a slice, so that nil is one of its values.
+// isReference reports whether a type is a map or a slice, whose values may be nil.
 func isReference(t *types.Named) bool {
 	switch t.Underlying().(type) {
 	case *types.Map, *types.Slice:
@@ -316,7 +316,7 @@ func (w *Writer) mapping(b *strings.Builder, named types.Type, t *types.Map, in,
 	return nil
 }
 
-// iface copies a value of an interface that says how to.
+// iface copies a value of an interface type that has a method for it.
 func (w *Writer) iface(b *strings.Builder, t types.Type, u *types.Interface, in, out string) error {
 	for m := range u.Methods() {
 		r := m.Signature().Results()
@@ -325,10 +325,10 @@ func (w *Writer) iface(b *strings.Builder, t types.Type, u *types.Interface, in,
 			return nil
 		}
 	}
-	return refuse("%s is an interface, and does not say how to copy what is in it; use a struct type", w.TypeString(t))
+	return refuse("%s is an interface without a method for copies: use a struct type", w.TypeString(t))
 }
 
-// plain reports whether a shallow copy of a type shares nothing that may change.
+// plain reports whether a shallow copy of a type shares no mutable memory.
 func (w *Writer) plain(t types.Type) bool {
 	return w.plainBelow(t, nil)
 }
@@ -337,7 +337,7 @@ func (w *Writer) plainBelow(t types.Type, outer []types.Type) bool {
 	t = types.Unalias(t)
 	for _, o := range outer {
 		if types.Identical(o, t) {
-			return true // decided further out
+			return true // the enclosing type decides
 		}
 	}
 	if named, ok := t.(*types.Named); ok && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "time" {

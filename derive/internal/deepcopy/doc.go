@@ -1,8 +1,8 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package deepcopy writes the methods that copy a value with all that it refers to.
+// Package deepcopy writes methods for deep copies.
 //
-// The methods are those that the Kubernetes generator writes: nil stays nil, empty stays empty, and what has a deep copy
-// of its own is copied by it.
+// The methods are those of deepcopy-gen: nil stays nil, empty stays empty, and a type with its own method is copied by
+// this method.
 package deepcopy

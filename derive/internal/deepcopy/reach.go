@@ -7,8 +7,8 @@ import (
 	"go/types"
 )
 
-// Reach returns the struct types of a package that the given types lead to, themselves included, each once. Types that
-// own reports are copied by hand-written code and not followed.
+// Reach returns the struct types of a package that the given types use, and these types, without duplicates. Types for
+// which own returns true have hand-written methods, and their fields are ignored.
 func Reach(pkg *types.Package, from []*types.TypeName, own func(*types.Named) bool) []*types.TypeName {
 	r := &reacher{pkg: pkg, own: own, seen: map[types.Type]bool{}}
 	for _, obj := range from {

@@ -19,8 +19,8 @@ import (
 	"github.com/kube-go/sdk/derive/internal/openapi"
 )
 
-// check returns the problems in a new definition. It fills in the defaults of servers. Servers do not compile the rules of a
-// schema if a default or a schema below it is invalid; all compiles them in that case too.
+// check validates a new definition, and sets the server's defaults. Servers do not compile the rules of a schema if a
+// default or a subschema is invalid. If all is set, check compiles them even then.
 func check(def *openapi.Definition, env *cel.Environment, all bool) field.ErrorList {
 	complete(def)
 	c := &checker{env: env, all: all}
@@ -32,7 +32,7 @@ func check(def *openapi.Definition, env *cel.Environment, all bool) field.ErrorL
 	return c.errs
 }
 
-// complete sets what servers set when it is missing.
+// complete sets the server's defaults.
 func complete(def *openapi.Definition) {
 	names := &def.Spec.Names
 	if names.Singular == "" {
@@ -46,10 +46,10 @@ func complete(def *openapi.Definition) {
 	}
 }
 
-// stored checks that servers know which version to store.
+// stored checks status.storedVersions, which a server sets to the storage versions.
 func (c *checker) stored(versions []openapi.Version, path *field.Path) {
 	var stored []string
-	found := false // after which a version of the same name is another one
+	found := false // a later version of the same name is a duplicate
 	for _, v := range versions {
 		if v.Storage && stored == nil {
 			stored = []string{v.Name}
@@ -67,9 +67,9 @@ func (c *checker) stored(versions []openapi.Version, path *field.Path) {
 	}
 }
 
-// checker collects what is wrong.
+// checker collects errors.
 type checker struct {
-	all  bool // rules are compiled even if defaults or schemas below are invalid
+	all  bool // compile rules even if defaults or subschemas are invalid
 	env  *cel.Environment
 	errs field.ErrorList
 }
@@ -87,7 +87,7 @@ func (c *checker) metadata(def *openapi.Definition) {
 	c.add(validation.ValidateObjectMeta(&def.ObjectMeta, false, named, field.NewPath("metadata"))...)
 }
 
-// shared is what all versions of a kind have in common.
+// shared contains the properties that are equal in all versions.
 type shared struct {
 	schema, subresources, columns, fields bool
 }
@@ -119,7 +119,7 @@ func (c *checker) spec(spec *openapi.Spec, path *field.Path) {
 	all := sharedOf(spec.Versions)
 	c.versions(spec.Versions, all, path.Child("versions"))
 	if len(spec.Versions) > 0 && spec.Versions[0].Name != "" {
-		first := spec.Versions[0].Name // which servers keep apart, too
+		first := spec.Versions[0].Name // servers also validate spec.version
 		if msgs := utilvalidation.IsDNS1035Label(first); len(msgs) > 0 {
 			c.add(field.Invalid(path.Child("version"), first, strings.Join(msgs, ",")))
 		}
@@ -187,7 +187,7 @@ func (c *checker) group(group string, path *field.Path) {
 	}
 }
 
-// oneOf checks a value that must be one of several.
+// oneOf checks that a value is one of the allowed values.
 func (c *checker) oneOf(path *field.Path, value string, allowed ...string) {
 	switch {
 	case value == "":
@@ -197,7 +197,7 @@ func (c *checker) oneOf(path *field.Path, value string, allowed ...string) {
 	}
 }
 
-// versions checks the list of versions, and of each what is not the same in all of them.
+// versions checks the list of versions, and the properties of each version that are not shared.
 func (c *checker) versions(versions []openapi.Version, all shared, path *field.Path) {
 	stored, unique := 0, true
 	seen := map[string]bool{}
@@ -254,7 +254,7 @@ func (c *checker) sharedFields(fields []openapi.SelectableField, v *openapi.Vers
 	}
 }
 
-// deprecation says what is wrong with the warning of a deprecated version.
+// deprecation validates the deprecation warning of a version.
 func deprecation(v openapi.Version) []string {
 	switch {
 	case v.DeprecationWarning == nil:

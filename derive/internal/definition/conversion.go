@@ -14,7 +14,7 @@ import (
 	"github.com/kube-go/sdk/derive/internal/openapi"
 )
 
-// conversion checks how versions become one another.
+// conversion checks the conversion between versions.
 func (c *checker) conversion(conv *openapi.Conversion, path *field.Path) {
 	c.oneOf(path.Child("strategy"), conv.Strategy, "None", "Webhook")
 	hook := conv.Webhook
@@ -90,8 +90,8 @@ func (c *checker) webhookURL(text string, path *field.Path) {
 	}
 }
 
-// webhookService checks the service that converts. A server takes the name for the namespace and the namespace for the
-// name when one of them is missing, and so do we.
+// webhookService checks the service of the conversion webhook. Like the server, it reports a missing namespace in the
+// field name, and a missing name in the field namespace.
 func (c *checker) webhookService(s *openapi.Service, path *field.Path) {
 	if s.Namespace == "" {
 		c.add(field.Required(path.Child("name"), ""))

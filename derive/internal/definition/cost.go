@@ -16,14 +16,14 @@ import (
 	"github.com/kube-go/sdk/derive/internal/openapi"
 )
 
-// scope is what rules need to know of where they stand. Nil is where no rule is looked at.
+// scope is the context of the rules of a schema. It is nil where rules are not compiled.
 type scope struct {
 	schema *openapi.Schema
 	parent *scope
-	within bool                      // whether there are rules here or above
-	child  func(*cel.Type) *cel.Type // finds the type in the parent's
+	within bool                      // whether this schema or a parent has rules
+	child  func(*cel.Type) *cel.Type // returns the type from the parent's type
 
-	cardinality *uint64 // how many such values an object has at most; nil when nothing bounds it
+	cardinality *uint64 // the maximum number of values in an object, or nil if it is unbounded
 	total       *total
 
 	typ     *cel.Type
@@ -58,7 +58,7 @@ func (s *scope) below(schema *openapi.Schema, child func(*cel.Type) *cel.Type) *
 	return c
 }
 
-// maxElements returns how many values a schema bounds those below it to, for each of its own.
+// maxElements returns the maximum number of child values per value, or nil if it is unbounded.
 func maxElements(s *openapi.Schema) *uint64 {
 	limit := new(int64(1))
 	switch {
@@ -73,7 +73,7 @@ func maxElements(s *openapi.Schema) *uint64 {
 	return new(uint64(max(0, *limit)))
 }
 
-// celType returns the type that rules see. It is part of the parent's, if that is needed anyway.
+// celType returns the CEL type. It is taken from the parent's type if a parent has rules.
 func (s *scope) celType() (*cel.Type, error) {
 	if s == nil || !s.within {
 		return nil, nil
@@ -81,13 +81,13 @@ func (s *scope) celType() (*cel.Type, error) {
 	if s.typ != nil || s.typeErr != nil {
 		return s.typ, s.typeErr
 	}
-	above, err := s.parent.celType()
+	parent, err := s.parent.celType()
 	if err != nil {
 		s.typeErr = err
 		return nil, err
 	}
-	if above != nil {
-		s.typ = s.child(above)
+	if parent != nil {
+		s.typ = s.child(parent)
 	}
 	if s.typ == nil {
 		s.typ = cel.TypeOf(s.schema, s.parent == nil || s.schema.EmbeddedResource)
@@ -98,13 +98,13 @@ func (s *scope) celType() (*cel.Type, error) {
 	return s.typ, s.typeErr
 }
 
-// maxTotalCost is what all rules of a schema may cost together at worst.
+// maxTotalCost is the limit of the estimated total cost of all rules of a schema.
 const maxTotalCost = 100_000_000
 
-// total adds up what the rules of a schema cost.
+// total is the sum of the estimated costs of the rules of a schema.
 type total struct {
 	cost uint64
-	most []costOf // the most expensive rules first
+	top  []costOf // the top expensive rules, in descending order
 }
 
 type costOf struct {
@@ -119,9 +119,9 @@ func (t *total) observe(path *field.Path, cost uint64) {
 	if cost < maxTotalCost/100 {
 		return
 	}
-	t.most = append(t.most, costOf{path, cost})
-	slices.SortStableFunc(t.most, func(a, b costOf) int { return cmp.Compare(b.cost, a.cost) })
-	t.most = t.most[:min(len(t.most), 4)]
+	t.top = append(t.top, costOf{path, cost})
+	slices.SortStableFunc(t.top, func(a, b costOf) int { return cmp.Compare(b.cost, a.cost) })
+	t.top = t.top[:min(len(t.top), 4)]
 }
 
 func (t *total) check(path *field.Path) field.ErrorList {
@@ -129,15 +129,15 @@ func (t *total) check(path *field.Path) field.ErrorList {
 		return nil
 	}
 	var errs field.ErrorList
-	for _, rule := range t.most {
+	for _, rule := range t.top {
 		errs = append(errs, field.Forbidden(rule.path, "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"))
 	}
-	const what = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema"
-	return append(errs, field.Forbidden(path, exceeds(what, t.cost, maxTotalCost)))
+	const subject = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema"
+	return append(errs, field.Forbidden(path, exceeds(subject, t.cost, maxTotalCost)))
 }
 
-// exceeds says by how much a cost is too high, and what to do about it.
-func exceeds(what string, cost, limit uint64) string {
+// exceeds returns the message for a cost above the limit.
+func exceeds(subject string, cost, limit uint64) string {
 	factor := float64(cost) / float64(limit)
 	text := fmt.Sprintf("%.1fx", factor)
 	switch {
@@ -147,10 +147,10 @@ func exceeds(what string, cost, limit uint64) string {
 		text = fmt.Sprintf("%fx", factor)
 	}
 	return fmt.Sprintf("%s exceeds budget by factor of %s (try simplifying the rule, or adding maxItems, maxProperties, and "+
-		"maxLength where arrays, maps, and strings are declared)", what, text)
+		"maxLength where arrays, maps, and strings are declared)", subject, text)
 }
 
-// times multiplies, up to the largest number there is.
+// times returns a*b, or math.MaxUint64 on overflow.
 func times(a, b uint64) uint64 {
 	if a != 0 && math.MaxUint64/a < b {
 		return math.MaxUint64

@@ -32,10 +32,10 @@ type defaults struct {
 	errs   field.ErrorList
 }
 
-// surroundings are the resource that a value is in, and how to come to it.
+// surroundings contains the resource that encloses a value, and the path from the resource to the value.
 type surroundings struct {
 	root  *openapi.Schema
-	steps []string // names of properties; empty for the first item of a list
+	steps []string // names of properties, or empty strings for the first item of a list
 }
 
 func (s surroundings) below(step string) surroundings {
@@ -43,8 +43,8 @@ func (s surroundings) below(step string) surroundings {
 	return s
 }
 
-// around returns an object that has nothing but a value in its place.
-func (s surroundings) around(v any) (map[string]any, bool) {
+// wrap returns an object that contains only v.
+func (s surroundings) wrap(v any) (map[string]any, bool) {
 	for _, step := range slices.Backward(s.steps) {
 		if step == "" {
 			v = []any{v}
@@ -81,7 +81,7 @@ func (d *defaults) schema(path *field.Path, s *openapi.Schema, in surroundings, 
 	}
 }
 
-// value checks one default: its form first, and by its rules only if that is fine.
+// value checks one default. It evaluates the rules only if the default is otherwise valid.
 func (d *defaults) value(path *field.Path, s *openapi.Schema, in surroundings, inMeta bool) {
 	v := runtime.DeepCopyJSONValue(s.Default)
 	if !inMeta {
@@ -113,10 +113,10 @@ func (d *defaults) value(path *field.Path, s *openapi.Schema, in surroundings, i
 	d.budget = left
 }
 
-// form checks that a default is metadata where it is part of metadata.
+// form checks defaults that are part of metadata.
 func (d *defaults) form(path *field.Path, s *openapi.Schema, v any, in surroundings, inMeta bool) field.ErrorList {
 	if inMeta {
-		obj, ok := in.around(runtime.DeepCopyJSONValue(v))
+		obj, ok := in.wrap(runtime.DeepCopyJSONValue(v))
 		if !ok {
 			return nil
 		}

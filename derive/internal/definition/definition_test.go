@@ -15,10 +15,10 @@ import (
 	"github.com/kube-go/sdk/derive/internal/definition"
 )
 
-// Each rule has its row in tests/e2e, where a server answers, and package validation compares its answers with ours. Here is
-// what a server does not say, and one row of each family.
+// tests/e2e records the server's response for each validation rule, and package validation compares the responses with
+// the results of this package. The tests here cover the remaining errors, and one example of each group of rules.
 
-// good is a definition that servers take. The tests change it.
+// good is a valid definition that the tests modify.
 const good = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -56,33 +56,33 @@ func TestRead(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		old, new string
-		want     []string // field and a part of the message
+		want     []string // field and a substring of the message
 	}{
-		{"one that is fine", "", "", nil},
-		{"no definition", "kind: CustomResourceDefinition", "kind: ConfigMap", []string{`kind: is ConfigMap of "apiextensions.k8s.io/v1"`}},
+		{"a valid definition", "", "", nil},
+		{"another kind", "kind: CustomResourceDefinition", "kind: ConfigMap", []string{`kind: is ConfigMap of "apiextensions.k8s.io/v1"`}},
 		{"an unknown field", "scope: Namespaced", "scope: Namespaced\n  scop: Cluster", []string{`: unknown field "spec.scop"`}},
 		{"a field of another type", "served: true", "served: 5", []string{": decode the definition: "}},
 		{"a name of another kind", "plural: things", "plural: others", []string{`metadata.name: Invalid value: "things.example.com": must be spec.names.plural+"."+spec.group`}},
-		{"no version that is stored", "storage: true", "storage: false", []string{"spec.versions: Invalid value", "status.storedVersions: Invalid value: null: must have at least one stored version"}},
-		{"a type that there is not", a, "a: {type: text}", []string{
+		{"no storage version", "storage: true", "storage: false", []string{"spec.versions: Invalid value", "status.storedVersions: Invalid value: null: must have at least one stored version"}},
+		{"an unknown type", a, "a: {type: text}", []string{
 			`spec.validation.openAPIV3Schema.properties[spec].properties[a].type: Unsupported value: "text"`,
 		}},
 		{"no type", a, "a: {}", []string{"properties[a].type: Required value: must not be empty for specified object fields"}},
-		{"a default that its schema refuses", a, "a: {type: string, default: 5}", []string{"properties[a].default: Invalid value: \"integer\":  in body must be of type string"}},
-		{"a rule that is no rule", a, ruled("self >"), []string{"properties[a].x-kubernetes-validations[0].rule: Invalid value"}},
-		{"a rule that costs too much", a, ruled("self.matches(self) && [1,2,3,4,5,6,7,8,9].all(x, [1,2,3,4,5,6,7,8,9].all(y, self.contains(self)))"), []string{
+		{"a default that violates its schema", a, "a: {type: string, default: 5}", []string{"properties[a].default: Invalid value: \"integer\":  in body must be of type string"}},
+		{"a rule that does not compile", a, ruled("self >"), []string{"properties[a].x-kubernetes-validations[0].rule: Invalid value"}},
+		{"a rule that is too expensive", a, ruled("self.matches(self) && [1,2,3,4,5,6,7,8,9].all(x, [1,2,3,4,5,6,7,8,9].all(y, self.contains(self)))"), []string{
 			"properties[a].x-kubernetes-validations[0].rule: Forbidden: estimated rule cost exceeds budget",
 		}},
-		{"a webhook that is not secure", "scope:", "conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {url: 'http://a'}}}\n  scope:", []string{
+		{"a webhook without HTTPS", "scope:", "conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {url: 'http://a'}}}\n  scope:", []string{
 			`spec.conversion.webhookClientConfig.url: Invalid value: "http": 'https' is the only allowed URL scheme`,
 		}},
-		{"a status beside a root of another type", "openAPIV3Schema:\n        type: object", "openAPIV3Schema:\n        type: array", []string{
+		{"a status subresource with a root that is not an object", "openAPIV3Schema:\n        type: object", "openAPIV3Schema:\n        type: array", []string{
 			`only "object" is allowed as the type at the root`, "must be object",
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if !strings.Contains(good, tt.old) {
-				t.Fatalf("the definition lacks %q", tt.old)
+				t.Fatalf("definition does not contain %q", tt.old)
 			}
 			_, problems := definition.Read(jsonOf(t, strings.Replace(good, tt.old, tt.new, 1)), cel.NewEnvironment())
 			for _, want := range tt.want {
@@ -91,45 +91,45 @@ func TestRead(t *testing.T) {
 					found = found || strings.Contains(p.Field+": "+p.Message, want)
 				}
 				if !found {
-					t.Errorf("Read() lacks %q in %v", want, problems)
+					t.Errorf("Read() = %[2]v, want %[1]q", want, problems)
 				}
 			}
 			if len(tt.want) == 0 && len(problems) > 0 {
-				t.Errorf("Read() = %v, want nothing", problems)
+				t.Errorf("Read() = %v, want no problems", problems)
 			}
 		})
 	}
 }
 
-func TestReadFillsInWhatServersDo(t *testing.T) {
+func TestReadSetsDefaults(t *testing.T) {
 	def, problems := definition.Read(jsonOf(t, good), cel.NewEnvironment())
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
 	got := []string{def.Spec.Names.Singular, def.Spec.Names.ListKind, def.Spec.Conversion.Strategy}
 	if diff := cmp.Diff([]string{"thing", "ThingList", "None"}, got); diff != "" {
-		t.Errorf("filled in (-want +got):\n%s", diff)
+		t.Errorf("defaults (-want +got):\n%s", diff)
 	}
 }
 
-func TestReadOfMoreThanServersStore(t *testing.T) {
-	const most = 3 << 19
+func TestReadOfOversizedDefinition(t *testing.T) {
+	const limit = 3 << 19
 	sized := func(n int) []byte {
 		body := jsonOf(t, good)
 		const at = `"type":"object"`
 		text := `"description":"` + strings.Repeat("x", n-len(body)-len(`"description":"",`)) + `",` + at
 		return []byte(strings.Replace(string(body), at, text, 1))
 	}
-	if _, problems := definition.Read(sized(most), cel.NewEnvironment()); len(problems) > 0 {
-		t.Errorf("of as much as servers store: %v", problems)
+	if _, problems := definition.Read(sized(limit), cel.NewEnvironment()); len(problems) > 0 {
+		t.Errorf("Read of the maximum size = %v, want no problems", problems)
 	}
-	_, problems := definition.Read(sized(most+1), cel.NewEnvironment())
-	if len(problems) != 1 || !strings.Contains(problems[0].Message, "has 1572865 bytes, and servers store 1572864 at most") {
-		t.Errorf("of a byte more: %v", problems)
+	_, problems := definition.Read(sized(limit+1), cel.NewEnvironment())
+	if len(problems) != 1 || !strings.Contains(problems[0].Message, "has 1572865 bytes, but API servers store at most 1572864 bytes") {
+		t.Errorf("Read of the maximum size plus one byte = %v", problems)
 	}
 }
 
-// FuzzRead holds that nothing that somebody gives for a definition makes it panic.
+// FuzzRead checks that no input causes a panic, and that all problems have a message.
 func FuzzRead(f *testing.F) {
 	body, err := yaml.YAMLToJSON([]byte(good))
 	if err != nil {
@@ -140,7 +140,7 @@ func FuzzRead(f *testing.F) {
 	env := cel.NewEnvironment()
 	f.Fuzz(func(t *testing.T, text string) {
 		if def, problems := definition.Read([]byte(text), env); def == nil && len(problems) == 0 {
-			t.Errorf("Read(%q) says nothing", text)
+			t.Errorf("Read(%q) returns an empty message", text)
 		}
 	})
 }

@@ -1,8 +1,8 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package definition says what an API server finds wrong in a CustomResourceDefinition, in the server's words.
+// Package definition validates CustomResourceDefinitions, and returns the error messages of the API server.
 //
-// What a server calls spec.validation is the schema of all versions, when they have the same one; spec.subresources and
-// spec.additionalPrinterColumns likewise. The paths are the server's, so that its answer can be compared with ours.
+// As in the server's responses, spec.validation is the schema of all versions if they have the same schema. The same
+// applies to spec.subresources and spec.additionalPrinterColumns.
 package definition

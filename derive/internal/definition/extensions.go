@@ -11,7 +11,7 @@ import (
 	"github.com/kube-go/sdk/derive/internal/openapi"
 )
 
-// extensions checks the x-kubernetes keywords of objects.
+// extensions checks the x-kubernetes-* keywords of objects.
 func (k *keywords) extensions(s *openapi.Schema, path *field.Path) {
 	if s.PreserveUnknownFields != nil && !*s.PreserveUnknownFields {
 		k.add(field.Invalid(path.Child("x-kubernetes-preserve-unknown-fields"), false, "must be true or undefined"))
@@ -25,7 +25,7 @@ func (k *keywords) extensions(s *openapi.Schema, path *field.Path) {
 	}
 }
 
-// typed checks that a schema is of the type that a keyword needs.
+// typed checks that a schema has the type that a keyword requires.
 func (k *keywords) typed(s *openapi.Schema, path *field.Path, want, msg string) {
 	switch s.Type {
 	case want:
@@ -36,7 +36,7 @@ func (k *keywords) typed(s *openapi.Schema, path *field.Path, want, msg string) 
 	}
 }
 
-// lists checks the x-kubernetes keywords of lists.
+// lists checks the x-kubernetes-* keywords of lists.
 func (k *keywords) lists(s *openapi.Schema, path *field.Path) {
 	listType := path.Child("x-kubernetes-list-type")
 	const keyed = "must be map if x-kubernetes-list-map-keys is non-empty"
@@ -100,7 +100,7 @@ func (k *keywords) keysExist(s, item *openapi.Schema, keys, items *field.Path) {
 		switch {
 		case p == nil:
 			k.add(field.Invalid(keys, s.ListMapKeys, "entries must all be names of item properties"))
-		case p.Type == "array" || p.Type == "object": // a server names the type of the item, not of the key
+		case p.Type == "array" || p.Type == "object": // like the server, report the type of the item instead of the key
 			k.add(field.Invalid(items.Child("properties").Key(key).Child("type"), item.Type,
 				"must be a scalar type if parent array's x-kubernetes-list-type is map"))
 		}
@@ -110,7 +110,7 @@ func (k *keywords) keysExist(s, item *openapi.Schema, keys, items *field.Path) {
 	}
 }
 
-// keysAreSet checks that every item has its keys.
+// keysAreSet checks that the keys of items are required or have a default.
 func (k *keywords) keysAreSet(s, item *openapi.Schema, items *field.Path) {
 	for _, key := range s.ListMapKeys {
 		p := item.Properties[key]

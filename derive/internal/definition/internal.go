@@ -9,8 +9,8 @@ import (
 	"github.com/kube-go/sdk/derive/internal/openapi"
 )
 
-// internalVersions is how a server shows a list of versions: by the names of its own type, without what has moved to the
-// definition itself. A schema is left out where a server shows it.
+// internalVersions returns a list of versions in the form of the server's messages, which have the field names of its
+// internal type, and omit properties that all versions share. Unlike the server's messages, it has no schemas.
 func internalVersions(versions []openapi.Version, all shared) any {
 	type version struct {
 		Name                     string
@@ -49,7 +49,7 @@ func internalVersions(versions []openapi.Version, all shared) any {
 	return list
 }
 
-// internalRule is how a server shows a rule: by the names of its own type.
+// internalRule returns a rule in the form of the server's messages, which have the field names of its internal type.
 func internalRule(r openapi.Rule) any {
 	return struct {
 		Rule              string
@@ -61,7 +61,7 @@ func internalRule(r openapi.Rule) any {
 	}(r)
 }
 
-// internalItems is how a server shows the schema of items that is not one.
+// internalItems returns invalid items in the form of the server's messages.
 func internalItems(i *openapi.Items) any {
 	return struct {
 		Schema      any

@@ -14,7 +14,7 @@ import (
 	"github.com/kube-go/sdk/derive/internal/openapi"
 )
 
-// names checks the form of the names that are there.
+// names checks the syntax of all names that are set.
 func (c *checker) names(n *openapi.Names, path *field.Path) {
 	label := func(path *field.Path, name, before, text string) {
 		if msgs := validation.IsDNS1035Label(text); len(msgs) > 0 {
@@ -45,11 +45,11 @@ func (c *checker) names(n *openapi.Names, path *field.Path) {
 	}
 }
 
-// approved is the annotation by which the Kubernetes project says that it has reviewed an API of one of its groups, see
+// approved is the annotation for APIs in groups of the Kubernetes project that the project has approved, see
 // https://github.com/kubernetes/enhancements/pull/1111.
 const approved = "api-approved.kubernetes.io"
 
-// approval checks that groups of the Kubernetes project have its approval.
+// approval checks that definitions in groups of the Kubernetes project have the approval annotation.
 func (c *checker) approval(def *openapi.Definition) {
 	group := "." + def.Spec.Group
 	if !strings.HasSuffix(group, ".k8s.io") && !strings.HasSuffix(group, ".kubernetes.io") {

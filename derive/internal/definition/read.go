@@ -12,24 +12,24 @@ import (
 	"github.com/kube-go/sdk/derive/internal/openapi"
 )
 
-// Problem is one thing that a server finds wrong in a definition.
+// Problem is one validation error of a definition.
 type Problem struct {
-	Field   string // "" when it is not about a field
+	Field   string // empty if the problem does not belong to a field
 	Reason  field.ErrorType
 	Message string
 }
 
-// maxBytes is how many bytes etcd stores in one object, unless it is told otherwise.
+// maxBytes is the default maximum size of an object in etcd.
 const maxBytes = 3 << 19
 
-// Read reads a definition as JSON without white space, and returns the problems that servers report. The definition has the
-// defaults of servers; it is nil when it can't be read.
+// Read decodes and validates a definition, which must be JSON without white space, and returns the problems that an API
+// server reports. The returned definition has the server's defaults. It is nil if the JSON can't be decoded.
 func Read(body []byte, env *cel.Environment) (*openapi.Definition, []Problem) {
 	return read(body, env, false)
 }
 
-// Problems returns all problems in a definition, including those in rules that servers do not compile because a default or a
-// schema below the rule is invalid.
+// Problems returns all problems of a definition. In contrast to Read, it includes problems of rules that servers do not
+// compile because a default or a subschema is invalid.
 func Problems(body []byte, env *cel.Environment) []Problem {
 	_, problems := read(body, env, true)
 	return problems
@@ -43,11 +43,11 @@ func read(body []byte, env *cel.Environment, all bool) (*openapi.Definition, []P
 	var problems []Problem
 	if gvk := def.GroupVersionKind(); gvk.Kind != "CustomResourceDefinition" || gvk.GroupVersion().String() != "apiextensions.k8s.io/v1" {
 		problems = append(problems, Problem{Field: "kind", Message: fmt.Sprintf(
-			"is %s of %q; want CustomResourceDefinition of apiextensions.k8s.io/v1", gvk.Kind, gvk.GroupVersion())})
+			"is %s of %q, must be CustomResourceDefinition of apiextensions.k8s.io/v1", gvk.Kind, gvk.GroupVersion())})
 	}
 	if len(body) > maxBytes {
 		problems = append(problems, Problem{Message: fmt.Sprintf(
-			"the definition has %d bytes, and servers store %d at most: shorten its descriptions, as kube-derive -max-size does", len(body), maxBytes)})
+			"the definition has %d bytes, but API servers store at most %d bytes: shorten its descriptions, for example with kube-derive -max-size", len(body), maxBytes)})
 	}
 	for _, text := range unknown {
 		problems = append(problems, Problem{Message: text})

@@ -17,7 +17,7 @@ import (
 // environment compiles rules.
 type environment = *cel.Environment
 
-// rule checks what stands around an expression.
+// rule checks a rule, except for its expressions.
 func (k *keywords) rule(s *openapi.Schema, r openapi.Rule, path *field.Path) {
 	message := strings.TrimSpace(r.Message)
 	switch {
@@ -56,10 +56,10 @@ func (k *keywords) rule(s *openapi.Schema, r openapi.Rule, path *field.Path) {
 
 func hasLineBreak(s string) bool { return strings.ContainsAny(s, "\n\r") }
 
-// maxRuleCost is what a rule may cost at worst, over all values that it is for.
+// maxRuleCost is the limit of the estimated cost of a rule for all values in an object.
 const maxRuleCost = 10_000_000
 
-// compile compiles the rules of a schema, and checks what they cost.
+// compile compiles the rules of a schema, and checks their costs.
 func (k *keywords) compile(s *openapi.Schema, path *field.Path, at place, sc *scope) {
 	typ, err := sc.celType()
 	if err != nil {

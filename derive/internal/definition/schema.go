@@ -52,7 +52,8 @@ func (c *checker) schema(v *openapi.Validation, hasStatus bool, path *field.Path
 	}
 }
 
-// root checks the keywords of a root schema: when status is checked by itself, what is said beside it must not matter.
+// root checks the keywords of a root schema. With a status subresource, only keywords that do not affect the validation
+// of the status are allowed.
 func (c *checker) root(root *openapi.Schema, path *field.Path) {
 	if root.Type != "" && root.Type != "object" {
 		c.add(field.Invalid(path.Child("type"), root.Type,
@@ -73,12 +74,12 @@ func (c *checker) root(root *openapi.Schema, path *field.Path) {
 	}
 }
 
-// place is where a schema stands, and what that forbids.
+// place is the context of a schema, with its restrictions.
 type place struct {
 	root         bool
 	inMeta       bool
-	noDefaults   string      // why there may be no defaults
-	uncorrelated *field.Path // the first schema above whose values can't be compared with old ones
+	noDefaults   string      // why defaults are forbidden, or empty
+	uncorrelated *field.Path // the outermost schema whose values can't be correlated with old values
 }
 
 func (p place) uncorrelate(path *field.Path) place {
@@ -88,16 +89,16 @@ func (p place) uncorrelate(path *field.Path) place {
 	return p
 }
 
-// keywords checks the keywords of schemas. Errors of rules are kept apart.
+// keywords checks the keywords of schemas. It collects errors of rules separately.
 type keywords struct {
 	env           environment
-	all           bool // rules are compiled even if the schemas below are invalid
+	all           bool // compile rules even if subschemas are invalid
 	errs, celErrs field.ErrorList
 }
 
 func (k *keywords) add(errs ...*field.Error) { k.errs = append(k.errs, errs...) }
 
-// schema checks a schema and all schemas below it.
+// schema checks a schema and its subschemas.
 func (k *keywords) schema(s *openapi.Schema, path *field.Path, at place, sc *scope) {
 	if s == nil {
 		return
@@ -120,7 +121,7 @@ func (k *keywords) schema(s *openapi.Schema, path *field.Path, at place, sc *sco
 	}
 }
 
-// supported checks the keywords by themselves.
+// supported checks that the keywords are supported.
 func (k *keywords) supported(s *openapi.Schema, path *field.Path, at place) {
 	types := []string{"array", "boolean", "integer", "number", "object", "string"}
 	if s.Type != "" && !slices.Contains(types, s.Type) {
@@ -161,7 +162,7 @@ func (k *keywords) supported(s *openapi.Schema, path *field.Path, at place) {
 	}
 }
 
-// children checks the schemas inside of a schema.
+// children checks the subschemas of a schema.
 func (k *keywords) children(s *openapi.Schema, path *field.Path, at place, sc *scope) {
 	isRoot := at.root
 	at.root = false

@@ -17,7 +17,7 @@ import (
 	"github.com/kube-go/sdk/derive/internal/openapi"
 )
 
-// level is where a schema stands.
+// level is the position of a schema, for use in messages.
 type level string
 
 const (
@@ -26,7 +26,7 @@ const (
 	ofField level = "for specified object fields"
 )
 
-// structural says why a schema is not structural, in a stable order. See
+// structural checks that a schema is structural. It returns errors in a stable order. See
 // https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema.
 func structural(path *field.Path, s *openapi.Schema) field.ErrorList {
 	var c structure
@@ -36,7 +36,7 @@ func structural(path *field.Path, s *openapi.Schema) field.ErrorList {
 	return c.errs
 }
 
-// unreadable says why a schema can't be taken for a structural one at all: it uses keywords that have no place in one.
+// unreadable returns an error if a schema has keywords that can't be converted to a structural schema.
 func unreadable(root *openapi.Schema) error {
 	var err error
 	root.Each(func(s *openapi.Schema) {
@@ -72,7 +72,7 @@ type structure struct{ errs field.ErrorList }
 
 func (c *structure) add(errs ...*field.Error) { c.errs = append(c.errs, errs...) }
 
-// schema checks a schema that is not in a junctor.
+// schema checks a schema that is not inside a logical junctor.
 func (c *structure) schema(path *field.Path, s *openapi.Schema, at level) {
 	if s == nil {
 		return
@@ -101,7 +101,7 @@ func (c *structure) schema(path *field.Path, s *openapi.Schema, at level) {
 	c.resource(path, s, at)
 }
 
-// types checks that a type is given.
+// types checks that the type is set.
 func (c *structure) types(path *field.Path, s *openapi.Schema, at level) {
 	path = path.Child("type")
 	const embedded = "must be object if x-kubernetes-embedded-resource is true"
@@ -118,7 +118,7 @@ func (c *structure) types(path *field.Path, s *openapi.Schema, at level) {
 	}
 }
 
-// resource checks what is said of resources, the root's and embedded ones.
+// resource checks the schema of the root object or of an embedded resource.
 func (c *structure) resource(path *field.Path, s *openapi.Schema, at level) {
 	if s.EmbeddedResource && s.AdditionalProperties != nil {
 		c.add(field.Forbidden(path.Child("additionalProperties"), "must not be used if x-kubernetes-embedded-resource is set"))
@@ -144,7 +144,7 @@ func (c *structure) resource(path *field.Path, s *openapi.Schema, at level) {
 	}
 }
 
-// namesOnly reports whether a schema of metadata says nothing but what names look like.
+// namesOnly reports whether a schema of metadata restricts only name and generateName.
 func namesOnly(s *openapi.Schema) bool {
 	rest := *s
 	rest.Type, rest.Default, rest.Properties = "", nil, nil
@@ -156,13 +156,13 @@ func namesOnly(s *openapi.Schema) bool {
 	return reflect.DeepEqual(rest, openapi.Schema{})
 }
 
-// isIntOrString recognizes the one place where types may be in a junctor.
+// isIntOrString reports whether s has the form of int-or-string, the only one in which junctors may contain types.
 func isIntOrString(anyOf []*openapi.Schema) bool {
 	return len(anyOf) == 2 &&
 		reflect.DeepEqual(anyOf[0], &openapi.Schema{Type: "integer"}) && reflect.DeepEqual(anyOf[1], &openapi.Schema{Type: "string"})
 }
 
-// junctors checks allOf, anyOf, oneOf and not, and the pattern beside them.
+// junctors checks allOf, anyOf, oneOf, not and pattern.
 func (c *structure) junctors(path *field.Path, s *openapi.Schema, skipAny, skipFirstAll bool) {
 	if !skipAny {
 		for i, branch := range s.AnyOf {
@@ -181,7 +181,7 @@ func (c *structure) junctors(path *field.Path, s *openapi.Schema, skipAny, skipF
 	}
 }
 
-// branch checks a schema in a junctor, which may only restrict values.
+// branch checks a schema inside a junctor, which may only restrict values.
 func (c *structure) branch(path *field.Path, s *openapi.Schema, skipAny bool) {
 	if s == nil {
 		return
@@ -219,8 +219,8 @@ func (c *structure) branch(path *field.Path, s *openapi.Schema, skipAny bool) {
 	}
 }
 
-// complete checks that what a junctor says something of is in the schema itself. It looks at the junctors of the root
-// only, since servers do.
+// complete checks that the schema itself contains all fields that a junctor restricts. Like the server, it checks only
+// the junctors of the root.
 func (c *structure) complete(path, from *field.Path, junctor, s *openapi.Schema) {
 	c.completeBranch(path, from.Child("not"), junctor.Not, s)
 	for _, j := range []struct {

@@ -14,7 +14,7 @@ import (
 	"github.com/kube-go/sdk/derive/internal/openapi"
 )
 
-// scale checks where the numbers of replicas are.
+// scale checks the paths of the scale subresource.
 func (c *checker) scale(sub *openapi.Subresources, path *field.Path) {
 	if sub == nil || sub.Scale == nil {
 		return
@@ -46,7 +46,7 @@ func (c *checker) scale(sub *openapi.Subresources, path *field.Path) {
 
 const simplePath = "must be a simple json path starting with ."
 
-// columns checks the columns of tables.
+// columns checks the printer columns.
 func (c *checker) columns(columns []openapi.Column, path *field.Path) {
 	types := []string{"boolean", "date", "integer", "number", "string"}
 	formats := []string{"byte", "date", "date-time", "double", "float", "int32", "int64", "password"}
@@ -72,14 +72,14 @@ func (c *checker) columns(columns []openapi.Column, path *field.Path) {
 	}
 }
 
-// maxFields is how many fields of a version field selectors may use.
+// maxFields is the maximum number of selectable fields of a version.
 const maxFields = 8
 
-// fields checks the fields that field selectors may use.
+// fields checks the selectable fields.
 func (c *checker) fields(fields []openapi.SelectableField, root *openapi.Schema, schemaPath, path *field.Path) {
 	if err := unreadable(root); err != nil {
 		c.add(field.Invalid(schemaPath, "", err.Error()))
-		root = nil // what can be said of the paths by themselves is said
+		root = nil // check only the syntax of the paths
 	}
 	seen := map[string]bool{}
 	for i, f := range fields {

@@ -3,7 +3,7 @@
 
 // Package docs writes reference documentation of kinds, as Markdown or as HTML.
 //
-// There is a page for each version of a group: its kinds in the order of the sources, then the types that they are made
-// of, each right behind the first that uses it. All that a server checks is said in words. Types of other modules are
-// linked to where they are documented.
+// A page documents one version of a group: its kinds in the order of the sources, then their types, each after the
+// first one that uses it. The validation of servers is described in words. Types of other modules are links to their
+// documentation.
 package docs

@@ -15,7 +15,7 @@ import (
 	"github.com/kube-go/sdk/derive/internal/structural"
 )
 
-// facts says in words what a schema asks of a value itself.
+// facts describes the validation of a value itself.
 func facts(s *jsonschema.Schema) []string {
 	var list []string
 	say := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
@@ -57,7 +57,7 @@ func facts(s *jsonschema.Schema) []string {
 	return list
 }
 
-// between says how many of something there may be.
+// between describes a range of numbers.
 func between(low, high *uint64, noun string) string {
 	switch {
 	case low != nil && high != nil && *low == *high:
@@ -82,7 +82,7 @@ func count(n uint64, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// topology says what a server makes of nulls, of unknown fields, and of applies by several managers.
+// topology describes how servers handle null, unknown fields, and applies by several managers.
 func topology(s *jsonschema.Schema) []string {
 	var list []string
 	if s.Extras[structural.KeyNullable] == true {
@@ -90,28 +90,28 @@ func topology(s *jsonschema.Schema) []string {
 	}
 	switch s.Extras[structural.KeyListType] {
 	case "set":
-		list = append(list, "No item may be there twice.")
+		list = append(list, "Items are unique.")
 	case "map":
 		keys, _ := s.Extras[structural.KeyListMapKeys].([]string)
 		quoted := make([]string, len(keys))
 		for i, key := range keys {
 			quoted[i] = code(key)
 		}
-		list = append(list, fmt.Sprintf("Items are told apart by %s.", strings.Join(quoted, " and ")))
+		list = append(list, fmt.Sprintf("Items are identified by %s.", strings.Join(quoted, " and ")))
 	}
 	if s.Extras[structural.KeyListType] == "atomic" && s.Type == "array" || s.Extras[structural.KeyMapType] == "atomic" {
-		list = append(list, "Applied as a whole.")
+		list = append(list, "Replaced as a whole by an apply.")
 	}
 	if s.Extras[structural.KeyEmbeddedResource] == true {
-		list = append(list, "A whole Kubernetes object.")
+		list = append(list, "A complete Kubernetes object.")
 	}
 	if s.Extras[structural.KeyPreserveUnknownFields] == true && s.Type != "" {
-		list = append(list, "Fields that are not known are kept.")
+		list = append(list, "Unknown fields are kept.")
 	}
 	return list
 }
 
-// inner says what a schema asks of the items of a list, or of the values of a map.
+// inner describes the validation of the items of a list, or of the values of a map.
 func inner(s *jsonschema.Schema) []string {
 	what, of := "Each item", s.Items
 	if of == nil && isMap(s) {
@@ -132,7 +132,7 @@ func rulesOf(s *jsonschema.Schema) []structural.Rule {
 	return rules
 }
 
-// basicName returns what a type that has no name of its own is called.
+// basicName returns a name for a type without one.
 func basicName(s *jsonschema.Schema) string {
 	switch {
 	case s.Extras[structural.KeyIntOrString] == true:
@@ -140,7 +140,7 @@ func basicName(s *jsonschema.Schema) string {
 	case isStruct(s):
 		return "object"
 	case s.Type == "string" && s.Format == "byte":
-		return "bytes in base64"
+		return "base64"
 	}
 	return cmp.Or(s.Type, "any")
 }
@@ -153,7 +153,7 @@ func values(list []any) string {
 	return strings.Join(texts, ", ")
 }
 
-// jsonText writes a value in one line.
+// jsonText returns a value as one line of JSON.
 func jsonText(v any) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -164,7 +164,7 @@ func jsonText(v any) string {
 	return strings.TrimSpace(b.String())
 }
 
-// code quotes a text in Markdown, whatever it has in it.
+// code returns any text as a code span of Markdown.
 func code(text string) string {
 	fence := "`"
 	for strings.Contains(text, fence) {

@@ -14,9 +14,9 @@ import (
 //go:embed page.html
 var pageTemplate string
 
-// HTML writes a page as HTML that needs no other file.
+// HTML returns a page as a self-contained HTML file.
 func (p *Page) HTML() ([]byte, error) {
-	t, err := template.New("page").Funcs(template.FuncMap{ // what is HTML already has been escaped by htmlText
+	t, err := template.New("page").Funcs(template.FuncMap{ // htmlText escapes
 		"prose":     func(text string) template.HTML { return template.HTML(htmlText(text)) },
 		"line":      func(text string) template.HTML { return template.HTML(unwrapped(htmlText(text))) },
 		"generated": func() template.HTML { return template.HTML(generatedBy) },
@@ -33,12 +33,12 @@ func (p *Page) HTML() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// unwrapped removes the paragraph around a text that is none.
+// unwrapped removes the paragraph around a text.
 func unwrapped(text string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(text, "<p>"), "</p>\n")
 }
 
-// kindFactPairs returns the facts of a kind as a template reads them.
+// kindFactPairs returns the facts of a kind for a template.
 func kindFactPairs(t *Type) [][2]string {
 	var pairs [][2]string
 	for _, f := range kindFacts(t.Kind) {

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// release matches the version of a Kubernetes module, whose second number is that of the release.
+// release matches the version of a Kubernetes module, whose second number is the minor version of Kubernetes.
 var release = regexp.MustCompile(`^v0\.([0-9]+)\.`)
 
-// Link returns where a type of another module is documented: in the reference of the Kubernetes release that the module
-// belongs to, or else where all Go packages are.
+// Link returns the address of the documentation of a type of another module: in the reference of its Kubernetes
+// release, or on pkg.go.dev.
 func Link(pkgPath, moduleVersion, name string) string {
 	name, _, _ = strings.Cut(name, "[")
 	if m := release.FindStringSubmatch(moduleVersion); m != nil {
@@ -23,8 +23,8 @@ func Link(pkgPath, moduleVersion, name string) string {
 	return "https://pkg.go.dev/" + pkgPath + "#" + name
 }
 
-// referencePlace returns how the Kubernetes reference spells the version and the group of a package, "" when it does not
-// have it.
+// referencePlace returns the suffix of anchors in the Kubernetes reference for a package, or "" if the reference does
+// not have the package.
 func referencePlace(pkgPath string) string {
 	if pkgPath == "k8s.io/apimachinery/pkg/apis/meta/v1" {
 		return "v1-meta"

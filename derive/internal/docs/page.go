@@ -18,7 +18,7 @@ type Page struct {
 	Group   string
 	Version string
 	Kinds   []*Type
-	Types   []*Type // what the kinds are made of
+	Types   []*Type // the types of the kinds' fields
 }
 
 // Type is a kind, or a type with a name.
@@ -26,30 +26,30 @@ type Type struct {
 	Name   string
 	Anchor string
 	Doc    string
-	Kind   *kind.Kind // nil for a type that is no kind
+	Kind   *kind.Kind // nil for other types
 
 	Diagrams []Diagram // of a kind
 
-	Is     []Part   // what a type that is no struct is
-	Facts  []string // what a server checks, in Markdown
+	Is     []Part   // the definition of a type that is not a struct
+	Facts  []string // the validation, in Markdown
 	Rules  []structural.Rule
 	Fields []Field
 	UsedBy []Part // the types that have a field of it
 }
 
-// Field is a field of a struct. Fields of a struct without a name follow the field that it is the type of.
+// Field is a field of a struct. The fields of an unnamed struct follow the field of its type.
 type Field struct {
 	Path     string // such as spec.title
 	Anchor   string
 	Type     []Part
 	Required bool
-	Default  string // as JSON, "" when there is none
+	Default  string // as JSON, or empty
 	Doc      string
 	Facts    []string
 	Rules    []structural.Rule
 }
 
-// Part is a part of a text that may lead somewhere.
+// Part is a part of a text, which may be a link.
 type Part struct {
 	Text string
 	Link string
@@ -58,12 +58,12 @@ type Part struct {
 // Diagram is a diagram in the Mermaid language.
 type Diagram struct{ Title, Text string }
 
-// Source is what pages are made from.
+// Source is the input for pages.
 type Source struct {
 	Kinds    []*kind.Kind
 	Describe func(*kind.Kind) *jsonschema.Schema // with all definitions
 
-	// Own reports whether the types of a package are documented here; Link tells where those of others are.
+	// Own reports whether the types of a package are documented on the pages. Link returns the address of other types.
 	Own  func(pkgPath string) bool
 	Link func(pkgPath, name string) string
 
@@ -88,10 +88,10 @@ func Pages(src *Source) []*Page {
 	return pages
 }
 
-// Name returns the name of the page's file, without what tells its format.
+// Name returns the name of the page's file, without its extension.
 func (p *Page) Name() string { return p.Group + "_" + p.Version }
 
-// builder makes one page.
+// builder creates one page.
 type builder struct {
 	*Source
 	page    *Page
@@ -100,7 +100,7 @@ type builder struct {
 	anchors map[string]bool
 }
 
-// anchor returns a name for a place on the page that no other place has.
+// anchor returns a unique anchor of the page.
 func (b *builder) anchor(name string) string {
 	var clean strings.Builder
 	for _, r := range strings.ToLower(name) {
@@ -120,7 +120,7 @@ func (b *builder) anchor(name string) string {
 	return unique
 }
 
-// kind documents a kind, with the types that it leads to.
+// kind documents a kind and the types that it uses.
 func (b *builder) kind(k *kind.Kind) {
 	doc := b.Describe(k)
 	b.defs = doc.Definitions
@@ -137,7 +137,7 @@ func (b *builder) kind(k *kind.Kind) {
 	t.Fields = slices.DeleteFunc(t.Fields, func(f Field) bool { return isIdentity(f.Path) })
 }
 
-// isIdentity reports whether a field of a kind is one that all kinds have.
+// isIdentity reports whether a field of a kind is common to all kinds.
 func isIdentity(path string) bool {
 	return path == "apiVersion" || path == "kind" || path == "metadata" || strings.HasPrefix(path, "metadata.")
 }
@@ -164,8 +164,8 @@ func (b *builder) typeOf(def string) *Type {
 // isStruct reports whether a schema describes fields.
 func isStruct(s *jsonschema.Schema) bool { return s.Properties != nil || len(s.AllOf) > 0 }
 
-// fields documents the fields of a struct, with those of the structs that are embedded in it, which an outer field of the
-// same name hides.
+// fields documents the fields of a struct and of its embedded structs. A field of the struct hides embedded ones of the
+// same name.
 func (b *builder) fields(t *Type, prefix string, s *jsonschema.Schema) {
 	has := func(path string) bool {
 		return slices.ContainsFunc(t.Fields, func(f Field) bool { return f.Path == path })
@@ -212,8 +212,7 @@ func (b *builder) field(t *Type, prefix, name string, of, s *jsonschema.Schema) 
 	}
 }
 
-// nameless returns the struct without a name that a schema describes, or that its items or values are, and how a path leads
-// to it.
+// nameless returns the unnamed struct of a schema, or of its items or values, and the suffix of the path to it.
 func nameless(s *jsonschema.Schema) (nested *jsonschema.Schema, behind string) {
 	for s != nil && s.Ref == "" {
 		switch {
@@ -234,7 +233,7 @@ func isMap(s *jsonschema.Schema) bool {
 	return s.AdditionalProperties != nil && s.AdditionalProperties != jsonschema.FalseSchema && s.AdditionalProperties != jsonschema.TrueSchema
 }
 
-// parts writes the type of a schema, with links. Types of the page are documented by the way.
+// parts returns the type of a schema, with links. It documents the types of the page that it finds.
 func (b *builder) parts(by *Type, s *jsonschema.Schema) []Part {
 	switch def, isRef := strings.CutPrefix(s.Ref, structural.DefPrefix); {
 	case isRef:
@@ -247,7 +246,7 @@ func (b *builder) parts(by *Type, s *jsonschema.Schema) []Part {
 	return []Part{{Text: basicName(s)}}
 }
 
-// reference writes a type that has a name.
+// reference returns the parts of a named type.
 func (b *builder) reference(by *Type, def string) []Part {
 	pkgPath, name := splitDef(def)
 	s := b.defs[def]
@@ -261,8 +260,8 @@ func (b *builder) reference(by *Type, def string) []Part {
 	return []Part{{t.Name, "#" + t.Anchor}}
 }
 
-// splitDef returns the package and the name of the type that a definition is of. A type with arguments has them in its
-// name, without their packages.
+// splitDef returns the package and the name of the type of a definition. The name includes type arguments, without
+// their packages.
 func splitDef(def string) (pkgPath, name string) {
 	generic, args, isGeneric := strings.Cut(def, "[")
 	dot := strings.LastIndexByte(generic, '.')

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// block is a paragraph, a list or a piece of code.
+// block is a paragraph, a list or code.
 type block struct {
 	kind  blockKind
 	lines []string // items, of a list
@@ -25,8 +25,7 @@ const (
 
 var item = regexp.MustCompile(`^ {0,3}([-*+]|[0-9]+[.)]) +`)
 
-// blocks reads a text as people write comments: paragraphs between empty lines, lists, and code that is indented or
-// fenced.
+// blocks parses the text of a comment: paragraphs between empty lines, lists, and code that is indented or fenced.
 func blocks(text string) []block {
 	var out []block
 	add := func(kind blockKind, line string, begin bool) {
@@ -67,7 +66,7 @@ func blocks(text string) []block {
 	return out
 }
 
-// code returns the text of a piece of code, without the indent that all its lines have.
+// code returns the text of code, without the common indent of its lines.
 func (b block) code() string {
 	lines := strings.Split(strings.ReplaceAll(strings.Join(b.lines, "\n"), "\t", "    "), "\n")
 	indent := -1
@@ -82,8 +81,8 @@ func (b block) code() string {
 	return strings.TrimRight(strings.Join(lines, "\n"), "\n")
 }
 
-// markdownText writes a text so that it looks in Markdown as it does in the source. What would begin a tag or an
-// expression is escaped, since it would vanish.
+// markdownText returns a text as Markdown that looks like the source. It escapes the characters that would begin a tag
+// or an expression, which would not be visible.
 func markdownText(text string) string {
 	verbatim := func(s string) string { return s }
 	var out []string
@@ -106,7 +105,7 @@ func markdownText(text string) string {
 
 func escapeTags(s string) string { return strings.NewReplacer("<", `\<`, "{", `\{`).Replace(s) }
 
-// htmlText writes a text as HTML.
+// htmlText returns a text as HTML.
 func htmlText(text string) string {
 	mark := func(s string) string {
 		return "<code>" + html.EscapeString(strings.TrimSpace(strings.Trim(s, "`"))) + "</code>"
@@ -132,10 +131,10 @@ func htmlText(text string) string {
 	return out.String()
 }
 
-// special matches what is not plain in a line: code between backquotes, and addresses.
+// special matches code between backquotes and addresses.
 var special = regexp.MustCompile("``[^\n]+?``|`[^`\n]+`|https?://[^\\s<>\"'`)]*[^\\s<>\"'`).,;:]")
 
-// inline writes a line, whose code and addresses each look different.
+// inline formats the text, the code and the addresses of a line.
 func inline(text string, plain, code, link func(string) string) string {
 	var out strings.Builder
 	at := 0

@@ -12,8 +12,8 @@ func TestProse(t *testing.T) {
 	for _, tt := range []struct{ name, in, markdown, html string }{
 		{"nothing", "", "", ""},
 		{"paragraphs keep their lines", "A\nb.\n\nC.", "A\nb.\n\nC.", "<p>A\nb.</p>\n<p>C.</p>\n"},
-		{"what looks like a tag does not vanish", "Use <name> & {x}.", `Use \<name> & \{x}.`, "<p>Use &lt;name&gt; &amp; {x}.</p>\n"},
-		{"but code is left alone", "Use `<name>`.", "Use `<name>`.", "<p>Use <code>&lt;name&gt;</code>.</p>\n"},
+		{"text that looks like a tag stays visible", "Use <name> & {x}.", `Use \<name> & \{x}.`, "<p>Use &lt;name&gt; &amp; {x}.</p>\n"},
+		{"code is not changed", "Use `<name>`.", "Use `<name>`.", "<p>Use <code>&lt;name&gt;</code>.</p>\n"},
 		{"code with backquotes", "Use ``a`b``.", "Use ``a`b``.", "<p>Use <code>a`b</code>.</p>\n"},
 		{
 			"addresses are links", "See https://example.com/a?b=1&c=<d>.", `See https://example.com/a?b=1&c=\<d>.`,
@@ -22,10 +22,10 @@ func TestProse(t *testing.T) {
 		{"lists", "One of:\n- a, which\n  goes on\n* b", "One of:\n\n- a, which goes on\n- b", "<p>One of:</p>\n<ul>\n<li>a, which goes on</li>\n<li>b</li>\n</ul>\n"},
 		{"numbered lists", "1. a\n2) b", "- a\n- b", "<ul>\n<li>a</li>\n<li>b</li>\n</ul>\n"},
 		{
-			"code that is indented", "Such as\n\n\tspec:\n\t  a: <b>\n\n\tend\n\nor not", "Such as\n\n```\nspec:\n  a: <b>\n\nend\n```\n\nor not",
+			"indented code", "Such as\n\n\tspec:\n\t  a: <b>\n\n\tend\n\nor not", "Such as\n\n```\nspec:\n  a: <b>\n\nend\n```\n\nor not",
 			"<p>Such as</p>\n<pre><code>spec:\n  a: &lt;b&gt;\n\nend</code></pre>\n<p>or not</p>\n",
 		},
-		{"code that is fenced", "Such as\n```yaml\na: 1\n\nb: 2\n```\nor not", "Such as\n\n```\na: 1\n\nb: 2\n```\n\nor not", "<p>Such as</p>\n<pre><code>a: 1\n\nb: 2</code></pre>\n<p>or not</p>\n"},
+		{"fenced code", "Such as\n```yaml\na: 1\n\nb: 2\n```\nor not", "Such as\n\n```\na: 1\n\nb: 2\n```\n\nor not", "<p>Such as</p>\n<pre><code>a: 1\n\nb: 2</code></pre>\n<p>or not</p>\n"},
 	} {
 		if got := markdownText(tt.in); got != tt.markdown {
 			t.Errorf("%s: Markdown = %q, want %q", tt.name, got, tt.markdown)
@@ -36,7 +36,7 @@ func TestProse(t *testing.T) {
 	}
 }
 
-// FuzzProse holds that no text makes it panic, or gets a tag into the HTML that is not one of ours.
+// FuzzProse checks that no text causes a panic, or adds a tag to the HTML.
 func FuzzProse(f *testing.F) {
 	f.Add("a `b` <script>alert(1)</script> https://x.example/\"onclick=")
 	f.Add("```\n<b>\n")

@@ -15,18 +15,18 @@ import (
 	"github.com/kube-go/sdk/derive/internal/kind"
 )
 
-// File is what is to be written into a package.
+// File describes the file to write to a package.
 type File struct {
 	Package *types.Package
-	Header  string // goes on top, as it is; may be empty
-	Tag     string // a build constraint, "" for none
+	Header  string // the beginning of the file, may be empty
+	Tag     string // a build constraint, or empty
 	Kinds   []Kind
-	Objects []*types.TypeName // written out, and to be given DeepCopyObject; lists, mostly
-	Copied  []*types.TypeName // types to be given deep copies
+	Objects []*types.TypeName // complete types that get DeepCopyObject, mostly lists
+	Copied  []*types.TypeName // types that get deep copies
 
 	Method    func(*types.Named, string) *types.Func // as in deepcopy.Writer
 	Generated func(*types.Named) bool                // as in deepcopy.Writer
-	Declared  func(name string) bool                 // whether the package's own sources declare a name
+	Declared  func(name string) bool                 // reports whether the sources of the package declare a name
 	Refused   func(*types.TypeName, *deepcopy.RefusedError)
 }
 
@@ -104,7 +104,7 @@ func (r *renderer) kind(k Kind) {
 	}
 }
 
-// typeOf writes the type of a kind.
+// typeOf writes the type of a generated kind.
 func (r *renderer) typeOf(k Kind) {
 	meta := r.im.name(MetaPath, "v1")
 	r.printf("\n%stype %s struct {\n\t%s.TypeMeta `json:\",inline\"`\n\t%s.ObjectMeta `json:\"metadata,omitzero\"`\n\n",
@@ -116,7 +116,7 @@ func (r *renderer) typeOf(k Kind) {
 	r.printf("}\n")
 }
 
-// constructor writes the function that makes an object, unless there is one by hand.
+// constructor writes the function that returns a new object, unless the package declares it.
 func (r *renderer) constructor(k Kind) {
 	name := "New" + k.Name
 	if r.Declared(name) {
@@ -133,17 +133,17 @@ func (r *renderer) constructor(k Kind) {
 	r.printf("\t\tObjectMeta: %s.ObjectMeta{%s},\n\t\tSpec: spec,\n\t}\n}\n", meta, object)
 }
 
-// descriptor writes the method that makes a kind a core.Describer.
+// descriptor writes the method of core.Describer.
 func (r *renderer) descriptor(k Kind) {
 	if r.byHand(k, "KubeResource") {
 		return
 	}
 	core := r.im.name(CorePath, "core")
-	r.printf("\n// KubeResource returns what %s is called on the wire.\n", k.Name)
+	r.printf("\n// KubeResource returns the resource of %s.\n", k.Name)
 	r.printf("func (*%s) KubeResource() %s.Resource {\n\treturn %s\n}\n", k.Name, core, Resource(k.Kind, core))
 }
 
-// byHand reports whether a kind that is written out has a method already.
+// byHand reports whether a complete type of a kind has a method.
 func (r *renderer) byHand(k Kind, method string) bool {
 	if k.Root == nil {
 		return false
@@ -152,7 +152,7 @@ func (r *renderer) byHand(k Kind, method string) bool {
 	return ok && r.Method(named, method) != nil
 }
 
-// definition writes the CRD. In JSON a backquote can be written as an escape, so a raw string holds any of it.
+// definition writes the CRD as a raw string. A backquote is an escape sequence of JSON.
 func (r *renderer) definition(k Kind) {
 	if r.byHand(k, "KubeCRD") {
 		return
@@ -168,7 +168,7 @@ func crdConst(k Kind) string {
 	return string(runes) + "CRD"
 }
 
-// comment writes a text as a comment.
+// comment formats a text as a comment.
 func comment(text string) string {
 	var b strings.Builder
 	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {

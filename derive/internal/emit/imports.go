@@ -13,18 +13,18 @@ import (
 	"strings"
 )
 
-// The packages that every generated kind imports.
+// The packages that all generated kinds import.
 const (
 	CorePath    = "github.com/kube-go/sdk/core"
 	MetaPath    = "k8s.io/apimachinery/pkg/apis/meta/v1"
 	RuntimePath = "k8s.io/apimachinery/pkg/runtime"
 )
 
-// imports gives each imported package a name.
+// imports has the names of the imported packages.
 type imports struct {
 	pkg    *types.Package
 	byPath map[string]string
-	names  map[string]bool // taken, also by what the package declares
+	names  map[string]bool // the used names, also those of declarations of the package
 }
 
 func newImports(pkg *types.Package) *imports {
@@ -35,10 +35,10 @@ func newImports(pkg *types.Package) *imports {
 	return im
 }
 
-// version matches package names that say nothing by themselves.
+// version matches package names that are only a version.
 var version = regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]+)?$`)
 
-// name returns how the sources refer to a package.
+// name returns the name of a package in the file.
 func (im *imports) name(pkgPath, pkgName string) string {
 	if name, ok := im.byPath[pkgPath]; ok {
 		return name
@@ -56,7 +56,7 @@ func (im *imports) name(pkgPath, pkgName string) string {
 	return name
 }
 
-// typeString writes a type, and imports what that takes.
+// typeString formats a type, and adds the necessary imports.
 func (im *imports) typeString(t types.Type) string {
 	return types.TypeString(t, func(p *types.Package) string {
 		if p == im.pkg {
@@ -66,7 +66,7 @@ func (im *imports) typeString(t types.Type) string {
 	})
 }
 
-// block writes the import declaration: the standard library, others, ours.
+// block returns the import declaration: the standard library, other modules, the SDK.
 func (im *imports) block() string {
 	groups := map[int][]string{}
 	for _, p := range slices.Sorted(maps.Keys(im.byPath)) {

@@ -11,26 +11,25 @@ import (
 	"github.com/kube-go/sdk/derive/internal/kind"
 )
 
-// Imports gives each package that a generated file imports a name.
+// Imports has the names of the packages that a generated file imports.
 type Imports struct{ im *imports }
 
-// NewImports returns the imports of a file of a package, which are none yet.
+// NewImports returns the imports of a new file of a package.
 func NewImports(pkg *types.Package) *Imports { return &Imports{newImports(pkg)} }
 
-// Name returns how the file refers to a package.
+// Name returns the name of a package in the file.
 func (i *Imports) Name(pkgPath, pkgName string) string { return i.im.name(pkgPath, pkgName) }
 
-// TypeString writes a type, and imports what that takes.
+// TypeString formats a type, and adds the necessary imports.
 func (i *Imports) TypeString(t types.Type) string { return i.im.typeString(t) }
 
-// Block writes the import declaration.
+// Block returns the import declaration.
 func (i *Imports) Block() string { return i.im.block() }
 
-// Comment writes a text as a comment.
+// Comment formats a text as a comment.
 func Comment(text string) string { return comment(text) }
 
-// Resource writes what a kind is called on the wire, as a literal of core.Resource; core is how the file refers to that
-// package.
+// Resource returns the resource of a kind as a literal of core.Resource. core is the name of that package in the file.
 func Resource(k *kind.Kind, core string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s.Resource{\n", core)

@@ -17,7 +17,7 @@ import (
 	"github.com/kube-go/sdk/derive/internal/load"
 )
 
-// conversion reads //kube:conversion, which stands on any one version of a kind.
+// conversion reads //kube:conversion, which one version of a kind may have.
 func (f *finder) conversion(k *kind.Kind, m *load.Marker) {
 	a := m.Args
 	wrong := func(format string, args ...any) {
@@ -40,7 +40,7 @@ func (f *finder) conversion(k *kind.Kind, m *load.Marker) {
 	k.Conversion = c
 	if !c.Webhook {
 		if len(a) > 1 {
-			wrong("strategy=None calls nobody, so it takes nothing else")
+			wrong("strategy=None has no webhook: remove the other arguments")
 		}
 		return
 	}
@@ -52,7 +52,7 @@ func (f *finder) conversion(k *kind.Kind, m *load.Marker) {
 			wrong("url=%s must be https://host[:port]/path, without user, query and fragment", c.URL)
 		}
 		if a.Has("path") || a.Has("port") {
-			wrong("path and port belong to a service; write them into the url")
+			wrong("path and port are for a service: write them into the url")
 		}
 	case len(validation.IsDNS1123Label(namespace)) > 0 || len(validation.IsDNS1035Label(service)) > 0:
 		wrong("service=%s must be namespace/name", a.String("service"))
@@ -64,6 +64,6 @@ func (f *finder) conversion(k *kind.Kind, m *load.Marker) {
 		wrong("port=%s must be from 1 to 65535", c.Port)
 	}
 	if !slices.Contains(c.Reviews, "v1") && !slices.Contains(c.Reviews, "v1beta1") {
-		wrong("versions=%s: servers ask in v1 or v1beta1; name one of them", strings.Join(c.Reviews, ","))
+		wrong("versions=%s must contain v1 or v1beta1: servers send no others", strings.Join(c.Reviews, ","))
 	}
 }

@@ -3,7 +3,6 @@
 
 // Package finder finds the kinds that a Go package defines.
 //
-// A kind is a spec struct with //kube:resource, from which its type is generated, or a type that is written out and
-// marked +kubebuilder:object:root=true in a package that has a +groupName. When only CRDs are wanted, the mark is not
-// needed.
+// A kind is a spec struct with //kube:resource, from which its type is generated, or a complete type that is marked
+// +kubebuilder:object:root=true in a package with a +groupName. CRDs can be generated without this mark.
 package finder

@@ -15,23 +15,23 @@ import (
 	"github.com/kube-go/sdk/derive/internal/load"
 )
 
-// finder looks through one package.
+// finder finds the kinds of one package.
 type finder struct {
 	program *load.Program
 	pkg     *load.Package
 	report  func(pos token.Position, msg string)
 }
 
-// Which says which types that are written out are kinds.
+// Which selects the complete types that are kinds.
 type Which bool
 
-// The choices.
+// The selections.
 const (
-	Marked Which = false // those with +kubebuilder:object:root=true
-	All    Which = true  // also those that embed the two metadata types in a package that has a +groupName
+	Marked Which = false // the types with +kubebuilder:object:root=true
+	All    Which = true  // also types that embed the two metadata types in a package with a +groupName
 )
 
-// Find returns the kinds that a package defines, in the order of its sources. Mistakes are reported.
+// Find returns the kinds that a package defines, in the order of its sources. It reports mistakes.
 func Find(program *load.Program, pkg *load.Package, which Which, report func(token.Position, string)) []*kind.Kind {
 	f := &finder{program, pkg, report}
 	all := which == All && program.PackageMarker(pkg, "groupName") != nil
@@ -54,18 +54,18 @@ func Find(program *load.Program, pkg *load.Package, which Which, report func(tok
 	return kinds
 }
 
-// stray reports markers about a kind on a type that is none.
+// stray reports markers of kinds on another type.
 func (f *finder) stray(decl *load.Decl) {
 	for _, m := range decl.Markers {
 		spelling := f.program.Markers().Spelling(m.Marker)
 		switch m.Name {
 		case "kube:description", "kube:subresource", "kube:printcolumn", "kube:selectablefield", "kube:metadata", "kube:validation",
 			"kube:conversion", "kube:diagram":
-			f.program.Mistake(f.pkg, m.Pos, spelling+" needs //kube:resource beside it")
+			f.program.Mistake(f.pkg, m.Pos, spelling+" needs //kube:resource on the same type")
 		case "kubebuilder:resource", "kubebuilder:subresource:status", "kubebuilder:subresource:scale", "kubebuilder:printcolumn",
 			"kubebuilder:selectablefield", "kubebuilder:metadata", "kubebuilder:storageversion", "kubebuilder:unservedversion",
 			"kubebuilder:skipversion", "kubebuilder:deprecatedversion":
-			f.program.Mistake(f.pkg, m.Pos, spelling+" needs +kubebuilder:object:root=true beside it; on the spec of a kind, use the //kube: markers")
+			f.program.Mistake(f.pkg, m.Pos, spelling+" needs +kubebuilder:object:root=true on the same type; for the spec of a kind, use the //kube: markers")
 		}
 	}
 }
@@ -74,7 +74,7 @@ func (f *finder) stray(decl *load.Decl) {
 func (f *finder) spec(obj *types.TypeName, decl *load.Decl) *kind.Kind {
 	m := decl.Get("kube:resource")
 	if _, ok := obj.Type().Underlying().(*types.Struct); !ok {
-		f.report(m.Pos, fmt.Sprintf("//kube:resource belongs on a struct; %s is none", obj.Name()))
+		f.report(m.Pos, fmt.Sprintf("//kube:resource belongs on a struct, which %s is not", obj.Name()))
 		return nil
 	}
 	a := m.Args
@@ -101,7 +101,7 @@ func (f *finder) spec(obj *types.TypeName, decl *load.Decl) *kind.Kind {
 	for _, m := range decl.Markers {
 		f.ours(k, m)
 		if strings.HasPrefix(m.Name, "kubebuilder:") && f.rootOnly(m) {
-			f.report(m.Pos, fmt.Sprintf("%s belongs on a type with +kubebuilder:object:root=true; beside //kube:resource, use the //kube: markers",
+			f.report(m.Pos, fmt.Sprintf("%s belongs on a type with +kubebuilder:object:root=true; with //kube:resource, use the //kube: markers",
 				f.program.Markers().Spelling(m.Marker)))
 		}
 	}
@@ -111,7 +111,7 @@ func (f *finder) spec(obj *types.TypeName, decl *load.Decl) *kind.Kind {
 	return k
 }
 
-// rootOnly reports whether a marker describes a kind in the other spelling.
+// rootOnly reports whether a marker describes a kind with +kubebuilder:object:root.
 func (f *finder) rootOnly(m *load.Marker) bool {
 	switch m.Name {
 	case "kubebuilder:object:generate", "kubebuilder:object:root":
@@ -123,7 +123,7 @@ func (f *finder) rootOnly(m *load.Marker) bool {
 	return strings.HasPrefix(m.Name, "kubebuilder:subresource:")
 }
 
-// ours reads one of the markers that stand beside //kube:resource.
+// ours reads a marker of a type with //kube:resource.
 func (f *finder) ours(k *kind.Kind, m *load.Marker) {
 	a := m.Args
 	switch m.Name {
@@ -157,7 +157,7 @@ func (f *finder) diagram(k *kind.Kind, m *load.Marker) {
 	k.Diagrams = append(k.Diagrams, kind.Diagram{File: file, Title: cmp.Or(m.Args.String("title"), "States"), Pos: m.Pos})
 }
 
-// column reads a print column, whose path is in the argument.
+// column reads a printer column, whose path is in an argument.
 func column(m *load.Marker, pathArg string) kind.Column {
 	return kind.Column{
 		Path:        kind.Path{Path: m.Args.String(pathArg), Pos: m.Pos},
@@ -175,7 +175,7 @@ func (f *finder) subresource(k *kind.Kind, m *load.Marker) {
 	case a.Has("status") == a.Has("scale"):
 		f.report(m.Pos, "//kube:subresource needs either status or scale")
 	case a.Has("status") && k.HasStatus, a.Has("scale") && k.Scale != nil:
-		f.report(m.Pos, "the subresource is given twice")
+		f.report(m.Pos, "the subresource is set twice")
 	case a.Has("status"):
 		k.HasStatus = true
 		k.Status = f.statusType(k, m)
@@ -188,7 +188,7 @@ func (f *finder) subresource(k *kind.Kind, m *load.Marker) {
 	}
 }
 
-// statusType finds the type of the status: the one that the marker names, or the one that is called like the kind.
+// statusType finds the type of the status: the one that the marker names, or the kind's name with the suffix Status.
 func (f *finder) statusType(k *kind.Kind, m *load.Marker) *types.TypeName {
 	name := cmp.Or(m.Args.String("status"), k.Name+"Status")
 	obj, ok := f.pkg.Types.Scope().Lookup(name).(*types.TypeName)
@@ -197,7 +197,7 @@ func (f *finder) statusType(k *kind.Kind, m *load.Marker) *types.TypeName {
 		return nil
 	}
 	if _, ok := obj.Type().Underlying().(*types.Struct); !ok {
-		f.report(m.Pos, fmt.Sprintf("the status must be a struct; %s is none", name))
+		f.report(m.Pos, fmt.Sprintf("the status must be a struct, which %s is not", name))
 		return nil
 	}
 	return obj
@@ -218,7 +218,7 @@ func (f *finder) metadata(into *map[string]string, m *load.Marker, arg string) {
 	}
 }
 
-// root reads the markers of a type that is written out. Lists are no kinds of their own.
+// root reads the markers of a complete type. It ignores lists.
 func (f *finder) root(obj *types.TypeName, decl *load.Decl) *kind.Kind {
 	if !isObject(obj) || decl.Has("kubebuilder:skipversion") {
 		return nil
@@ -251,7 +251,7 @@ func (f *finder) root(obj *types.TypeName, decl *load.Decl) *kind.Kind {
 	return k
 }
 
-// theirs reads one of the markers that stand beside +kubebuilder:object:root.
+// theirs reads a marker of a type with +kubebuilder:object:root.
 func (f *finder) theirs(k *kind.Kind, m *load.Marker) {
 	a := m.Args
 	switch m.Name {
@@ -281,7 +281,7 @@ func (f *finder) theirs(k *kind.Kind, m *load.Marker) {
 	}
 }
 
-// isObject reports whether a type is a struct that embeds what makes one an object.
+// isObject reports whether a type is a struct that embeds the two metadata types.
 func isObject(obj *types.TypeName) bool {
 	st, ok := obj.Type().Underlying().(*types.Struct)
 	return ok && embeds(st, "TypeMeta") && embeds(st, "ObjectMeta")

@@ -14,13 +14,13 @@ import (
 	"github.com/kube-go/sdk/derive/internal/kind"
 )
 
-// names fills in the names that follow from others.
+// names sets the names that follow from others.
 func (f *finder) names(k *kind.Kind) {
 	k.Singular = cmp.Or(k.Singular, strings.ToLower(k.Name))
 	k.Plural = cmp.Or(k.Plural, kind.Pluralize(k.Name))
 }
 
-// valid reports whether a server will take the names. Those that it won't are reported.
+// valid reports whether servers accept the names. It reports the invalid ones.
 func (f *finder) valid(k *kind.Kind) bool {
 	ok := true
 	wrong := func(format string, args ...any) {
@@ -28,7 +28,7 @@ func (f *finder) valid(k *kind.Kind) bool {
 		ok = false
 	}
 	if errs := validation.IsDNS1123Subdomain(k.Group); len(errs) > 0 || !strings.Contains(k.Group, ".") {
-		wrong("group %q must be a domain name with a dot in it, such as docs.example.com", k.Group)
+		wrong("group %q is invalid: use a domain name with a dot, such as docs.example.com", k.Group)
 	}
 	if len(validation.IsDNS1035Label(k.Version)) > 0 {
 		wrong("version %q must be a lower-case label, such as v1 or v1alpha1", k.Version)
@@ -49,8 +49,8 @@ func (f *finder) valid(k *kind.Kind) bool {
 	label("category", k.Categories...)
 	const approved = "api-approved.kubernetes.io"
 	if (strings.HasSuffix(k.Group, ".k8s.io") || strings.HasSuffix(k.Group, ".kubernetes.io")) && k.Annotations[approved] == "" {
-		// No mistake: the annotation may be added to the YAML later.
-		f.program.Warn(k.Pos, fmt.Sprintf("group %q belongs to the Kubernetes project: servers refuse its CRDs without the annotation %s",
+		// not a mistake, since the annotation may be added to the YAML later
+		f.program.Warn(k.Pos, fmt.Sprintf("group %q belongs to the Kubernetes project: servers reject its CRDs without the annotation %s",
 			k.Group, approved))
 	}
 	return ok

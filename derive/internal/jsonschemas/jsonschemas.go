@@ -19,7 +19,7 @@ import (
 // schema is a JSON Schema. Its keywords are encoded in the order of their names.
 type schema = map[string]any
 
-// FileName returns where tools look for the schema of a kind, below a directory of schemas: <group>/<kind>_<version>.json.
+// FileName returns the usual path of a kind's schema in a directory of schemas: <group>/<kind>_<version>.json.
 func FileName(k *kind.Kind) string {
 	return path.Join(k.Group, strings.ToLower(k.Name)+"_"+k.Version+".json")
 }
@@ -49,7 +49,7 @@ func Render(k *kind.Kind, s *structural.Schema) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// identity describes a field that says what kind an object is of.
+// identity describes one of the fields apiVersion and kind.
 func identity(s *structural.Schema, value string) schema {
 	out := schema{"type": "string", "const": value}
 	if s != nil {
@@ -58,21 +58,21 @@ func identity(s *structural.Schema, value string) schema {
 	return out
 }
 
-// union adds to a sorted list what it does not have.
+// union adds the missing items to a sorted list.
 func union(list []string, more ...string) []string {
 	all := slices.Concat(list, more)
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// put sets a keyword unless it says nothing.
+// put sets a keyword unless its value is zero.
 func put[T comparable](s schema, key string, value T) {
 	if value != *new(T) {
 		s[key] = value
 	}
 }
 
-// convert writes a schema.
+// convert converts a schema.
 func convert(s *structural.Schema) schema {
 	out := schema{}
 	put(out, "title", s.Title)
@@ -85,7 +85,7 @@ func convert(s *structural.Schema) schema {
 	}
 	restricted := len(s.AllOf)+len(s.AnyOf)+len(s.OneOf) > 0 || s.Not != nil
 	into := out
-	if s.Nullable && restricted { // null is free of what is said about the others
+	if s.Nullable && restricted { // the restrictions do not apply to null
 		into = schema{}
 		out["anyOf"] = []schema{{"type": "null"}, into}
 	}
@@ -105,9 +105,9 @@ func convert(s *structural.Schema) schema {
 	return out
 }
 
-// restrict writes what is said about a value itself.
+// restrict sets the keywords that restrict a value itself.
 func restrict(out schema, s *structural.Schema) {
-	if s.Format != "duration" { // which is ISO 8601 in JSON Schema, and "1h30m" in Kubernetes
+	if s.Format != "duration" { // in JSON Schema it is ISO 8601, and in Kubernetes "1h30m"
 		put(out, "format", s.Format)
 	}
 	if len(s.Enum) > 0 {
@@ -128,7 +128,7 @@ func restrict(out schema, s *structural.Schema) {
 	} {
 		put(out, key, n)
 	}
-	put(out, "uniqueItems", s.ListType == "set" || s.ListType == "map") // of maps, only those that are wholly the same
+	put(out, "uniqueItems", s.ListType == "set" || s.ListType == "map") // for maps, only equal items
 	if required := mustBeThere(s); len(required) > 0 {
 		out["required"] = required
 	}
@@ -142,10 +142,10 @@ func restrict(out schema, s *structural.Schema) {
 	}
 }
 
-// base64 is what servers take for bytes. JSON Schema has no format of that name.
+// base64 matches bytes in base64, for which JSON Schema has no format.
 const base64 = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
 
-// bound returns the keyword of a bound.
+// bound returns the keyword of a limit.
 func bound(name string, exclusive bool) string {
 	if exclusive {
 		return "exclusive" + strings.ToUpper(name[:1]) + name[1:]
@@ -153,7 +153,7 @@ func bound(name string, exclusive bool) string {
 	return name
 }
 
-// mustBeThere returns the required fields that no default fills in.
+// mustBeThere returns the required fields without a default.
 func mustBeThere(s *structural.Schema) []string {
 	required := slices.DeleteFunc(slices.Clone(s.Required), func(name string) bool {
 		return s.Properties[name] != nil && s.Properties[name].Default != nil
@@ -164,7 +164,7 @@ func mustBeThere(s *structural.Schema) []string {
 	return required
 }
 
-// branches writes schemas that say something more about a value whose shape is known.
+// branches converts schemas that restrict a value whose fields are known.
 func branches(list []*structural.Schema) []schema {
 	var out []schema
 	for _, s := range list {
@@ -189,7 +189,7 @@ func branches(list []*structural.Schema) []schema {
 	return out
 }
 
-// shape writes which fields an object has.
+// shape sets the keywords for the fields of an object.
 func shape(out schema, s *structural.Schema) {
 	properties := schema{}
 	if s.EmbeddedResource {

@@ -19,33 +19,33 @@ type Kind struct {
 	Singular   string
 	ShortNames []string
 	Categories []string
-	Cluster    bool // its objects live in no namespace
+	Cluster    bool // cluster-scoped
 
 	Description string
 	Annotations map[string]string // of the CRD
 	Labels      map[string]string // of the CRD
 
-	Storage    *bool // nil: when there is no other version
+	Storage    *bool // nil means only if the kind has no other version
 	Served     bool
 	Deprecated bool
-	Warning    string // what users of a deprecated version are told
+	Warning    string // for users of a deprecated version
 
-	HasStatus  bool // as a subresource
+	HasStatus  bool // it has the status subresource
 	Scale      *Scale
 	Columns    []Column
 	Selectable []Path
 	Rules      []structural.Rule // on the object as a whole
-	Conversion *Conversion       // nil when this version does not say
+	Conversion *Conversion       // nil if this version does not set it
 	Diagrams   []Diagram         // for its documentation
 
 	Package string // the import path of the package that defines it
 	Pos     token.Position
-	Root    *types.TypeName // the type, when it is written out
-	Spec    *types.TypeName // otherwise: the spec that it is generated from,
-	Status  *types.TypeName // and the status, nil when it has none
+	Root    *types.TypeName // the complete type, or nil if it is generated
+	Spec    *types.TypeName // the spec from which the type is generated
+	Status  *types.TypeName // the status, or nil
 }
 
-// Path is a simple JSON path, with the place where it is written.
+// Path is a simple JSON path, with its position in the source.
 type Path struct {
 	Path string
 	Pos  token.Position
@@ -58,7 +58,7 @@ type Diagram struct {
 	Pos   token.Position
 }
 
-// Scale is where the scale subresource finds its numbers.
+// Scale has the paths of the scale subresource.
 type Scale struct {
 	SpecReplicas   string
 	StatusReplicas string
@@ -66,13 +66,13 @@ type Scale struct {
 	Pos            token.Position
 }
 
-// Conversion says how servers convert objects between the versions of a kind.
+// Conversion configures how servers convert objects between the versions of a kind.
 type Conversion struct {
-	Webhook   bool // false: they change nothing but the apiVersion
+	Webhook   bool // false means that servers only change the apiVersion
 	Namespace string
 	Service   string
 	Path      string
-	Port      string // "" for the default
+	Port      string // empty for the default
 	URL       string // instead of a service
 	Reviews   []string
 	Pos       token.Position
@@ -83,7 +83,7 @@ type Column struct {
 	Path
 
 	Name        string
-	Type        string // "" to infer it from the schema
+	Type        string // empty to infer it from the schema
 	Description string
 	Format      string
 	Priority    string
@@ -92,10 +92,10 @@ type Column struct {
 // CRDName returns the name of the kind's CustomResourceDefinition.
 func (k *Kind) CRDName() string { return k.Plural + "." + k.Group }
 
-// APIVersion returns the kind's group and version as objects spell them.
+// APIVersion returns the group and the version of the kind, as in the field apiVersion.
 func (k *Kind) APIVersion() string { return k.Group + "/" + k.Version }
 
-// Subresources returns the names of the subresources that the kind has.
+// Subresources returns the names of the kind's subresources.
 func (k *Kind) Subresources() []string {
 	var names []string
 	if k.HasStatus {

@@ -8,8 +8,8 @@ import (
 	"unicode"
 )
 
-// Pluralize returns the plural of a kind's last word, in lower case, by the rules that controller-gen follows, so that a
-// CRD has the same name whichever tool made it: SecretIndex → secretindices, Triggers → triggers.
+// Pluralize returns the plural of a kind in lower case. It follows the rules of controller-gen, so that a CRD has the
+// same name with both tools: SecretIndex → secretindices, Triggers → triggers.
 func Pluralize(name string) string {
 	at := lastWord(name)
 	before, word := strings.ToLower(name[:at]), strings.ToLower(name[at:])
@@ -37,7 +37,7 @@ func Pluralize(name string) string {
 	return before + strings.TrimSuffix(word, "s") + "s"
 }
 
-// lastWord returns where the last word of a name in camel case begins.
+// lastWord returns the index of the last word of a name in camel case.
 func lastWord(name string) int {
 	at := 0
 	var before rune
@@ -50,11 +50,11 @@ func lastWord(name string) int {
 	return at
 }
 
-// wholeWords are plurals of words that mean something else as the end of a longer one.
+// wholeWords are plurals of words that do not apply to longer words with the same ending.
 const wholeWords = "ox:oxen louse:lice die:dice axis:axes alias:aliases use:uses toe:toes"
 
-// endings are how words end and how their plurals do. The first that fits counts: those of irregular words come first,
-// then rules, the longer ones before those that they are exceptions of.
+// endings are the endings of words and of their plurals. The first match counts: irregular words are first, then rules,
+// and exceptions of a rule before the rule.
 const endings = `
 	graffiti:graffiti shoe:shoes formula:formulas agenda:agendas cookie:cookies movie:movies move:moves hive:hives
 	thief:thieves hoof:hoofs dwarf:dwarfs rice:rice news:news money:money jeans:jeans information:information

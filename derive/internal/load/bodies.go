@@ -5,8 +5,8 @@ package load
 
 import "bytes"
 
-// blankBodies overwrites the bodies of functions that begin at the start of a line with white space, since most of the time of
-// the parser is spent there. Lines and offsets stay the same. It returns false for text that it can't follow.
+// blankBodies overwrites the bodies of top-level functions with white space, since the parser spends most of its time
+// on them. Lines and offsets stay the same. It returns false if it can't find the end of a token.
 func blankBodies(src []byte) bool {
 	b := &blanker{src: src}
 	for b.at < len(src) {
@@ -21,13 +21,13 @@ func blankBodies(src []byte) bool {
 type blanker struct {
 	src       []byte
 	at        int
-	depth     int    // of brackets of all sorts
-	signature bool   // at is behind a func and before its body
-	body      int    // where the body begins, 0 outside of one
-	word      []byte // the last token if it is a word
+	depth     int    // the number of open brackets of all kinds
+	signature bool   // at is between a func and its body
+	body      int    // the start of the body, or 0 outside of a body
+	word      []byte // the last token, if it is a word
 }
 
-// step moves behind the next token.
+// step skips the next token.
 func (b *blanker) step() bool {
 	start, c := b.at, b.src[b.at]
 	b.at++
@@ -37,7 +37,7 @@ func (b *blanker) step() bool {
 	case c == ' ' || c == '\t' || c == '\r':
 		b.word = word
 	case c == '\n':
-		if b.signature && b.depth == 0 && string(word) != "func" { // a function without a body, or a result that goes on
+		if b.signature && b.depth == 0 && string(word) != "func" { // a function without a body, or a result of several tokens
 			b.signature = false
 		}
 	case c == '/' && b.at < len(b.src) && b.src[b.at] == '/':
@@ -75,7 +75,7 @@ func (b *blanker) step() bool {
 	return true
 }
 
-// skip moves on by n bytes. If n is negative, what it was to find is missing.
+// skip skips n bytes. A negative n means that a search has failed.
 func (b *blanker) skip(n int) bool {
 	if n < 0 {
 		b.at = len(b.src)
@@ -85,7 +85,7 @@ func (b *blanker) skip(n int) bool {
 	return b.at <= len(b.src)
 }
 
-// quoted moves behind a string or a rune.
+// quoted skips a string or a rune.
 func (b *blanker) quoted(quote byte) bool {
 	for b.at < len(b.src) {
 		c := b.src[b.at]
@@ -102,7 +102,7 @@ func (b *blanker) quoted(quote byte) bool {
 	return false
 }
 
-// blank overwrites the body that ends before a place.
+// blank overwrites the body that ends before an index.
 func (b *blanker) blank(end int) {
 	for i, c := range b.src[b.body:end] {
 		if c != '\n' {
@@ -112,7 +112,7 @@ func (b *blanker) blank(end int) {
 	b.body = 0
 }
 
-// isLetter reports whether a byte is part of a word. A number is taken for one too.
+// isLetter reports whether a byte is part of a word or a number.
 func isLetter(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c >= 0x80
 }

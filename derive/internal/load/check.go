@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// TypeErrorAt returns what the compiler says about a line, "" when it has nothing to say.
+// TypeErrorAt returns the type error of a line, or "" if the line has none.
 func (p *Program) TypeErrorAt(pos token.Position) string {
 	for _, root := range p.Roots {
 		for _, e := range root.typeErrors {
@@ -25,8 +25,8 @@ func (p *Program) TypeErrorAt(pos token.Position) string {
 	return ""
 }
 
-// Check type-checks roots with their new generated files, which are keyed by package path, and reports the errors that
-// are left. Function bodies are checked too.
+// Check type-checks roots with their new generated files, by package path, and reports the remaining errors. It also
+// checks function bodies.
 func (p *Program) Check(generated map[string][]byte) {
 	c := p.newChecker()
 	for _, root := range p.Roots {
@@ -54,11 +54,11 @@ func (p *Program) Check(generated map[string][]byte) {
 	}
 }
 
-// typeErrors reports errors. One that begins with a tab says more about the one before it.
+// typeErrors reports errors. An error that begins with a tab belongs to the previous one.
 func (p *Program) typeErrors(errs []types.Error) {
 	for i, e := range errs {
 		if strings.HasPrefix(e.Msg, "\t") || filepath.Base(p.fset.Position(e.Pos).Filename) == ApplyFile {
-			continue // apply structs that are out of date are for those to renew who want them
+			continue // apply structs that are out of date do not fail a run that does not write them
 		}
 		msg := []string{e.Msg}
 		for _, more := range errs[i+1:] {

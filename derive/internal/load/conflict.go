@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// subject is what a marker decides. Several spellings of the same have the same subject, and so have markers of which
-// only one can be meant.
+// subject returns the property that a marker sets. Markers with the same subject contradict each other if their values
+// differ.
 func subject(m *Marker) string {
 	name := strings.TrimPrefix(m.Name, "kubebuilder:validation:")
 	name, declarative := strings.CutPrefix(name, "k8s:")
@@ -38,7 +38,7 @@ func subject(m *Marker) string {
 	return ""
 }
 
-// says is what a marker says of its subject.
+// says returns the value that a marker sets.
 func says(m *Marker) any {
 	switch name := m.Name[strings.LastIndexByte(m.Name, ':')+1:]; name {
 	case "optional", "Optional":
@@ -51,7 +51,7 @@ func says(m *Marker) any {
 	return m.Args[""]
 }
 
-// conflicts reports markers of one declaration that can't both be meant.
+// conflicts reports contradicting markers of a declaration.
 func (s *scan) conflicts(markers []*Marker) {
 	first := map[string]*Marker{}
 	for _, m := range markers {
@@ -68,7 +68,7 @@ func (s *scan) conflicts(markers []*Marker) {
 			continue
 		}
 		if !reflect.DeepEqual(says(old), says(m)) {
-			s.mistake(m.Pos, fmt.Sprintf("%s disagrees with %s; remove one of them", s.quote(m), s.quoteAt(old)))
+			s.mistake(m.Pos, fmt.Sprintf("%s contradicts %s: remove one of them", s.quote(m), s.quoteAt(old)))
 		}
 	}
 	for _, bound := range []string{"length", "items", "properties", "imum"} {
@@ -78,13 +78,13 @@ func (s *scan) conflicts(markers []*Marker) {
 				continue
 			}
 			if l, h := rational(low), rational(high); l != nil && h != nil && l.Cmp(h) > 0 {
-				s.mistake(high.Pos, fmt.Sprintf("%s is less than %s: no value is both", s.quote(high), s.quoteAt(low)))
+				s.mistake(high.Pos, fmt.Sprintf("%s is less than %s: no value is valid", s.quote(high), s.quoteAt(low)))
 			}
 		}
 	}
 }
 
-// rational returns the value of a bound.
+// rational returns the value of a limit.
 func rational(m *Marker) *big.Rat {
 	n, ok := m.Args[""].(json.Number)
 	if !ok || len(n) > 100 {
@@ -97,7 +97,7 @@ func rational(m *Marker) *big.Rat {
 	return r
 }
 
-// quote writes a marker as it stands in the sources, or nearly so.
+// quote formats a marker as in source code.
 func (s *scan) quote(m *Marker) string {
 	spelling := s.program.set.Spelling(m.Marker)
 	v, ok := m.Args[""]
@@ -114,7 +114,7 @@ func (s *scan) quote(m *Marker) string {
 	return spelling + "=" + string(b)
 }
 
-// quoteAt adds the place.
+// quoteAt is quote with the position.
 func (s *scan) quoteAt(m *Marker) string {
 	return fmt.Sprintf("%s at %s:%d", s.quote(m), filepath.Base(m.Pos.Filename), m.Pos.Line)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/kube-go/sdk/derive/internal/marker"
 )
 
-// Decl is what the sources say about a type or a field.
+// Decl has the documentation and the markers of a type or a field.
 type Decl struct {
 	Doc     string // without the markers
 	Markers []*Marker
@@ -22,23 +22,22 @@ type Decl struct {
 	of base // of a type
 }
 
-// base is the name that a type is declared with, as in "type Name Base". Type-checked packages know only what is below
-// all such names.
+// base is the name in the declaration "type Name Base" of a type. Type-checked packages have only the underlying type.
 type base struct {
-	path string // of its package, "" for the same
-	name string // "" when the type is declared otherwise
+	path string // of its package, or empty for the same one
+	name string // empty for other declarations
 }
 
-// Marker is a marker with its place.
+// Marker is a marker with its position.
 type Marker struct {
 	*marker.Marker
 	Pos token.Position
 }
 
-// Get returns the first marker of a name, nil when there is none.
+// Get returns the first marker of a name, or nil if the declaration has none.
 func (d *Decl) Get(name string) *Marker { return get(d.Markers, name) }
 
-// Has reports whether there is a marker of one of the names.
+// Has reports whether the declaration has a marker of one of the names.
 func (d *Decl) Has(names ...string) bool {
 	for _, name := range names {
 		if d.Get(name) != nil {
@@ -57,13 +56,13 @@ func get(markers []*Marker, name string) *Marker {
 	return nil
 }
 
-// PackageMarker returns the first marker of a name that stands on the package itself.
+// PackageMarker returns the first marker of a name that the package itself has.
 func (p *Program) PackageMarker(pkg *Package, name string) *Marker {
 	p.scan(pkg)
 	return get(pkg.markers, name)
 }
 
-// PackageMarkers returns all markers of a name that stand on the package itself.
+// PackageMarkers returns all markers of a name that the package itself has.
 func (p *Program) PackageMarkers(pkg *Package, name string) []*Marker {
 	p.scan(pkg)
 	var found []*Marker
@@ -75,7 +74,7 @@ func (p *Program) PackageMarkers(pkg *Package, name string) []*Marker {
 	return found
 }
 
-// Decl returns what the sources say about a type name or a struct field. It is never nil.
+// Decl returns the documentation and the markers of a type name or a struct field. It is never nil.
 func (p *Program) Decl(obj types.Object) *Decl {
 	empty := &Decl{Pos: p.fset.Position(obj.Pos())}
 	if obj.Pkg() == nil {
@@ -96,8 +95,8 @@ func (p *Program) Decl(obj types.Object) *Decl {
 	return empty
 }
 
-// Base returns the type that another is declared with by its name, as in "type Name Base", nil when it is declared
-// otherwise. The markers of the one also hold for the other.
+// Base returns the type Base of a declaration "type Name Base", or nil for other declarations. The markers of the type
+// also apply to Name.
 func (p *Program) Base(obj *types.TypeName) *types.TypeName {
 	of := p.Decl(obj).of
 	if of.name == "" {
@@ -115,7 +114,7 @@ func (p *Program) Base(obj *types.TypeName) *types.TypeName {
 	return named
 }
 
-// scan reads the markers of all files of a package that has syntax.
+// scan reads the markers of all files of a package with syntax.
 func (p *Program) scan(pkg *Package) {
 	if pkg.scanned {
 		return
@@ -137,8 +136,8 @@ func (p *Program) scanFile(pkg *Package, name string) {
 	}
 }
 
-// docText joins the lines of a comment that are not markers, the way the Kubernetes generators do: what follows a line
-// of dashes and what is a note to do is for developers, not for users.
+// docText joins the lines of a comment that are not markers. Like the generators of Kubernetes, it omits TODO lines and
+// all lines after a line of dashes, which are for developers.
 func docText(groups ...*ast.CommentGroup) string {
 	var kept ast.CommentGroup
 	block := false
@@ -174,7 +173,7 @@ func docText(groups ...*ast.CommentGroup) string {
 	return strings.TrimRight(strings.Join(out, "\n"), "\n")
 }
 
-// isMarkerLine reports whether a comment is a marker of anybody's, and so no documentation.
+// isMarkerLine reports whether a comment is a marker of any tool, and not documentation.
 func isMarkerLine(comment string) bool {
 	text, ok := strings.CutPrefix(comment, "//")
 	return ok && !marker.IsCode(comment) && strings.HasPrefix(strings.TrimSpace(text), "+")

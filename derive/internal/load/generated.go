@@ -8,15 +8,14 @@ import (
 	"path/filepath"
 )
 
-// ApplyFile is the name of the file that kube-derive writes apply structs into. They have one of their own, since they
-// are written only for those who ask for them.
+// ApplyFile is the name of the file with apply structs, which kube-derive writes only on request.
 const ApplyFile = "zz_generated.apply.go"
 
 // HasApplyFile reports whether a root has apply structs.
 func (pkg *Package) HasApplyFile() bool { return pkg.apply != nil }
 
-// Module returns the path and the version of the module that a package belongs to. They are empty for the standard
-// library, and the version also for modules that are being worked on.
+// Module returns the path and the version of a package's module. Both are empty for the standard library, and the
+// version is empty for main modules and local replacements.
 func (pkg *Package) Module() (path, version string) {
 	m := pkg.source.Module
 	if m == nil {
@@ -28,7 +27,7 @@ func (pkg *Package) Module() (path, version string) {
 	return m.Path, m.Version
 }
 
-// SetApplyFile makes [Program.Check] see a new file of apply structs in place of the old one.
+// SetApplyFile replaces the file of apply structs for [Program.Check].
 func (p *Program) SetApplyFile(pkg *Package, src []byte) error {
 	file, err := parser.ParseFile(p.fset, filepath.Join(pkg.Dir, ApplyFile), src, parser.SkipObjectResolution)
 	pkg.apply = file

@@ -21,15 +21,15 @@ import (
 	"github.com/kube-go/sdk/derive/internal/marker"
 )
 
-// GeneratedFile is the name of the file that kube-derive writes into a package.
+// GeneratedFile is the name of the file that kube-derive writes to a package.
 const GeneratedFile = "zz_generated.kube.go"
 
-// DeepCopyFile is the name of the file with deep copies alone. Others expect it under this name.
+// DeepCopyFile is the name of a file with deep copies only, as in other tools.
 const DeepCopyFile = "zz_generated.deepcopy.go"
 
-// Program is the packages that were asked for, and all that they import.
+// Program is a set of root packages, and all packages that they import.
 type Program struct {
-	Roots []*Package // each comes after those that it imports
+	Roots []*Package // each follows the packages that it imports
 
 	fset    *token.FileSet
 	set     *marker.Set
@@ -38,67 +38,67 @@ type Program struct {
 	warn    func(token.Position, string)
 	imports []string
 
-	generated string // the name of the file that is written anew
+	generated string // the name of the file that will be written
 
-	overlay map[string][]byte     // generated files with the imports that they will have, by path
+	overlay map[string][]byte     // generated files with their future imports, by path
 	parsed  map[string]parsedFile // by path
 }
 
-// Package is one package of a program.
+// Package is a package of a program.
 type Package struct {
 	Path  string
 	Name  string
 	Dir   string
-	Root  string      // the directory of its module, "" when it has none
+	Root  string      // the directory of its module, or empty
 	Files []*ast.File // of a root, without the generated file
 
-	// Types has the types, constants and methods of the package, and everything that a root declares. It is empty for packages
+	// Types has the types, constants and methods of the package, and all declarations of a root. It is empty for packages
 	// that no kind refers to.
 	Types *types.Package
 
-	// Strict is true when the markers of the package are its users' own, so that mistakes in them are errors.
+	// Strict is true if the package belongs to the user, so that mistakes in its markers are errors.
 	Strict bool
 
-	// Foreign is true for a root that belongs to somebody else. Mistakes in its markers are warnings.
+	// Foreign is true for a root of a downloaded module. Mistakes in its markers are warnings.
 	Foreign bool
 
-	// Generated is true when the package has a file that kube-derive wrote.
+	// Generated is true if the package has a file that kube-derive has written.
 	Generated bool
 
 	source     *packages.Package
 	syntax     []*ast.File // of a root, including the generated file
-	apply      *ast.File   // with the apply structs, nil when there is none
+	apply      *ast.File   // the file with the apply structs, or nil
 	typeErrors []types.Error
 	indexed    map[string]bool // paths of the files that decls covers
 	decls      map[token.Pos]*Decl
-	markers    []*Marker // of the package itself
+	markers    []*Marker // the markers of the package itself
 	scanned    bool
 }
 
-// Config says what to load.
+// Config selects the packages to load.
 type Config struct {
 	Dir      string
 	Patterns []string
 
-	// Imports are the packages that a generated file needs. They are loaded even where it does not exist yet.
+	// Imports are the packages that a generated file needs. They are loaded even if the file does not exist yet.
 	Imports []string
 
-	// Generated is the name of the file that is written anew; default: GeneratedFile.
+	// Generated is the name of the file that will be written. Default: GeneratedFile.
 	Generated string
 
-	// Sources says that only comments are wanted. Nothing is compiled, and no package has types.
+	// Sources loads only comments. Nothing is type-checked, and no package has types.
 	Sources bool
 
-	// Report is called for every mistake in a marker. Warn is called for those in roots of other modules, and for what is no
-	// mistake.
+	// Report is called for every mistake in a marker. Warn is called for those in roots of other modules, and for what is
+	// no mistake.
 	Report func(token.Position, string)
 	Warn   func(token.Position, string)
 }
 
-// mode asks the go command for the files of all packages. It compiles nothing.
+// mode lists the files of all packages, without compiling anything.
 const mode = packages.NeedName | packages.NeedFiles | packages.NeedImports | packages.NeedDeps | packages.NeedModule
 
-// sourceMode is mode without the packages that are imported.
+// sourceMode is mode without the imported packages.
 const sourceMode = packages.NeedName | packages.NeedFiles | packages.NeedModule
 
 // Load reads the packages that match the patterns.
@@ -152,8 +152,8 @@ func (p *Program) load(ctx context.Context, cfg *Config) ([]*packages.Package, e
 	return roots, nil
 }
 
-// missingImports makes a file that imports what a generated one needs, for each package with our markers that does not
-// import all of it yet.
+// missingImports returns files with the imports of generated files, for the packages with kinds that do not have all of
+// these imports yet.
 func (p *Program) missingImports(roots []*packages.Package) map[string][]byte {
 	var overlay map[string][]byte
 	for _, r := range roots {
@@ -175,7 +175,7 @@ func (p *Program) missingImports(roots []*packages.Package) map[string][]byte {
 	return overlay
 }
 
-// hasKinds reports whether a file has a marker that makes us write something.
+// hasKinds reports whether a file has a marker that causes a generated file.
 func (p *Program) hasKinds(file *ast.File) bool {
 	for _, group := range file.Comments {
 		for _, c := range group.List {
@@ -184,7 +184,7 @@ func (p *Program) hasKinds(file *ast.File) bool {
 				case "kubebuilder:object:root", "k8s:deepcopy-gen:interfaces":
 					return true
 				case "kube:resource", "kubebuilder:object:generate":
-					if p.generated != DeepCopyFile { // which imports nothing for these
+					if p.generated != DeepCopyFile { // its code for these markers needs no import
 						return true
 					}
 				}
@@ -194,8 +194,8 @@ func (p *Program) hasKinds(file *ast.File) bool {
 	return false
 }
 
-// listErrors returns what stops a package from being read at all: it does not exist or does not parse. Type errors do
-// not; they may be about the generated file.
+// listErrors returns the errors of packages that do not exist or can't be parsed. It omits type errors, which may come
+// from an outdated generated file.
 func (p *Program) listErrors(roots []*packages.Package) error {
 	var errs []error
 	for _, r := range roots {
@@ -211,7 +211,7 @@ func (p *Program) listErrors(roots []*packages.Package) error {
 	return errors.Join(append(errs, p.unresolved(roots)...)...)
 }
 
-// stops reports whether a package with an error can't be read. An error in the file that is written anew does not matter.
+// stops returns the error that makes a package unusable. Errors in the file that will be written do not.
 func (p *Program) stops(e packages.Error) bool {
 	return (e.Kind == packages.ListError || e.Kind == packages.ParseError) && !strings.Contains(e.Pos, p.generated+":")
 }
@@ -226,7 +226,7 @@ func (p *Program) listError(e packages.Error) error {
 	return fmt.Errorf("%s: %s", e.Pos, e.Msg)
 }
 
-// unresolved names the packages that generated code imports and that the go command does not find.
+// unresolved returns errors for imports of generated code that the go command does not find.
 func (p *Program) unresolved(roots []*packages.Package) []error {
 	var errs []error
 	for _, path := range p.imports {
@@ -258,7 +258,7 @@ func (p *Program) index(roots []*packages.Package) {
 	})
 }
 
-// foreign reports whether a module is one that its users can't change: it was downloaded.
+// foreign reports whether a module was downloaded, so that users can't change it.
 func foreign(m *packages.Module) bool {
 	return m != nil && !m.Main && (m.Replace == nil || m.Replace.Version != "")
 }
@@ -296,14 +296,14 @@ func (p *Program) wrap(src *packages.Package) *Package {
 	return pkg
 }
 
-// Position returns where something is in the sources.
+// Position returns the position of a token.
 func (p *Program) Position(pos token.Pos) token.Position { return p.fset.Position(pos) }
 
-// Markers returns the set that the program's markers were read with.
+// Markers returns the set of marker definitions of the program.
 func (p *Program) Markers() *marker.Set { return p.set }
 
-// Mistake reports something that is wrong with a marker of a package, as far as anybody wants to know: in the packages of
-// other modules that were not asked for, nobody does.
+// Mistake reports a mistake in a marker of a package. It ignores mistakes in packages of other modules that are not
+// roots.
 func (p *Program) Mistake(pkg *Package, pos token.Position, msg string) {
 	switch {
 	case pkg == nil:
@@ -314,13 +314,13 @@ func (p *Program) Mistake(pkg *Package, pos token.Position, msg string) {
 	}
 }
 
-// Warn reports something that is worth knowing and is no mistake.
+// Warn reports a notice that is not a mistake.
 func (p *Program) Warn(pos token.Position, msg string) { p.warn(pos, msg) }
 
-// Package finds a package by its path, nil when nothing imports it.
+// Package returns the package with a path, or nil if nothing imports it.
 func (p *Program) Package(path string) *Package { return p.byPath[path] }
 
-// IsRoot reports whether the package was asked for.
+// IsRoot reports whether the package is a root.
 func (p *Program) IsRoot(path string) bool {
 	return slices.ContainsFunc(p.Roots, func(r *Package) bool { return r.Path == path })
 }
@@ -344,8 +344,8 @@ func (pkg *Package) TypeNames() []*types.TypeName {
 	return names
 }
 
-// Licence returns the comment about copyright that the files of a root begin with, "" when there is none.
-func (pkg *Package) Licence() string {
+// License returns the license comment at the beginning of a root's files, or "" if they have none.
+func (pkg *Package) License() string {
 	for _, file := range pkg.Files {
 		if len(file.Comments) == 0 || file.Comments[0] == file.Doc || file.Comments[0].Pos() > file.Package {
 			continue

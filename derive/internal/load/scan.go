@@ -15,13 +15,13 @@ import (
 	"github.com/kube-go/sdk/derive/internal/marker"
 )
 
-// scan finds out, for each comment of a file, which declaration it is about.
+// scan assigns the comments of a file to its declarations.
 type scan struct {
 	program *Program
 	pkg     *Package
 	file    *ast.File
 	claimed map[*ast.CommentGroup]bool
-	seen    map[*Decl]map[string]*Marker // markers that a declaration has, to find repetitions
+	seen    map[*Decl]map[string]*Marker // by name, to find repetitions
 }
 
 func newScan(p *Program, pkg *Package, file *ast.File) *scan {
@@ -52,7 +52,7 @@ func (s *scan) run() {
 	s.packageMarkers()
 }
 
-// typeDecl reads the types of one declaration. What comes before it ended at end.
+// typeDecl reads the types of one declaration. The previous declaration ends at end.
 func (s *scan) typeDecl(gen *ast.GenDecl, end token.Pos) {
 	single := !gen.Lparen.IsValid()
 	if !single {
@@ -78,7 +78,7 @@ func (s *scan) typeDecl(gen *ast.GenDecl, end token.Pos) {
 	}
 }
 
-// constDecl reads the constants of one declaration that have markers.
+// constDecl reads the constants of a declaration that have markers.
 func (s *scan) constDecl(gen *ast.GenDecl, end token.Pos) {
 	single := !gen.Lparen.IsValid()
 	if !single {
@@ -106,8 +106,7 @@ func (s *scan) constDecl(gen *ast.GenDecl, end token.Pos) {
 	}
 }
 
-// hasMarkers reports whether a comment may have markers of a constant. Others that stand there are told that they stand
-// on nothing.
+// hasMarkers reports whether a comment may have markers of a constant. Other markers there belong to no declaration.
 func (s *scan) hasMarkers(doc *ast.CommentGroup) bool {
 	if doc == nil {
 		return false
@@ -120,7 +119,7 @@ func (s *scan) hasMarkers(doc *ast.CommentGroup) bool {
 	return false
 }
 
-// of finds out which name a type is declared with.
+// of returns the base of a type declaration.
 func (s *scan) of(spec *ast.TypeSpec) base {
 	switch expr := spec.Type.(type) {
 	case *ast.Ident:
@@ -133,7 +132,7 @@ func (s *scan) of(spec *ast.TypeSpec) base {
 	return base{}
 }
 
-// imported returns the path of the package that the file knows by a name.
+// imported returns the path of the package that has a name in the file.
 func (s *scan) imported(name string) string {
 	for _, spec := range s.file.Imports {
 		path, err := strconv.Unquote(spec.Path.Value)
@@ -153,7 +152,7 @@ func (s *scan) imported(name string) string {
 	return ""
 }
 
-// structs reads the fields of all structs that are written in a type expression.
+// structs reads the fields of all structs in a type expression.
 func (s *scan) structs(expr ast.Expr) {
 	ast.Inspect(expr, func(n ast.Node) bool {
 		st, ok := n.(*ast.StructType)
@@ -187,7 +186,7 @@ func (s *scan) field(f *ast.Field, end token.Pos) {
 	}
 }
 
-// embeddedName returns the identifier that an embedded field is named after, or that names the type of a receiver.
+// embeddedName returns the identifier of the type of an embedded field or a receiver.
 func embeddedName(expr ast.Expr) *ast.Ident {
 	switch e := expr.(type) {
 	case *ast.Ident:
@@ -206,8 +205,8 @@ func embeddedName(expr ast.Expr) *ast.Ident {
 	return nil
 }
 
-// declare gathers the markers of a declaration: those of its documentation, and those of the comment before that, when
-// nothing but white space separates the two.
+// declare collects the markers of a declaration: those of its documentation, and those of the comment before it, if
+// only white space separates the two.
 func (s *scan) declare(name *ast.Ident, doc *ast.CommentGroup, start, end token.Pos, on marker.Target) *Decl {
 	d := &Decl{Doc: docText(doc), Pos: s.program.fset.Position(name.Pos())}
 	if doc != nil {
@@ -217,7 +216,7 @@ func (s *scan) declare(name *ast.Ident, doc *ast.CommentGroup, start, end token.
 		s.claimed[before] = true
 		start = before.Pos()
 		for _, m := range s.parse(before) {
-			// A package's marker that happens to stand above a type is the package's.
+			// A marker of the package may be above a type.
 			if allowed := s.program.set.On(m.Marker); allowed&on == 0 && allowed&marker.Package != 0 {
 				s.pkg.markers = append(s.pkg.markers, m)
 				continue
@@ -236,7 +235,7 @@ func (s *scan) declare(name *ast.Ident, doc *ast.CommentGroup, start, end token.
 	return d
 }
 
-// commentBefore returns the last comment that stands on lines of its own between two places.
+// commentBefore returns the last comment on its own lines between two positions.
 func (s *scan) commentBefore(start, end token.Pos) *ast.CommentGroup {
 	var last *ast.CommentGroup
 	for _, group := range s.file.Comments {
@@ -254,7 +253,7 @@ func (s *scan) sameLine(a, b token.Pos) bool {
 	return s.program.fset.Position(a).Line == s.program.fset.Position(b).Line
 }
 
-// add keeps a marker if it may stand here.
+// add adds a marker to a declaration that may have it.
 func (s *scan) add(d *Decl, m *Marker, on marker.Target) {
 	if s.program.set.Loose(m.Marker) {
 		s.pkg.markers = append(s.pkg.markers, m)
@@ -270,7 +269,7 @@ func (s *scan) add(d *Decl, m *Marker, on marker.Target) {
 			s.seen[d] = map[string]*Marker{}
 		}
 		if old := s.seen[d][spelling]; old != nil {
-			s.mistake(m.Pos, fmt.Sprintf("%s is given twice, first at %s:%d", spelling, filepath.Base(old.Pos.Filename), old.Pos.Line))
+			s.mistake(m.Pos, fmt.Sprintf("%s is set twice, first at %s:%d", spelling, filepath.Base(old.Pos.Filename), old.Pos.Line))
 			return
 		}
 		s.seen[d][spelling] = m
@@ -278,7 +277,7 @@ func (s *scan) add(d *Decl, m *Marker, on marker.Target) {
 	d.Markers = append(d.Markers, m)
 }
 
-// packageMarkers reads the comments that no declaration claimed. They are the package's, or misplaced.
+// packageMarkers reads the remaining comments. Their markers belong to the package, or are misplaced.
 func (s *scan) packageMarkers() {
 	for _, group := range s.file.Comments {
 		if s.claimed[group] {
@@ -286,7 +285,7 @@ func (s *scan) packageMarkers() {
 		}
 		for _, m := range s.parse(group) {
 			if s.program.set.On(m.Marker)&marker.Package == 0 {
-				s.mistake(m.Pos, s.program.set.Spelling(m.Marker)+" stands on nothing: it belongs in the comment above a "+
+				s.mistake(m.Pos, s.program.set.Spelling(m.Marker)+" belongs to no declaration: move it to the comment above a "+
 					s.program.set.On(m.Marker).String())
 				continue
 			}
@@ -315,7 +314,7 @@ func (s *scan) parse(group *ast.CommentGroup) []*Marker {
 	return slices.Clip(markers)
 }
 
-// within returns the place of a byte of a comment.
+// within returns the position of a byte of a comment.
 func (s *scan) within(c *ast.Comment, offset int) token.Position {
 	pos := s.program.fset.Position(c.Pos())
 	before := c.Text[:min(offset, len(c.Text))]

@@ -15,14 +15,14 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// parsedFile is a parsed file, as far as it can be parsed.
+// parsedFile is a parsed file, which may be incomplete.
 type parsedFile struct {
 	*ast.File
 	err error
 }
 
-// parse parses the files of packages that have not been parsed yet. Outside of the main module, the bodies of functions in
-// packages that are not roots are left out: nothing in them matters.
+// parse parses the files of packages that have not been parsed yet. It omits function bodies in packages outside of the
+// main module that are not roots.
 func (p *Program) parse(list []*packages.Package, roots bool) {
 	type job struct {
 		name  string
@@ -73,7 +73,7 @@ func (p *Program) parseFile(name string, blank bool) (file parsedFile) {
 	return file
 }
 
-// parseErrors returns everything that is wrong with a file.
+// parseErrors returns the syntax errors of a file.
 func parseErrors(name string, err error) []packages.Error {
 	if err == nil {
 		return nil

@@ -20,9 +20,9 @@ import (
 	"github.com/kube-go/sdk/derive/internal/marker"
 )
 
-// checker type-checks packages from source, together with everything that they refer to. Of an imported package, it keeps
-// the constants, and the other declarations that kept ones refer to, where a type comes with its methods. So every kept
-// declaration is complete, and a package that none of them refers to is not even read.
+// checker type-checks packages from source, together with everything that they refer to. Of an imported package, it
+// keeps the constants, and the other declarations that kept ones refer to, where a type comes with its methods. So
+// every kept declaration is complete, and a package that none of them refers to is not even read.
 type checker struct {
 	program *Program
 	nodes   map[*packages.Package]*node
@@ -285,7 +285,8 @@ func (c *checker) keep(n *node, file *keptFile, decl ast.Decl) {
 	}
 }
 
-// refer keeps what a part of a declaration refers to. A name may also be that of something local; then too much is kept.
+// refer keeps what a part of a declaration refers to. A name may also be that of something local; then too much is
+// kept.
 func (c *checker) refer(n *node, file *keptFile, part ast.Node) {
 	ast.Inspect(part, func(part ast.Node) bool {
 		switch part := part.(type) {

@@ -17,14 +17,14 @@ import (
 	"github.com/kube-go/sdk/derive/internal/structural"
 )
 
-// Render writes an object of a schema. With comments, the object and each field have their descriptions above them.
+// Render returns an object as YAML. With comments, the object and its fields have their descriptions.
 func Render(object map[string]any, s *structural.Schema, comments bool) ([]byte, error) {
 	r := &renderer{comments: comments}
 	r.comment(s, "")
 	for _, name := range order(object) {
 		p := s.Properties[name]
 		if name == "apiVersion" || name == "kind" || name == "metadata" {
-			p = nil // everybody knows these
+			p = nil // they need no description
 		}
 		r.member(name, object[name], p, "")
 	}
@@ -38,7 +38,7 @@ type renderer struct {
 	err      error
 }
 
-// order returns the names of the fields of an object: those first that say what it is, the others by name.
+// order returns the names of the fields of an object: first those that identify it, then the others, sorted.
 func order(object map[string]any) []string {
 	rank := func(name string) int {
 		return slices.Index([]string{"status", "spec", "metadata", "kind", "apiVersion"}, name)
@@ -48,14 +48,14 @@ func order(object map[string]any) []string {
 	})
 }
 
-// member writes a field. It begins at the start of a line.
+// member writes a field, which begins at the start of a line.
 func (r *renderer) member(name string, value any, s *structural.Schema, indent string) {
 	r.comment(s, indent)
 	r.out.WriteString(indent + r.scalar(name) + ":")
 	r.value(value, s, indent+"  ")
 }
 
-// comment writes the description of what follows.
+// comment writes the description of the next value.
 func (r *renderer) comment(s *structural.Schema, indent string) {
 	if s == nil || !r.comments || s.Description == "" {
 		return
@@ -65,7 +65,7 @@ func (r *renderer) comment(s *structural.Schema, indent string) {
 	}
 }
 
-// value writes what stands behind a colon or a dash, and ends the line.
+// value writes the value after a colon or a dash, and ends the line.
 func (r *renderer) value(value any, s *structural.Schema, indent string) {
 	if s == nil {
 		s = &structural.Schema{}
@@ -98,7 +98,7 @@ func (r *renderer) value(value any, s *structural.Schema, indent string) {
 	}
 }
 
-// item writes an item of a list. The first field of an object stands beside the dash.
+// item writes an item of a list. The first field of an object follows the dash.
 func (r *renderer) item(value any, s *structural.Schema, indent string) {
 	inner := &renderer{comments: r.comments}
 	inner.value(value, s, indent+"  ")
@@ -110,7 +110,7 @@ func (r *renderer) item(value any, s *structural.Schema, indent string) {
 	r.out.WriteString(indent + "-" + text)
 }
 
-// scalar writes a value that has no others in it, in one line.
+// scalar returns a scalar value as one line.
 func (r *renderer) scalar(v any) string {
 	text, isText := v.(string)
 	if isText && strings.ContainsFunc(text, unprintable) {

@@ -104,14 +104,14 @@ func TestSamplesReadBackAsTheyWere(t *testing.T) {
 	}
 }
 
-// FuzzTextsReadBack holds that any text, as a name or as a value, is read back as it was.
-func FuzzTextsReadBack(f *testing.F) {
+// FuzzStringsReadBack checks that any string, as a name or as a value, is read back unchanged.
+func FuzzStringsReadBack(f *testing.F) {
 	for _, text := range []string{"", "a", "no", "1e3", "0x1", "- a", "a: b", "# a", "'", "\"", "\t", "a\n", "\n", "~", "{", "é", "\u2028", "a\u0085b"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if strings.ContainsRune(text, '\uFFFD') || len(text) > 100 {
-			t.Skip("JSON has no text that is not UTF-8, and YAML no name of more than 1024 characters")
+			t.Skip("strings in JSON are UTF-8, and names in YAML have at most 1024 characters")
 		}
 		in := map[string]any{"kind": text, "list": []any{text, map[string]any{"a" + text: text}}}
 		out, err := manifests.Render(in, &structural.Schema{}, true)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// declarativeMarkers are those of Kubernetes' own validation: https://github.com/kubernetes/enhancements/issues/5073.
-// Their arguments stand in parentheses, and their value may be another marker.
+// declarativeMarkers are the markers of Kubernetes' declarative validation, see https://kep.k8s.io/5073. Their arguments
+// are in parentheses, and their value may be another marker.
 func declarativeMarkers() []definition {
 	union := param{name: "union", kind: kindString}
 	member := param{name: "memberName", kind: kindString}
@@ -44,15 +44,15 @@ func declarativeMarkers() []definition {
 		{name: "zeroOrOneOfMember", on: Field, params: []param{union, member}},
 	}
 	for name, why := range map[string]string{
-		"item":               "a rule of the list says it: +kubebuilder:validation:XValidation",
-		"ifEnabled":          "options belong to the build of a server; write the marker that it holds",
-		"ifDisabled":         "options belong to the build of a server; leave it out",
-		"alpha":              "a CRD enforces all that it says; write the marker that it holds",
-		"beta":               "a CRD enforces all that it says; write the marker that it holds",
-		"modeDiscriminator":  "a rule of the struct says it: +kubebuilder:validation:XValidation",
-		"ifMode":             "a rule of the struct says it: +kubebuilder:validation:XValidation",
-		"opaqueType":         "a type has one meaning wherever it is used; declare the field with another",
-		"customValidation":   "a server can't call a function of yours; use +kubebuilder:validation:XValidation, or a webhook",
+		"item":               "use a rule of the list: +kubebuilder:validation:XValidation",
+		"ifEnabled":          "options are those of an API server; write the inner marker",
+		"ifDisabled":         "options are those of an API server; remove it",
+		"alpha":              "a CRD enforces all rules; write the inner marker",
+		"beta":               "a CRD enforces all rules; write the inner marker",
+		"modeDiscriminator":  "use a rule of the struct: +kubebuilder:validation:XValidation",
+		"ifMode":             "use a rule of the struct: +kubebuilder:validation:XValidation",
+		"opaqueType":         "a type has the same schema for all fields; use another type for this field",
+		"customValidation":   "a server can't call your function; use +kubebuilder:validation:XValidation, or a webhook",
 		"customUnique":       "servers compare the items of sets and maps themselves; use +listType=atomic",
 		"validateTrue":       "it is for tests of the Kubernetes generator",
 		"validateFalse":      "it is for tests of the Kubernetes generator",
@@ -62,7 +62,7 @@ func declarativeMarkers() []definition {
 		"validateFalseAlpha": "it is for tests of the Kubernetes generator",
 		"validateFalseBeta":  "it is for tests of the Kubernetes generator",
 	} {
-		defs = append(defs, definition{name: name, on: Type | Field | Const, unsayable: why, params: []param{{kind: kindRaw}}})
+		defs = append(defs, definition{name: name, on: Type | Field | Const, unsupported: why, params: []param{{kind: kindRaw}}})
 	}
 	for i := range defs {
 		d := &defs[i]
@@ -73,17 +73,17 @@ func declarativeMarkers() []definition {
 			"k8s:dependentForbidden", "k8s:unionMember", "k8s:zeroOrOneOfMember":
 			d.repeat = true
 		}
-		d.repeat = d.repeat || d.unsayable != ""
+		d.repeat = d.repeat || d.unsupported != ""
 	}
 	return defs
 }
 
-// wrapper is a marker that applies another to a part of the value.
+// wrapper returns a marker that applies another one to a part of the value.
 func wrapper(name string, params ...param) definition {
 	return definition{name: name, on: Type | Field, params: append(params, param{kind: kindMarker, required: true})}
 }
 
-// parseDeclarative reads what stands behind the name: arguments in parentheses, and a value.
+// parseDeclarative reads the arguments in parentheses, and the value after them.
 func (s *Set) parseDeclarative(d *definition, text string, pos int) (*Marker, error) {
 	if own := d.param(""); own != nil && own.kind == kindRaw {
 		return newArgReader(d).marker(false)
@@ -121,14 +121,14 @@ func (s *Set) parseWrapped(args *argReader, sc *scanner) (*Marker, error) {
 	sc.skipSpace()
 	at := sc.pos
 	if !sc.has("+k8s:") {
-		return nil, errorAt(at, "%s applies another marker of Kubernetes: write %[1]s=+k8s:…", args.def.spelling(false))
+		return nil, errorAt(at, "%s applies another marker: write %[1]s=+k8s:…", args.def.spelling(false))
 	}
 	inner, err := s.parseTheirs(sc.rest())
 	if err == nil && inner == nil {
 		err = s.unknown(strings.TrimPrefix(firstWord(sc.rest()), "+"), "+", declaratives)
 	}
 	if err != nil {
-		if e, ok := err.(*SyntaxError); ok { //nolint:errorlint // never wrapped: this package made it
+		if e, ok := err.(*SyntaxError); ok { //nolint:errorlint // never wrapped
 			e.Offset += at
 		}
 		return nil, err
@@ -165,7 +165,7 @@ func readParens(args *argReader, sc *scanner) error {
 				return err
 			}
 		} else if p = args.def.positional(); p == nil {
-			return errorAt(start, "%s takes arguments by name: %s", args.def.spelling(false), strings.Join(args.def.paramNames(), ", "))
+			return errorAt(start, "%s needs the names of its arguments: %s", args.def.spelling(false), strings.Join(args.def.paramNames(), ", "))
 		}
 		v, err := convert(p, text, start)
 		if err != nil {
@@ -179,7 +179,7 @@ func readParens(args *argReader, sc *scanner) error {
 	}
 }
 
-// positional returns the argument that has no name where it is given, nil when there is none.
+// positional returns the argument without a name in parentheses, or nil if the marker has none.
 func (d *definition) positional() *param {
 	for i := range d.params {
 		if d.params[i].positional {
@@ -189,7 +189,7 @@ func (d *definition) positional() *param {
 	return nil
 }
 
-// withoutNote cuts off what stands behind a number sign outside of quotes, which Kubernetes allows behind its markers.
+// withoutNote removes a comment, which follows a number sign outside of quotes, as Kubernetes does.
 func withoutNote(text string) string {
 	var quote rune
 	for i, r := range text {
@@ -205,5 +205,5 @@ func withoutNote(text string) string {
 	return text
 }
 
-// Unsayable returns why a CRD can't say what the marker does, "" when it can.
-func (s *Set) Unsayable(m *Marker) string { return s.byName[m.Name].unsayable }
+// Unsupported returns the reason why a CRD can't express the marker, or "" if it can.
+func (s *Set) Unsupported(m *Marker) string { return s.byName[m.Name].unsupported }

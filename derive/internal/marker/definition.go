@@ -8,21 +8,21 @@ import (
 	"strings"
 )
 
-// valueKind is what may stand behind the equals sign.
+// valueKind is the kind of a value after the equals sign.
 type valueKind uint8
 
 const (
-	kindFlag    valueKind = iota // nothing, or true or false where false is not a surprise
+	kindFlag    valueKind = iota // no value, or true or false
 	kindBool                     // true or false
-	kindSize                     // a whole number that is not negative
+	kindSize                     // a non-negative integer
 	kindNumber                   // any number
-	kindString                   // text, quoted or bare
-	kindStrings                  // a list of texts
+	kindString                   // a string, quoted or not
+	kindStrings                  // a list of strings
 	kindValues                   // a list of any values
 	kindAny                      // any value in the marker notation
 	kindJSON                     // any value in JSON
 	kindMarker                   // another marker
-	kindRaw                      // the rest of the line, which is for another tool to understand
+	kindRaw                      // the rest of the line, which is not parsed
 )
 
 // String describes a value of the kind.
@@ -33,13 +33,13 @@ func (k valueKind) String() string {
 	case kindBool:
 		return "true or false"
 	case kindSize:
-		return "a whole number, zero or more"
+		return "a non-negative integer"
 	case kindNumber:
 		return "a number"
 	case kindString:
-		return "a text"
+		return "a string"
 	case kindStrings:
-		return "a list of texts"
+		return "a list of strings"
 	case kindValues:
 		return "a list of values"
 	case kindJSON:
@@ -51,32 +51,32 @@ func (k valueKind) String() string {
 	return "a value"
 }
 
-// param is one argument that a marker takes. The one without a name is the marker's own value.
+// param is an argument of a marker. The one without a name is the value of the marker.
 type param struct {
 	name     string
 	kind     valueKind
 	required bool
-	oneOf    []string // when not empty: the texts that are allowed
-	repeat   bool     // may be given several times, and makes a list
-	bare     bool     // may be given without a value
+	oneOf    []string // the valid strings, or empty if all are valid
+	repeat   bool     // may occur several times, which makes a list
+	bare     bool     // may have no value
 
-	empty      bool // nothing at all is a list of one empty text
-	positional bool // has no name where it is given in parentheses
+	empty      bool // an empty value is a list of one empty string
+	positional bool // has no name in parentheses
 }
 
-// definition is one marker that there is.
+// definition is the definition of a marker.
 type definition struct {
 	name   string
 	on     Target
 	params []param
-	repeat bool   // may be given several times on one target
-	items  bool   // may be written with the items: prefix
-	hint   string // what to write instead where it may not stand
-	our    bool   // written //kube:…
-	loose  bool   // about the package wherever it stands
+	repeat bool   // may occur several times on a target
+	items  bool   // may have the items: prefix
+	hint   string // the remedy on other targets
+	our    bool   // has the form //kube:…
+	loose  bool   // applies to the package from any position
 
-	declarative bool   // its arguments stand in parentheses
-	unsayable   string // why a CRD can't say it, "" when it can
+	declarative bool   // its arguments are in parentheses
+	unsupported string // the reason why a CRD can't express it, or empty
 }
 
 const (
@@ -94,7 +94,7 @@ func (d *definition) spelling(items bool) string {
 	return "+" + d.name
 }
 
-// usage says how the marker is written.
+// usage returns how to write the marker.
 func (d *definition) usage() string {
 	own := d.param("")
 	switch names := d.paramNames(); {
@@ -128,13 +128,13 @@ func (d *definition) paramNames() []string {
 	return names
 }
 
-// Set is the markers that there are. It is never changed once made, and safe for concurrent use.
+// Set is a set of marker definitions. It is immutable and safe for concurrent use.
 type Set struct {
 	byName map[string]*definition
 	names  []string // sorted
 }
 
-// NewSet returns the markers that kube-derive knows.
+// NewSet returns the markers of kube-derive.
 func NewSet() *Set {
 	s := &Set{byName: map[string]*definition{}}
 	for _, defs := range [][]definition{
@@ -150,12 +150,12 @@ func NewSet() *Set {
 	return s
 }
 
-// value is a marker with a value of its own and nothing else.
+// value returns a marker with a value and without arguments.
 func value(name string, on Target, kind valueKind, oneOf ...string) definition {
 	return definition{name: name, on: on, params: []param{{kind: kind, required: kind != kindFlag, oneOf: oneOf}}}
 }
 
-// kindMarkers are ours: they turn a spec struct into a kind.
+// kindMarkers are the //kube: markers that define a kind with a spec struct.
 func kindMarkers() []definition {
 	path := param{name: "jsonPath", kind: kindString, required: true}
 	defs := []definition{
@@ -200,15 +200,15 @@ func kindMarkers() []definition {
 		defs[i].on = Type
 		switch defs[i].name {
 		case "kube:description":
-			defs[i].hint = "a field is described by its comment; //kube:descriptions says what becomes of it in large CRDs"
+			defs[i].hint = "write the description of a field as its comment; //kube:descriptions is for descriptions in large CRDs"
 		case "kube:validation":
-			defs[i].hint = "a rule of a field is written +" + validation + "XValidation"
+			defs[i].hint = "write a rule of a field as +" + validation + "XValidation"
 		}
 	}
 	return defs
 }
 
-// outputMarkers are ours, too: they say what is written, and where.
+// outputMarkers are the //kube: markers for the generated files.
 func outputMarkers() []definition {
 	output := definition{name: "kube:output", on: Package, our: true, repeat: true}
 	for _, name := range []string{"crds", "rbac", "roleName", "webhooks", "docs", "schemas", "samples"} {
@@ -237,7 +237,7 @@ func outputMarkers() []definition {
 
 func columnTypes() []string { return []string{"string", "integer", "number", "boolean", "date"} }
 
-// ruleParams are the arguments of a CEL rule.
+// ruleParams returns the arguments of a CEL rule.
 func ruleParams() []param {
 	return []param{
 		{name: "rule", kind: kindString, required: true},
@@ -251,7 +251,7 @@ func ruleParams() []param {
 	}
 }
 
-// rootMarkers stand on kinds that are written out, and on their packages.
+// rootMarkers are the markers of complete types of kinds, and of their packages.
 func rootMarkers() []definition {
 	path := param{name: "JSONPath", kind: kindString, required: true}
 	docs := []param{{name: "url", kind: kindString, required: true}, {name: "description", kind: kindString}}
@@ -296,15 +296,15 @@ func rootMarkers() []definition {
 	for i := range defs {
 		switch defs[i].name {
 		case "groupName":
-			defs[i].hint = "put it above the package clause, or give kube:resource a group"
+			defs[i].hint = "move it above the package clause, or set the group of kube:resource"
 		case "kubebuilder:skip":
-			defs[i].hint = `to leave a field out, tag it json:"-"`
+			defs[i].hint = `to omit a field, tag it json:"-"`
 		}
 	}
 	return defs
 }
 
-// validationMarkers say what values a type or a field may have. Each of them has an items: form.
+// validationMarkers restrict the values of a type or a field. Each of them has an items: form.
 func validationMarkers() []definition {
 	on := Type | Field
 	defs := []definition{
@@ -376,8 +376,8 @@ func copyMarkers() []definition {
 	}
 }
 
-// serverMarkers say what a program needs of the server it talks to: they stand near the code that needs it, and are about
-// the package as a whole.
+// serverMarkers say what a program needs of the server it talks to: they stand near the code that needs it, and are
+// about the package as a whole.
 func serverMarkers() []definition {
 	defs := []definition{
 		{name: "kubebuilder:rbac", params: []param{
@@ -421,7 +421,7 @@ func serverMarkers() []definition {
 	return defs
 }
 
-// foreignMarkers are known, and mean nothing to us: they are for other generators.
+// foreignMarkers are ignored: they are for other generators.
 func foreignMarkers() []definition {
 	var defs []definition
 	for _, name := range []string{"kubebuilder:scaffold", "kubebuilder:docs-gen"} {

@@ -9,25 +9,25 @@ import (
 
 // Info describes a marker of a set.
 type Info struct {
-	Name      string
-	On        []string
-	Params    []ParamInfo
-	Unsayable string // as [Set.Unsayable]
+	Name        string
+	On          []string
+	Params      []ParamInfo
+	Unsupported string // see [Set.Unsupported]
 }
 
 // ParamInfo describes an argument.
 type ParamInfo struct {
-	Name     string // "" for the marker's own value
+	Name     string // empty for the value of the marker
 	Value    string
 	Required bool
 }
 
-// List describes the markers of the set, ordered by name. Those that have an items: form are listed twice.
+// List describes the markers of the set, ordered by name. A marker with an items: form is listed twice.
 func (s *Set) List() []Info {
 	var list []Info
 	for _, name := range s.names {
 		d := s.byName[name]
-		info := Info{Name: d.name, On: strings.Split(d.on.String(), " or "), Unsayable: d.unsayable}
+		info := Info{Name: d.name, On: strings.Split(d.on.String(), " or "), Unsupported: d.unsupported}
 		for _, p := range d.params {
 			info.Params = append(info.Params, ParamInfo{p.name, p.kind.String(), p.required})
 		}

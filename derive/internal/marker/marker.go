@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Target is what a marker stands on. Targets may be combined.
+// Target is a set of the declarations that may have a marker.
 type Target uint8
 
 // The targets.
@@ -20,7 +20,7 @@ const (
 	Const
 )
 
-// String names the target as one would in a sentence.
+// String returns the target for messages, such as "type or field".
 func (t Target) String() string {
 	var names []string
 	for _, n := range []struct {
@@ -34,47 +34,48 @@ func (t Target) String() string {
 	return strings.Join(names, " or ")
 }
 
-// Marker is one marker comment that was understood.
+// Marker is a parsed marker comment.
 type Marker struct {
 	Name  string // as defined, such as "kubebuilder:validation:MaxLength"
-	Items bool   // it is about the items of an array: its name was written with the items: prefix
-	Args  Args   // by name; a value without a name is under ""
+	Items bool   // it has the items: prefix and applies to the items of an array
+	Args  Args   // by name; the value of the marker has the name ""
 
-	// Applies is the marker that this one applies to a part of the value, for those that do. Its name is under "", too.
+	// Applies is the marker that this one applies to a part of the value, or nil. The argument "" is its name.
 	Applies *Marker
 
-	// Offset is where the marker starts in the text that was parsed, in bytes.
+	// Offset is the index of the marker in the parsed text, in bytes.
 	Offset int
 }
 
-// Args are the arguments of a marker by name. Their values are string, bool, json.Number, []string, and what JSON has.
+// Args are the arguments of a marker by name. Their values have the types string, bool, json.Number, []string, or those
+// of decoded JSON.
 type Args map[string]any
 
-// Has reports whether the argument was given.
+// Has reports whether the argument is set.
 func (a Args) Has(name string) bool {
 	_, ok := a[name]
 	return ok
 }
 
-// String returns a string argument, "" when it was not given.
+// String returns a string argument, or "" if it is not set.
 func (a Args) String(name string) string {
 	s, _ := a[name].(string)
 	return s
 }
 
-// Strings returns a list argument, nil when it was not given.
+// Strings returns a list argument, or nil if it is not set.
 func (a Args) Strings(name string) []string {
 	s, _ := a[name].([]string)
 	return s
 }
 
-// Number returns a numeric argument, "" when it was not given.
+// Number returns a numeric argument, or "" if it is not set.
 func (a Args) Number(name string) json.Number {
 	n, _ := a[name].(json.Number)
 	return n
 }
 
-// Bool returns a boolean argument, or otherwise when it was not given.
+// Bool returns a boolean argument, or otherwise if it is not set.
 func (a Args) Bool(name string, otherwise bool) bool {
 	if b, ok := a[name].(bool); ok {
 		return b
@@ -82,21 +83,21 @@ func (a Args) Bool(name string, otherwise bool) bool {
 	return otherwise
 }
 
-// SyntaxError says what is wrong with a marker, and where.
+// SyntaxError is an error in a marker, with its position.
 type SyntaxError struct {
-	Offset int // in the text that was parsed, in bytes
+	Offset int // in the parsed text, in bytes
 	Msg    string
 }
 
-// Error returns the message without the place.
+// Error returns the message without the position.
 func (e *SyntaxError) Error() string { return e.Msg }
 
 func errorAt(offset int, format string, args ...any) *SyntaxError {
 	return &SyntaxError{Offset: offset, Msg: fmt.Sprintf(format, args...)}
 }
 
-// Parse reads the text of a line comment, from its slashes on. It returns nil without an error when the comment is not
-// a marker of the set. Whether the marker may stand on a given target is for [Set.Allowed] to say.
+// Parse parses a line comment, which begins with its slashes. It returns nil without an error if the comment is not a
+// marker of the set. It does not check the target, see [Set.Allowed].
 //
 // Errors: [*SyntaxError].
 func (s *Set) Parse(comment string) (*Marker, error) {
@@ -119,14 +120,14 @@ func (s *Set) Parse(comment string) (*Marker, error) {
 		}
 		m, err = s.parseOurs(trimmed)
 	case strings.HasPrefix(trimmed, "+kube:") && s.byName[firstWord(trimmed[1:])] != nil:
-		return nil, errorAt(offset, "markers of kube-derive have no plus: write //%s", firstWord(trimmed[1:]))
+		return nil, errorAt(offset, "kube: markers have no plus: write //%s", firstWord(trimmed[1:]))
 	case strings.HasPrefix(trimmed, "+") && !strings.HasPrefix(trimmed, "+ ") && !strings.HasPrefix(trimmed, "+\t"):
 		m, err = s.parseTheirs(trimmed)
 	default:
 		err = s.withoutPlus(trimmed)
 	}
 	if err != nil {
-		if e, ok := err.(*SyntaxError); ok { //nolint:errorlint // never wrapped: this package made it
+		if e, ok := err.(*SyntaxError); ok { //nolint:errorlint // never wrapped
 			e.Offset += offset
 		}
 		return nil, err
@@ -137,11 +138,11 @@ func (s *Set) Parse(comment string) (*Marker, error) {
 	return m, nil
 }
 
-// IsCode reports whether a line comment is part of an example in a documentation, which gofmt indents by a tab. There,
-// markers are quoted and mean nothing.
+// IsCode reports whether a line comment belongs to an example in a doc comment, which gofmt indents by a tab. Markers
+// in examples have no effect.
 func IsCode(comment string) bool { return strings.HasPrefix(comment, "//\t") }
 
-// blockComment refuses markers where nobody reads them.
+// blockComment returns an error for a marker in a block comment, where markers have no effect.
 func (s *Set) blockComment(comment string) error {
 	offset := 0
 	for line := range strings.Lines(comment) {
@@ -154,7 +155,7 @@ func (s *Set) blockComment(comment string) error {
 	return nil
 }
 
-// Allowed reports whether the marker may stand on the target, and where else it belongs if not.
+// Allowed returns an error if the target can't have the marker. The error names the valid targets.
 func (s *Set) Allowed(m *Marker, on Target) error {
 	d := s.byName[m.Name]
 	if d.on&on != 0 {
@@ -167,16 +168,16 @@ func (s *Set) Allowed(m *Marker, on Target) error {
 	return errorAt(m.Offset, "%s", msg)
 }
 
-// On returns the targets that the marker may stand on.
+// On returns the targets that may have the marker.
 func (s *Set) On(m *Marker) Target { return s.byName[m.Name].on }
 
-// Loose reports whether the marker is about its package, wherever it stands.
+// Loose reports whether the marker applies to its package, whatever its position.
 func (s *Set) Loose(m *Marker) bool { return s.byName[m.Name].loose }
 
-// Repeatable reports whether the marker may be given more than once.
+// Repeatable reports whether a target may have the marker more than once.
 func (s *Set) Repeatable(m *Marker) bool { return s.byName[m.Name].repeat }
 
-// Spelling returns the marker's name as it is written.
+// Spelling returns the marker's name as in source code.
 func (s *Set) Spelling(m *Marker) string { return s.byName[m.Name].spelling(m.Items) }
 
 func firstWord(s string) string {

@@ -55,7 +55,7 @@ func (s *Set) parseOurs(text string) (*Marker, error) {
 	return args.marker(false)
 }
 
-// bareValue is what an argument without an equals sign means.
+// bareValue returns the value of an argument without an equals sign.
 func bareValue(p *param) any {
 	if p.kind == kindFlag {
 		return true
@@ -63,7 +63,7 @@ func bareValue(p *param) any {
 	return ""
 }
 
-// ourValue converts the text behind an equals sign.
+// ourValue converts the text after an equals sign.
 func ourValue(p *param, text string, at int) (any, error) {
 	if p.kind == kindStrings {
 		items := strings.Split(text, ",")
@@ -116,10 +116,10 @@ func readTheirs(args *argReader, sc *scanner) error {
 	return errorAt(sc.pos, "unexpected %q: %s", sc.rest(), args.def.usage())
 }
 
-// readOwnValue reads what stands behind the marker's own equals sign.
+// readOwnValue reads the value of the marker.
 func readOwnValue(args *argReader, own *param, sc *scanner) error {
 	if own == nil {
-		return errorAt(sc.pos, "%s has no value of its own; it takes %s",
+		return errorAt(sc.pos, "%s has no value; its arguments are %s",
 			args.def.spelling(false), strings.Join(args.def.paramNames(), ", "))
 	}
 	sc.skipSpace()
@@ -129,14 +129,14 @@ func readOwnValue(args *argReader, own *param, sc *scanner) error {
 		return err
 	}
 	if sc.skipSpace(); !sc.done() {
-		remedy := "quote the value if that is part of it"
+		remedy := "quote the value if this is part of it"
 		if own.kind == kindValues || own.kind == kindStrings {
 			remedy = "separate the values by semicolons"
 		}
 		return errorAt(sc.pos, "unexpected %q: %s", sc.rest(), remedy)
 	}
 	if own.kind == kindFlag && v == false {
-		return errorAt(at, "%s can't be false: leave it out instead", args.def.spelling(false))
+		return errorAt(at, "%s can't be false: remove it instead", args.def.spelling(false))
 	}
 	args.set(own, v)
 	return nil
@@ -174,7 +174,7 @@ func readNamed(args *argReader, sc *scanner) error {
 	}
 }
 
-// theirValue reads one value. A text that is a marker's own value and not quoted takes the rest of the line.
+// theirValue reads one value. The value of a marker that is not quoted is the rest of the line.
 func theirValue(p *param, sc *scanner, own bool) (any, error) {
 	sc.skipSpace()
 	at := sc.pos
@@ -207,7 +207,7 @@ func theirValue(p *param, sc *scanner, own bool) (any, error) {
 	return convert(p, text, at)
 }
 
-// lookup finds the definition whose name is the longest beginning of the text, and where that beginning ends.
+// lookup returns the definition whose name is the longest prefix of the text, and the end of the prefix.
 func (s *Set) lookup(text string) (d *definition, items bool, end int) {
 	name := strings.TrimPrefix(text, "+")
 	stop := "= \t"
@@ -234,7 +234,7 @@ func (s *Set) lookup(text string) (d *definition, items bool, end int) {
 	}
 }
 
-// argReader gathers the arguments of one marker.
+// argReader collects the arguments of one marker.
 type argReader struct {
 	def  *definition
 	args Args
@@ -242,7 +242,7 @@ type argReader struct {
 
 func newArgReader(d *definition) *argReader { return &argReader{def: d, args: Args{}} }
 
-// param finds the definition of an argument.
+// param returns the definition of an argument.
 func (r *argReader) param(key string, at int) (*param, error) {
 	p := r.def.param(key)
 	switch {
@@ -255,11 +255,11 @@ func (r *argReader) param(key string, at int) (*param, error) {
 			return nil, errorAt(at, msg+"; did you mean %q?", r.def.spelling(false), key, near)
 		}
 		if len(names) == 0 {
-			return nil, errorAt(at, msg+"; it takes none by name", r.def.spelling(false), key)
+			return nil, errorAt(at, msg+"; it has no named arguments", r.def.spelling(false), key)
 		}
-		return nil, errorAt(at, msg+"; it takes %s", r.def.spelling(false), key, strings.Join(names, ", "))
+		return nil, errorAt(at, msg+"; its arguments are %s", r.def.spelling(false), key, strings.Join(names, ", "))
 	case r.args.Has(key) && !p.repeat:
-		return nil, errorAt(at, "%s is given twice", key)
+		return nil, errorAt(at, "%s is set twice", key)
 	}
 	return p, nil
 }
@@ -279,7 +279,7 @@ func (r *argReader) set(p *param, v any) {
 	r.args[p.name] = list
 }
 
-// marker checks that nothing is missing.
+// marker returns the marker, or an error if a required argument is missing.
 func (r *argReader) marker(items bool) (*Marker, error) {
 	for _, p := range r.def.params {
 		if !p.required || r.args.Has(p.name) {

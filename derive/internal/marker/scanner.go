@@ -14,7 +14,7 @@ import (
 	"github.com/kube-go/sdk/derive/internal/suggest"
 )
 
-// scanner reads values off the text of a marker.
+// scanner reads values from the text of a marker.
 type scanner struct {
 	text string
 	pos  int
@@ -38,7 +38,7 @@ func (s *scanner) accept(c byte) bool {
 	return true
 }
 
-// until returns what comes before the first of the bytes, which stays unread.
+// until returns the text before the first of the bytes, which it does not read.
 func (s *scanner) until(stop string) string {
 	start := s.pos
 	if i := strings.IndexAny(s.rest(), stop); i >= 0 {
@@ -49,7 +49,7 @@ func (s *scanner) until(stop string) string {
 	return s.text[start:s.pos]
 }
 
-// quoted reads a text in double quotes or backquotes, if there is one.
+// quoted reads a string in double quotes or backquotes, if it is the next value.
 func (s *scanner) quoted() (text string, ok bool, err error) {
 	switch {
 	case s.has("'"):
@@ -59,17 +59,17 @@ func (s *scanner) quoted() (text string, ok bool, err error) {
 	}
 	prefix, err := strconv.QuotedPrefix(s.rest())
 	if err != nil {
-		return "", false, errorAt(s.pos, "the quote that opens here does not close, or has a bad escape in it")
+		return "", false, errorAt(s.pos, "the closing quote is missing, or the string has an invalid escape sequence")
 	}
 	text, err = strconv.Unquote(prefix)
 	if err != nil {
-		return "", false, errorAt(s.pos, "bad quoted text")
+		return "", false, errorAt(s.pos, "invalid quoted string")
 	}
 	s.pos += len(prefix)
 	return text, true, nil
 }
 
-// text1 reads one text: quoted, or bare up to one of the bytes that is not inside brackets or quotes.
+// text1 reads one string: a quoted one, or the text before one of the bytes that is not in brackets or quotes.
 func (s *scanner) text1(stop string) (string, error) {
 	if text, ok, err := s.quoted(); ok || err != nil {
 		return text, err
@@ -136,7 +136,7 @@ func (s *scanner) items(closing, separator byte) ([]any, error) {
 	}
 }
 
-// any reads a value of any kind. As a marker's own value it may be a list a;b.
+// any reads a value of any kind. The value of a marker may be a list a;b.
 func (s *scanner) any(own bool) (any, error) {
 	if !own {
 		return s.value(",;")
@@ -173,9 +173,9 @@ func (s *scanner) value(stop string) (any, error) {
 	}
 	switch {
 	case text == "":
-		return nil, errorAt(start, `a value is missing here; write "" for an empty text`)
-	case text[0] == '[': // which only JSON has
-		return nil, errorAt(start, "write the list as a;b or {a,b}, or quote the bracket if it is part of a text")
+		return nil, errorAt(start, `the value is missing: write "" for an empty string`)
+	case text[0] == '[': // the list syntax of JSON
+		return nil, errorAt(start, "write the list as a;b or {a,b}, or quote the bracket if it is part of a string")
 	case text == "true", text == "false":
 		return text == "true", nil
 	case isNumber(text):
@@ -192,7 +192,7 @@ func (s *scanner) braces() (any, error) {
 		return map[string]any{}, nil
 	}
 	first := s.pos
-	if s.has("{") { // no key begins like that
+	if s.has("{") { // not a key
 		return s.items('}', ',')
 	}
 	if _, err := s.key(); err != nil || s.pos == len(s.text) || !s.accept(':') {
@@ -218,14 +218,14 @@ func (s *scanner) braces() (any, error) {
 		case s.accept('}'):
 			return object, nil
 		case s.done():
-			return nil, errorAt(start, "the brace that opens here does not close")
+			return nil, errorAt(start, "the closing brace is missing")
 		case !s.accept(','):
 			return nil, errorAt(s.pos, "expected a comma or a closing brace")
 		}
 	}
 }
 
-// key reads the key of an object and the space behind it.
+// key reads the key of an object and the space after it.
 func (s *scanner) key() (string, error) {
 	key, err := s.text1(":,}")
 	s.skipSpace()
@@ -258,7 +258,7 @@ func decodeJSON(text string) (any, error) {
 	return v, nil
 }
 
-// isNumber reports whether the text is a number as JSON writes one.
+// isNumber reports whether the text is a JSON number.
 func isNumber(text string) bool {
 	if text == "" || !strings.ContainsRune("-0123456789", rune(text[0])) {
 		return false
@@ -266,7 +266,7 @@ func isNumber(text string) bool {
 	return json.Valid([]byte(text))
 }
 
-// convert turns a text into the value of an argument.
+// convert converts a text to the value of an argument.
 func convert(p *param, text string, at int) (any, error) {
 	wrong := func(want string) error { return errorAt(at, "%q is not %s", text, want) }
 	if len(p.oneOf) > 0 && !slices.Contains(p.oneOf, text) {
@@ -300,7 +300,7 @@ func convert(p *param, text string, at int) (any, error) {
 	return text, nil
 }
 
-// asStrings converts the items of a list. Numbers and truth values keep the text that was written.
+// asStrings converts the items of a list. Numbers and booleans keep their text.
 func asStrings(list []any, at int) ([]string, error) {
 	texts := make([]string, len(list))
 	for i, v := range list {
@@ -312,7 +312,7 @@ func asStrings(list []any, at int) ([]string, error) {
 		case bool:
 			texts[i] = strconv.FormatBool(v)
 		default:
-			return nil, errorAt(at, "item %d of the list is not a text", i+1)
+			return nil, errorAt(at, "item %d of the list is not a string", i+1)
 		}
 	}
 	return texts, nil

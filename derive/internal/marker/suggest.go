@@ -10,12 +10,12 @@ import (
 	"github.com/kube-go/sdk/derive/internal/suggest"
 )
 
-// The markers that a suggestion is sought among, one kind after the other.
+// The markers among which a suggestion is searched, in this order.
 func theirs(d *definition) bool       { return !d.our && !d.declarative }
 func ours(d *definition) bool         { return d.our }
 func declaratives(d *definition) bool { return d.declarative }
 
-// unknown says that there is no such marker, and which one may have been meant.
+// unknown returns the error of an unknown marker, with a suggestion.
 func (s *Set) unknown(name, prefix string, among ...func(*definition) bool) error {
 	sought, items := name, false
 	if rest, ok := strings.CutPrefix(name, validation+itemsPrefix); ok {
@@ -24,7 +24,7 @@ func (s *Set) unknown(name, prefix string, among ...func(*definition) bool) erro
 	for _, is := range among {
 		names := slices.DeleteFunc(slices.Clone(s.names), func(n string) bool {
 			d := s.byName[n]
-			return !is(d) || d.unsayable != "" || items && !d.items
+			return !is(d) || d.unsupported != "" || items && !d.items
 		})
 		if near := nearestMarker(sought, names); near != "" {
 			return errorAt(0, "unknown marker %s%s; did you mean %s?", prefix, name, s.byName[near].spelling(items))
@@ -33,8 +33,9 @@ func (s *Set) unknown(name, prefix string, among ...func(*definition) bool) erro
 	return errorAt(0, "unknown marker %s%s", prefix, name)
 }
 
-// unknownTheirs decides whether a name that is not defined is ours to complain about: everything under kubebuilder: is,
-// what is under k8s: and for no other generator, and so is a misspelling of one of the names outside of them.
+// unknownTheirs returns an error for an undefined name, unless the name may be for another generator. Names with the
+// prefix kubebuilder: are errors, names with the prefix k8s: that no other generator has, and misspellings of other
+// names.
 func (s *Set) unknownTheirs(text string) error {
 	name := strings.TrimPrefix(text, "+")
 	if i := strings.IndexAny(name, "= \t(#"); i >= 0 {
@@ -66,14 +67,13 @@ func (s *Set) unknownTheirs(text string) error {
 	return nil
 }
 
-// foreign reports whether a name belongs to another generator although it looks like a misspelling of one of ours. Other
-// markers of that generator do not, and neither do those of namespaces such as genclient: and crossplane:, so that no list of
-// them is needed.
+// foreign reports whether a name that looks like a misspelling is a marker of another generator. Markers such as those
+// of genclient: and crossplane: do not look like misspellings.
 func foreign(name string) bool {
 	return name == "groupGoName" // of client-gen
 }
 
-// headless reports whether a name begins with the second part of kubebuilder's, as its first versions had it.
+// headless reports whether a name has the form of the first versions of kubebuilder, which had no prefix.
 func headless(namespace string) bool {
 	switch namespace {
 	case "validation", "rbac", "webhook", "printcolumn", "object":
@@ -82,7 +82,7 @@ func headless(namespace string) bool {
 	return false
 }
 
-// foreignToCRDs reports whether a name under k8s: is for one of the generators of Kubernetes that make something else.
+// foreignToCRDs reports whether a name with the prefix k8s: is for another generator of Kubernetes.
 func foreignToCRDs(name string) bool {
 	generator, _, _ := strings.Cut(name, ":")
 	switch generator {
@@ -92,8 +92,8 @@ func foreignToCRDs(name string) bool {
 	return strings.Contains(generator, "-gen")
 }
 
-// withoutPlus recognizes a marker that lacks its plus, has another sign instead, or has a space behind the plus. Other
-// generators ignore such a line without a word. The error says how the marker is written.
+// withoutPlus returns an error for a marker without its plus, with another sign, or with a space after the plus. Other
+// generators silently ignore such a line.
 func (s *Set) withoutPlus(text string) error {
 	name := strings.TrimLeft(text, "+@ \t")
 	plus, namespaced := strings.HasPrefix(text, "+"), strings.HasPrefix(name, "kubebuilder:")
@@ -109,14 +109,14 @@ func (s *Set) withoutPlus(text string) error {
 	}
 	switch rest := ("+" + name)[end:]; {
 	case rest == "", rest[0] == '=', rest[0] == '(', rest[0] == ':' && !strings.HasPrefix(rest, ": "):
-	default: // a sentence that begins with a name
+	default: // a sentence that begins with the name of a marker
 		return nil
 	}
-	return errorAt(0, "write %s with a plus right before the name", d.spelling(false))
+	return errorAt(0, "write %s: the plus precedes the name directly", d.spelling(false))
 }
 
-// nearestMarker finds the name that was most likely meant: one with the same last part, one few letters away, or one that
-// was begun.
+// nearestMarker returns the most similar name: one with the same last part, one with a small edit distance, or one of
+// which the text is a prefix.
 func nearestMarker(name string, names []string) string {
 	best, bestDistance := "", 1<<30
 	lower := strings.ToLower(name)
@@ -134,7 +134,7 @@ func nearestMarker(name string, names []string) string {
 	return suggest.Beginning(name, names)
 }
 
-// distance is how far a name is from one that there is. Behind it there may be arguments, which are not a part of it.
+// distance returns the edit distance of a name and a known one. Arguments may follow the name, and are ignored.
 func distance(name, known string) int {
 	parts, want := strings.Split(name, ":"), strings.Count(known, ":")+1
 	begin := parts[:min(want, len(parts))]

@@ -21,7 +21,7 @@ type Definition struct {
 	Status Status `json:"status,omitzero"`
 }
 
-// Spec is what a definition asks for.
+// Spec is the desired state of a definition.
 type Spec struct {
 	Group                 string      `json:"group"`
 	Names                 Names       `json:"names"`
@@ -31,7 +31,7 @@ type Spec struct {
 	PreserveUnknownFields bool        `json:"preserveUnknownFields,omitempty"`
 }
 
-// Status is what a server says of a definition. A new definition has none.
+// Status is the observed state of a definition. It is empty in a new definition.
 type Status struct {
 	Conditions         []metav1.Condition `json:"conditions,omitempty"`
 	AcceptedNames      Names              `json:"acceptedNames,omitzero"`
@@ -39,7 +39,7 @@ type Status struct {
 	ObservedGeneration int64              `json:"observedGeneration,omitempty"`
 }
 
-// Names is what the kind is called.
+// Names contains the names of the kind.
 type Names struct {
 	Plural     string   `json:"plural"`
 	Singular   string   `json:"singular,omitempty"`
@@ -62,28 +62,28 @@ type Version struct {
 	SelectableFields   []SelectableField `json:"selectableFields,omitempty"`
 }
 
-// Validation holds the schema of a version.
+// Validation contains the schema of a version.
 type Validation struct {
 	OpenAPIV3Schema *Schema `json:"openAPIV3Schema,omitempty"`
 }
 
-// Subresources are the parts of an object that have a path of their own.
+// Subresources contains the subresources of a version.
 type Subresources struct {
 	Status *StatusSubresource `json:"status,omitempty"`
 	Scale  *Scale             `json:"scale,omitempty"`
 }
 
-// StatusSubresource says that there is one.
+// StatusSubresource enables the status subresource.
 type StatusSubresource struct{}
 
-// Scale says where the numbers of replicas are.
+// Scale contains the field paths of the scale subresource.
 type Scale struct {
 	SpecReplicasPath   string  `json:"specReplicasPath"`
 	StatusReplicasPath string  `json:"statusReplicasPath"`
 	LabelSelectorPath  *string `json:"labelSelectorPath,omitempty"`
 }
 
-// Column is a column of a table.
+// Column is a printer column.
 type Column struct {
 	Name        string `json:"name"`
 	Type        string `json:"type"`
@@ -93,31 +93,31 @@ type Column struct {
 	JSONPath    string `json:"jsonPath"`
 }
 
-// SelectableField is a field that field selectors may use.
+// SelectableField is a field that field selectors can use.
 type SelectableField struct {
 	JSONPath string `json:"jsonPath"`
 }
 
-// Conversion is how versions become one another.
+// Conversion configures the conversion between versions.
 type Conversion struct {
 	Strategy string   `json:"strategy"`
 	Webhook  *Webhook `json:"webhook,omitempty"`
 }
 
-// Webhook is who converts.
+// Webhook configures a conversion webhook.
 type Webhook struct {
 	ClientConfig             *ClientConfig `json:"clientConfig,omitempty"`
 	ConversionReviewVersions []string      `json:"conversionReviewVersions"`
 }
 
-// ClientConfig is how a webhook is called.
+// ClientConfig is the address of a webhook.
 type ClientConfig struct {
 	URL      *string  `json:"url,omitempty"`
 	Service  *Service `json:"service,omitempty"`
 	CABundle []byte   `json:"caBundle,omitempty"`
 }
 
-// Service is a service of the cluster.
+// Service refers to a service of the cluster.
 type Service struct {
 	Namespace string  `json:"namespace"`
 	Name      string  `json:"name"`
@@ -125,7 +125,8 @@ type Service struct {
 	Port      *int32  `json:"port,omitempty"`
 }
 
-// Decode reads a definition from JSON. The names that it should not have are returned by their paths; all else is read.
+// Decode decodes a definition from JSON. It ignores unknown, miscased and duplicate fields, and returns a message for
+// each.
 func Decode(body []byte) (def *Definition, unknown []string, err error) {
 	def = &Definition{}
 	err = wire.UnmarshalStrict(body, "application/json", def)
@@ -141,7 +142,7 @@ func Decode(body []byte) (def *Definition, unknown []string, err error) {
 	return def, unknown, err
 }
 
-// Version returns the version of a name, nil when there is none.
+// Version returns the version with the name, or nil if it does not exist.
 func (d *Definition) Version(name string) *Version {
 	for i := range d.Spec.Versions {
 		if d.Spec.Versions[i].Name == name {
@@ -151,7 +152,7 @@ func (d *Definition) Version(name string) *Version {
 	return nil
 }
 
-// Root returns the schema of a version's objects, nil when there is none.
+// Root returns the schema of a version, or nil if the version has no schema.
 func (v *Version) Root() *Schema {
 	if v.Schema == nil {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/kube-go/sdk/derive/internal/openapi"
 )
 
-func TestDecodeNamesWhatItDoesNotKnow(t *testing.T) {
+func TestDecodeReportsUnknownFields(t *testing.T) {
 	def, unknown, err := openapi.Decode([]byte(`{"spec":{"group":"g","gruop":"h","versions":[{"name":"v1","served":true,"Storage":true,"schema":{"openAPIV3Schema":{"type":"object","readOnly":true}}}]}}`))
 	if err != nil || def.Spec.Group != "g" || def.Version("v1").Root().Type != "object" {
 		t.Fatalf("Decode = %v, %v", def, err)
@@ -25,11 +25,11 @@ func TestDecodeNamesWhatItDoesNotKnow(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	if def.Version("v2") != nil {
-		t.Error("there is a version v2")
+		t.Error("Version(v2) is not nil")
 	}
 }
 
-// Whatever can be decoded can be encoded, and is the same again.
+// FuzzSchema checks that each schema that can be decoded can be encoded and decoded again without changes.
 func FuzzSchema(f *testing.F) {
 	for _, text := range []string{
 		`{"type":"object","properties":{"a":{"type":"array","items":{"type":"string"}}},"additionalProperties":false}`,
@@ -47,7 +47,7 @@ func FuzzSchema(f *testing.F) {
 		depth := 0
 		s.Each(func(*openapi.Schema) { depth++ })
 		if depth == 0 {
-			t.Error("Each has not visited the schema itself")
+			t.Error("Each does not visit the schema itself")
 		}
 		body, err := wire.MarshalJSON(s)
 		if err != nil {
@@ -57,11 +57,11 @@ func FuzzSchema(f *testing.F) {
 			t.Fatal(err)
 		}
 		if err := wire.UnmarshalJSON(body, &again); err != nil {
-			t.Fatalf("%s becomes %s: %v", text, body, err)
+			t.Fatalf("encoding of %s = %s: %v", text, body, err)
 		}
-		twice, err := wire.MarshalJSON(again)
-		if err != nil || string(twice) != string(body) {
-			t.Errorf("%s becomes %s and then %s, %v", text, body, twice, err)
+		bodyAgain, err := wire.MarshalJSON(again)
+		if err != nil || string(bodyAgain) != string(body) {
+			t.Errorf("encoding of %s = %s, then %s, %v", text, body, bodyAgain, err)
 		}
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// Schema is a schema as it stands in a definition. Numbers in Default, Enum and Example are int64 or float64.
+// Schema is the schema in a definition. Numbers in Default, Enum and Example are int64 or float64.
 type Schema struct {
 	ID          string  `json:"id,omitempty"`
 	URL         string  `json:"$schema,omitempty"`
@@ -61,7 +61,7 @@ type Schema struct {
 	Validations           []Rule   `json:"x-kubernetes-validations,omitempty"`
 }
 
-// Rule is a validation rule in CEL.
+// Rule is a CEL validation rule.
 type Rule struct {
 	Rule              string  `json:"rule"`
 	Message           string  `json:"message,omitempty"`
@@ -71,18 +71,18 @@ type Rule struct {
 	OptionalOldSelf   *bool   `json:"optionalOldSelf,omitempty"`
 }
 
-// ExternalDocs points to documentation elsewhere.
+// ExternalDocs refers to external documentation.
 type ExternalDocs struct {
 	Description string `json:"description,omitempty"`
 	URL         string `json:"url,omitempty"`
 }
 
-// Preserves reports whether fields that the schema does not name are kept.
+// Preserves reports whether unknown fields are preserved.
 func (s *Schema) Preserves() bool {
 	return s != nil && s.PreserveUnknownFields != nil && *s.PreserveUnknownFields
 }
 
-// Item returns the schema of the items of a list, nil when there is none.
+// Item returns the schema of list items, or nil if the schema has no items.
 func (s *Schema) Item() *Schema {
 	if s == nil || s.Items == nil {
 		return nil
@@ -90,7 +90,7 @@ func (s *Schema) Item() *Schema {
 	return s.Items.Schema
 }
 
-// Value returns the schema of the values of a map, nil when there is none.
+// Value returns the schema of map values, or nil if the schema has no additionalProperties.
 func (s *Schema) Value() *Schema {
 	if s == nil || s.AdditionalProperties == nil {
 		return nil
@@ -98,10 +98,10 @@ func (s *Schema) Value() *Schema {
 	return s.AdditionalProperties.Schema
 }
 
-// IsListType reports whether a list is of a type, such as "map".
+// IsListType reports whether a list has a given list type, such as "map".
 func (s *Schema) IsListType(name string) bool { return s.ListType != nil && *s.ListType == name }
 
-// Each calls a function for a schema and for all that are inside of it, parents first.
+// Each calls visit for a schema and all its subschemas, parents first.
 func (s *Schema) Each(visit func(*Schema)) {
 	if s == nil {
 		return
@@ -135,7 +135,7 @@ func (s *Schema) Each(visit func(*Schema)) {
 	}
 }
 
-// fill makes an empty schema of each one that is null among others, as servers read it.
+// fill replaces null schemas in lists and maps by empty schemas, as servers do.
 func (s *Schema) fill() {
 	s.Each(func(s *Schema) {
 		lists := [][]*Schema{s.AllOf, s.AnyOf, s.OneOf}
@@ -159,13 +159,13 @@ func (s *Schema) fill() {
 	})
 }
 
-// Items is the schema of all items of a list, or one for each, which no server accepts.
+// Items is one schema for all items of a list, or a list of schemas, which is never valid.
 type Items struct {
 	Schema  *Schema
 	Schemas []*Schema
 }
 
-// UnmarshalJSON reads whichever of the two is there.
+// UnmarshalJSON decodes either of the two forms.
 func (i *Items) UnmarshalJSON(b []byte) error {
 	*i = Items{}
 	switch first(b) {
@@ -177,7 +177,7 @@ func (i *Items) UnmarshalJSON(b []byte) error {
 	return errors.New("items must be a schema")
 }
 
-// MarshalJSON writes whichever of the two is there.
+// MarshalJSON encodes the form that is set.
 func (i Items) MarshalJSON() ([]byte, error) {
 	if i.Schemas != nil {
 		return wire.MarshalJSON(i.Schemas)
@@ -185,13 +185,13 @@ func (i Items) MarshalJSON() ([]byte, error) {
 	return wire.MarshalJSON(i.Schema)
 }
 
-// SchemaOrBool is a schema, or whether anything is allowed.
+// SchemaOrBool is a schema, or a boolean that allows or forbids all values.
 type SchemaOrBool struct {
 	Schema *Schema
 	Allows bool
 }
 
-// UnmarshalJSON reads whichever of the two is there.
+// UnmarshalJSON decodes either of the two forms.
 func (s *SchemaOrBool) UnmarshalJSON(b []byte) error {
 	*s = SchemaOrBool{}
 	if first(b) == '{' {
@@ -208,7 +208,7 @@ func (s *SchemaOrBool) UnmarshalJSON(b []byte) error {
 	return errors.New("boolean or JSON schema expected")
 }
 
-// MarshalJSON writes whichever of the two is there.
+// MarshalJSON encodes the form that is set.
 func (s SchemaOrBool) MarshalJSON() ([]byte, error) {
 	if s.Schema != nil {
 		return wire.MarshalJSON(s.Schema)
@@ -216,13 +216,13 @@ func (s SchemaOrBool) MarshalJSON() ([]byte, error) {
 	return wire.MarshalJSON(s.Allows)
 }
 
-// Requirement is what the presence of a property requires: a schema or other properties.
+// Requirement is a schema or a list of properties that a property depends on.
 type Requirement struct {
 	Schema     *Schema
 	Properties []string
 }
 
-// UnmarshalJSON reads whichever of the two is there.
+// UnmarshalJSON decodes either of the two forms.
 func (r *Requirement) UnmarshalJSON(b []byte) error {
 	*r = Requirement{}
 	switch first(b) {
@@ -234,7 +234,7 @@ func (r *Requirement) UnmarshalJSON(b []byte) error {
 	return errors.New("a dependency must be a schema or a list of properties")
 }
 
-// MarshalJSON writes whichever of the two is there.
+// MarshalJSON encodes the form that is set.
 func (r Requirement) MarshalJSON() ([]byte, error) {
 	if r.Schema != nil {
 		return wire.MarshalJSON(r.Schema)

@@ -14,7 +14,7 @@ import (
 	"github.com/kube-go/sdk/derive/internal/suggest"
 )
 
-// Check returns what a server would refuse, and what it would accept but never match.
+// Check returns errors for rules that servers reject, and for rules that never match.
 func (r Rule) Check() []error {
 	errs := []error{r.subject()}
 	for _, v := range r.Verbs {
@@ -25,7 +25,7 @@ func (r Rule) Check() []error {
 	}
 	for _, name := range r.Resources {
 		if name == "" || name != strings.ToLower(name) {
-			errs = append(errs, fmt.Errorf("resource %q: resources are named in the plural and in lower case, such as %q", name, "deployments"))
+			errs = append(errs, fmt.Errorf("resource %q: write the plural in lower case, such as %q", name, "deployments"))
 		}
 	}
 	for _, url := range r.URLs {
@@ -39,15 +39,15 @@ func (r Rule) Check() []error {
 	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 }
 
-// subject checks what the rule is about: resources, or else URLs.
+// subject checks the resources or URLs of a rule.
 func (r Rule) subject() error {
 	switch {
 	case len(r.Verbs) == 0:
 		return errors.New("verbs=… is empty")
 	case len(r.URLs) > 0 && len(r.Resources)+len(r.Groups)+len(r.ResourceNames) > 0:
-		return errors.New("a rule is about either resources or urls: write one for each")
+		return errors.New("a rule has either resources or urls: write a rule for each")
 	case len(r.URLs) > 0 && r.Namespace != "":
-		return errors.New("urls belong to no namespace: remove namespace=…")
+		return errors.New("urls have no namespace: remove namespace=…")
 	case len(r.URLs) > 0:
 		return nil
 	case len(r.Resources) == 0:
@@ -58,7 +58,7 @@ func (r Rule) subject() error {
 	return nil
 }
 
-// verb refuses what was meant to be another verb. Programs that authorize by RBAC may have verbs of their own.
+// verb returns an error for a misspelled verb. Unknown verbs are valid, since API extensions may have their own.
 func (r Rule) verb(v string) error {
 	known := []string{
 		"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection",
@@ -79,7 +79,7 @@ func (r Rule) verb(v string) error {
 	return nil
 }
 
-// group refuses what was meant to be another group.
+// group returns an error for a misspelled group.
 func group(g string) error {
 	known := strings.Fields(`admissionregistration.k8s.io apiextensions.k8s.io apiregistration.k8s.io apps authentication.k8s.io
 		authorization.k8s.io autoscaling batch certificates.k8s.io coordination.k8s.io discovery.k8s.io events.k8s.io extensions
@@ -91,7 +91,7 @@ func group(g string) error {
 	case len(validation.IsDNS1123Subdomain(g)) > 0:
 		return fmt.Errorf("group %q must be a domain in lower case", g)
 	case strings.Contains(g, ".") && !strings.HasSuffix(g, ".k8s.io"):
-		return nil // somebody's own
+		return nil // not a group of Kubernetes
 	}
 	if near := suggest.Nearest(g, known); near != "" && suggest.Distance(g, near) <= 2 {
 		return fmt.Errorf("unknown group %q; did you mean %q?", g, near)

@@ -1,5 +1,5 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rbac makes roles of what the sources say they need to do.
+// Package rbac creates roles from the RBAC markers of sources.
 package rbac

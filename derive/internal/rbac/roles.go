@@ -12,15 +12,15 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Rule is what one marker asks for.
+// Rule has the permissions of one marker.
 type Rule struct {
 	Groups, Resources, ResourceNames, URLs, Verbs []string
 
-	Namespace string // "" for all of them
-	Role      string // "" for the default one
+	Namespace string // empty for all namespaces
+	Role      string // empty for the default role
 }
 
-// Role is a ClusterRole, or a Role when it has a namespace.
+// Role is a ClusterRole, or a Role if it has a namespace.
 type Role struct {
 	APIVersion string       `json:"apiVersion"`
 	Kind       string       `json:"kind"`
@@ -41,8 +41,8 @@ type policyRule struct {
 	Verbs           []string `json:"verbs"`
 }
 
-// Roles gathers rules into roles, ordered by namespace and name. Rules without a role belong to the named one. What
-// several rules say of the same resources is said once, as controller-gen does.
+// Roles returns the roles of rules, ordered by namespace and name. The named role has the rules without a role. Like
+// controller-gen, it merges rules of the same resources.
 func Roles(rules []Rule, name string) []Role {
 	type key struct{ namespace, name string }
 	byRole := map[key][]Rule{}
@@ -73,7 +73,7 @@ func Roles(rules []Rule, name string) []Role {
 	return roles
 }
 
-// YAML writes roles as people read them.
+// YAML returns the roles as YAML documents.
 func YAML(roles []Role) ([]byte, error) {
 	var out []byte
 	for i, role := range roles {
@@ -89,8 +89,8 @@ func YAML(roles []Role) ([]byte, error) {
 	return out, nil
 }
 
-// merged says the same with as few rules as possible: first those for the same things are joined, then those that differ
-// in their resources, in their groups, in their URLs alone.
+// merged merges rules with the same permissions into as few rules as possible: first rules with the same subject, then
+// rules that differ only in their resources, their groups, or their URLs.
 func merged(rules []Rule) []Rule {
 	rules = join(split(rules), func(r Rule) Rule { r.Verbs = nil; return r })
 	rules = join(rules, func(r Rule) Rule { r.Resources = nil; return r })
@@ -105,7 +105,7 @@ func merged(rules []Rule) []Rule {
 	return rules
 }
 
-// split makes a rule for each resource, each list of it in order and without repetitions.
+// split returns a rule for each resource, with sorted lists without duplicates.
 func split(rules []Rule) []Rule {
 	var out []Rule
 	for _, r := range rules {
@@ -128,7 +128,7 @@ func split(rules []Rule) []Rule {
 	return out
 }
 
-// join makes one rule of all that are the same but for the list that without takes away.
+// join merges rules that differ only in the list that without removes.
 func join(rules []Rule, without func(Rule) Rule) []Rule {
 	at := map[string]int{}
 	var out []Rule
@@ -165,7 +165,7 @@ func (r Rule) key() string {
 	return fmt.Sprintf("%q", [][]string{r.Groups, r.Resources, r.ResourceNames, r.URLs, r.Verbs})
 }
 
-// order is what rules are sorted by; controller-gen sorts by the same text.
+// order returns the sort key of a rule, which is the same as in controller-gen.
 func (r Rule) order() string {
 	var lists []string
 	for _, list := range [][]string{r.Groups, r.Resources, r.ResourceNames, r.URLs} {

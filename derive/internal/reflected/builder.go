@@ -16,7 +16,7 @@ import (
 	"github.com/kube-go/sdk/derive/internal/structural"
 )
 
-// Describe makes the document of a type, and tells all that is wrong with it.
+// Describe returns the document of a type, and all errors.
 func Describe(t reflect.Type) (*jsonschema.Schema, []error) {
 	b := &builder{defs: jsonschema.Definitions{}, names: map[reflect.Type]string{}}
 	root := b.schema(t)
@@ -29,22 +29,22 @@ func Describe(t reflect.Type) (*jsonschema.Schema, []error) {
 
 type builder struct {
 	defs   jsonschema.Definitions
-	names  map[reflect.Type]string // of the definitions
+	names  map[reflect.Type]string // names of definitions
 	stack  []frame
-	checks []func() // of what needs the whole document
+	checks []func() // checks that need the complete document
 	errs   []error
 }
 
-// frame is a type or a field that is being described.
+// frame is a type or a field in progress.
 type frame struct {
 	t      reflect.Type // nil for a field
-	label  string       // as in DocumentSpec.Title, for messages
-	bounds bool         // the field says that what is below it may be anything
+	label  string       // the name for messages, such as DocumentSpec.Title
+	bounds bool         // the field preserves unknown fields
 }
 
-// refuse reports that something can't be described.
-func (b *builder) refuse(what, remedy string) *jsonschema.Schema {
-	b.complain(what + ": " + remedy)
+// refuse reports a problem and its remedy.
+func (b *builder) refuse(problem, remedy string) *jsonschema.Schema {
+	b.complain(problem + ": " + remedy)
 	return &jsonschema.Schema{}
 }
 
@@ -64,7 +64,7 @@ func (b *builder) schema(t reflect.Type) *jsonschema.Schema {
 	return b.kind(t)
 }
 
-// kind describes a type by what it is made of.
+// kind describes a type by its kind.
 func (b *builder) kind(t reflect.Type) *jsonschema.Schema {
 	if s := shape.Basic(t.Kind().String()); s != nil {
 		return s
@@ -87,23 +87,23 @@ func (b *builder) kind(t reflect.Type) *jsonschema.Schema {
 	case reflect.Struct:
 		return b.structType(t)
 	case reflect.Interface:
-		return b.refuse("an interface has no schema", "use runtime.RawExtension for any object, or a struct that has one field for each alternative")
+		return b.refuse("an interface has no schema", "use runtime.RawExtension for any object, or a struct with one field for each alternative")
 	case reflect.Chan:
-		return b.refuse("a channel can't be stored in an object", `remove the field, or leave it out with json:"-"`)
+		return b.refuse("a channel can't be stored in an object", `remove the field, or omit it with json:"-"`)
 	case reflect.Func:
-		return b.refuse("a function can't be stored in an object", `remove the field, or leave it out with json:"-"`)
+		return b.refuse("a function can't be stored in an object", `remove the field, or omit it with json:"-"`)
 	default:
 		return b.refuse(fmt.Sprintf("a %s can't be stored in an object", t.Kind()), "use a string or a number")
 	}
 }
 
-// isBytes reports whether encoding/json writes a list as a text in base64.
+// isBytes reports whether encoding/json encodes a list as base64.
 func isBytes(t reflect.Type) bool {
 	e := t.Elem()
 	return e.Kind() == reflect.Uint8 && !implements[jsonMarshaler](e) && !implements[textMarshaler](e)
 }
 
-// named makes a definition of a type, unless there is one, and refers to it.
+// named returns a reference to the definition of a type, and creates the definition if necessary.
 func (b *builder) named(t reflect.Type) *jsonschema.Schema {
 	if i := slices.IndexFunc(b.stack, func(f frame) bool { return f.t == t }); i >= 0 {
 		return b.recursive(t)
@@ -121,7 +121,7 @@ func (b *builder) named(t reflect.Type) *jsonschema.Schema {
 	return &jsonschema.Schema{Ref: structural.DefPrefix + name}
 }
 
-// nameOf returns the name of a type's definition. Types that are declared in functions may share theirs.
+// nameOf returns the unique name of a type's definition. Types that are declared in functions can have equal names.
 func (b *builder) nameOf(t reflect.Type) string {
 	if name, ok := b.names[t]; ok {
 		return name
@@ -144,13 +144,13 @@ func (b *builder) taken(name string) bool {
 	return false
 }
 
-// label names a type as one would in its package.
+// label returns the name of a type without its package and type arguments.
 func label(t reflect.Type) string {
 	name, _, _ := strings.Cut(t.Name(), "[")
 	return name
 }
 
-// recursive is what stands for a type inside of itself.
+// recursive returns the schema of a type inside of itself.
 func (b *builder) recursive(t reflect.Type) *jsonschema.Schema {
 	for _, f := range slices.Backward(b.stack) {
 		if f.bounds && t.Kind() != reflect.Slice {
@@ -160,15 +160,15 @@ func (b *builder) recursive(t reflect.Type) *jsonschema.Schema {
 			break
 		}
 	}
-	what := fmt.Sprintf("type %s contains itself, and the schema of a CRD can't", label(t))
+	problem := fmt.Sprintf("type %s contains itself, but schemas of CRDs can't be recursive", label(t))
 	if b.stack[len(b.stack)-1].t != nil {
-		return b.refuse(what, "use runtime.RawExtension for what is in it")
+		return b.refuse(problem, "use runtime.RawExtension for its elements")
 	}
-	return b.refuse(what, fmt.Sprintf("tag the field where it does with jsonschema_extras:%q, so that a server stops checking there",
+	return b.refuse(problem, fmt.Sprintf("tag the recursive field with jsonschema_extras:%q, so that servers do not validate it",
 		structural.KeyPreserveUnknownFields+"=true"))
 }
 
-// describe describes a type that has a name: by its methods where it has such as say it, else by what it is made of.
+// describe describes a named type by its schema methods, or otherwise by its kind.
 func (b *builder) describe(t reflect.Type) *jsonschema.Schema {
 	s := b.stated(t)
 	if s == nil {
@@ -183,7 +183,7 @@ func (b *builder) describe(t reflect.Type) *jsonschema.Schema {
 	return s
 }
 
-// resolve follows references to the schema that has a type of its own.
+// resolve follows references to a schema with a type.
 func (b *builder) resolve(s *jsonschema.Schema) *jsonschema.Schema {
 	for s.Type == "" && s.Ref != "" {
 		def := b.defs[strings.TrimPrefix(s.Ref, structural.DefPrefix)]

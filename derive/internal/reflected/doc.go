@@ -1,8 +1,8 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reflected describes Go types as JSON Schema documents while a program runs.
+// Package reflected describes Go types as JSON Schema documents by reflection.
 //
-// It does by reflection what package schema does with sources, and makes the same document, as far as what there is to say
-// is in types, struct tags and methods: comments are gone once a program is compiled.
+// It generates the same documents as package schema, which uses source code, except for the contents of comments, which
+// are not available at run time.
 package reflected

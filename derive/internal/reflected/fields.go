@@ -22,7 +22,7 @@ func (b *builder) structType(t reflect.Type) *jsonschema.Schema {
 	if p, ok := method[propertier](t); ok {
 		property = p.JSONSchemaProperty
 	}
-	seen := map[string]string{} // by JSON name: the Go name
+	seen := map[string]string{} // Go names by JSON name
 	for f := range t.Fields() {
 		name := shape.ParseJSON(f.Tag)
 		if name.Ignored || shape.Hidden(f.Tag) || !f.IsExported() && !f.Anonymous {
@@ -42,7 +42,7 @@ func (b *builder) structType(t reflect.Type) *jsonschema.Schema {
 			}
 			b.property(s, of, f.Tag, docs[name.Name], optional(t, name.Name))
 			if other := seen[name.Name]; other != "" {
-				b.refuse(fmt.Sprintf("field %s has the JSON name %q too", other, name.Name), "give one of them another")
+				b.refuse(fmt.Sprintf("field %s has the same JSON name %q", other, name.Name), "rename one of them")
 			}
 			seen[name.Name] = f.Name
 		}
@@ -52,22 +52,22 @@ func (b *builder) structType(t reflect.Type) *jsonschema.Schema {
 	return s
 }
 
-// checkAmbiguous reports names that two embedded structs have and the struct around them has not.
+// checkAmbiguous reports fields that are hidden because two embedded structs have them.
 func (b *builder) checkAmbiguous(s *jsonschema.Schema) {
 	if len(s.AllOf) == 0 {
 		return
 	}
 	full, err := structural.RewritePart(s, b.defs)
 	if err != nil {
-		return // which the whole document says, too
+		return // the rewriting of the whole document reports the error
 	}
 	for _, name := range full.Ambiguous() {
-		b.refuse(fmt.Sprintf("two embedded structs have a field with the JSON name %q, so encoding/json leaves out both", name),
-			"declare it in the struct itself, or give one of them another name")
+		b.refuse(fmt.Sprintf("two embedded structs have a field with the JSON name %q, so encoding/json omits both", name),
+			"declare it in the struct itself, or rename one of them")
 	}
 }
 
-// push enters a field.
+// push adds a field to the stack.
 func (b *builder) push(f reflect.StructField) {
 	name := f.Name
 	if len(b.stack) > 0 {
@@ -76,11 +76,11 @@ func (b *builder) push(f reflect.StructField) {
 	b.stack = append(b.stack, frame{label: name, bounds: shape.Preserves(f.Tag)})
 }
 
-// inline reports whether the fields of an embedded struct are those of the struct around it. It is not ok when that can't
-// be, or when the tag and encoding/json disagree about it.
+// inline reports whether the fields of a struct are inlined into the enclosing struct. It returns ok = false if this is
+// not possible, or if the tag contradicts encoding/json.
 func (b *builder) inline(f reflect.StructField, tag shape.JSON) (inline, ok bool) {
 	if tag.Inline && (!f.Anonymous || tag.Name != "") {
-		b.refuse("encoding/json puts the fields of embedded structs without a JSON name inline, and no others",
+		b.refuse("only embedded structs without a JSON name are inlined by encoding/json",
 			`embed the type, or give the field a JSON name without "inline"`)
 		return false, false
 	}
@@ -89,16 +89,16 @@ func (b *builder) inline(f reflect.StructField, tag shape.JSON) (inline, ok bool
 	}
 	pointer := f.Type.Kind() == reflect.Pointer
 	if pointer && f.Type.Elem().Kind() == reflect.Struct && !f.IsExported() {
-		b.refuse("encoding/json can't decode into an embedded pointer to a struct that is not exported", "embed the struct itself, or export its type")
+		b.refuse("encoding/json can't decode into an embedded pointer to an unexported struct", "embed the struct itself, or export its type")
 		return false, false
 	}
 	return f.Type.Kind() == reflect.Struct || pointer && f.Type.Elem().Kind() == reflect.Struct, true
 }
 
-// embed adds a struct whose fields are those of the struct around it.
+// embed adds an embedded struct.
 func (b *builder) embed(s *jsonschema.Schema, f reflect.StructField) {
-	if shape.Mentioned(f.Tag) {
-		b.refuse("a jsonschema tag has no effect on an embedded struct", "its fields become those of the struct around it: tag them")
+	if shape.HasTags(f.Tag) {
+		b.refuse("a jsonschema tag has no effect on an embedded struct", "tag its fields instead")
 	}
 	s.AllOf = append(s.AllOf, b.schema(f.Type))
 }
@@ -108,18 +108,18 @@ func (b *builder) nameless(f reflect.StructField, tag shape.JSON) {
 	if !f.IsExported() {
 		return
 	}
-	what := "the field has no json tag"
+	problem := "the field has no json tag"
 	if tag.Tagged {
-		what = "the json tag has no name"
+		problem = "the json tag has no name"
 	}
-	b.refuse(what, fmt.Sprintf("add json:%q, or json:\"-\" to leave the field out", strings.ToLower(f.Name[:1])+f.Name[1:]))
+	b.refuse(problem, fmt.Sprintf("add json:%q, or json:\"-\" to omit the field", strings.ToLower(f.Name[:1])+f.Name[1:]))
 }
 
-// property describes a field that has a name of its own.
+// property describes a named field.
 func (b *builder) property(s *jsonschema.Schema, of reflect.Type, tag reflect.StructTag, doc string, optional bool) {
 	name := shape.ParseJSON(tag)
-	if option, meant := name.Misspelt(); option != "" {
-		b.refuse(fmt.Sprintf("encoding/json knows no option %q in a json tag", option), "write "+meant)
+	if option, meant := name.Misspelled(); option != "" {
+		b.refuse(fmt.Sprintf("the json tag has the unknown option %q", option), "write "+meant)
 	}
 	p := b.schema(of)
 	if name.Quoted {
@@ -127,14 +127,14 @@ func (b *builder) property(s *jsonschema.Schema, of reflect.Type, tag reflect.St
 	}
 	p.Description = doc
 	required := !name.Omitted && !optional
-	if shape.Mentioned(tag) {
-		said, errs := shape.Say(tag, p, b.resolve)
+	if shape.HasTags(tag) {
+		tags, errs := shape.ParseTags(tag, p, b.resolve)
 		for _, err := range errs {
 			b.complain(err.Error())
 		}
-		said.Merge(p, shape.Clone(p))
-		said.Join(s, name.Name)
-		required = required || said.Required
+		tags.Merge(p, shape.Clone(p))
+		tags.Join(s, name.Name)
+		required = required || tags.Required
 		b.checkLater(p)
 	}
 	s.Properties.Set(name.Name, p)
@@ -143,13 +143,13 @@ func (b *builder) property(s *jsonschema.Schema, of reflect.Type, tag reflect.St
 	}
 }
 
-// checkLater checks the values that a field's tags name against all that is known of its schema, once that is complete.
+// checkLater adds a check of the default, example and enum values of a field, which needs the complete document.
 func (b *builder) checkLater(p *jsonschema.Schema) {
 	at := b.stack[len(b.stack)-1].label
 	b.checks = append(b.checks, func() {
 		full, err := structural.RewritePart(p, b.defs)
 		if err != nil {
-			return // which the whole document says, too
+			return // the rewriting of the whole document reports the error
 		}
 		for _, problem := range full.Contradictions() {
 			b.errs = append(b.errs, fmt.Errorf("%s: tag jsonschema: %w", at, problem))

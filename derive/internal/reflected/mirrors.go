@@ -13,8 +13,8 @@ import (
 	"github.com/kube-go/sdk/derive/internal/structural"
 )
 
-// mirror returns a type that says in struct tags what one of Kubernetes' own says in comments; the type itself when there
-// is none. They are those that most kinds have in them.
+// mirror returns a type whose struct tags contain the keywords that a common type of Kubernetes has in comments, or the
+// type itself.
 func mirror(t reflect.Type) reflect.Type {
 	switch t {
 	case reflect.TypeFor[metav1.Condition]():
@@ -27,8 +27,8 @@ func mirror(t reflect.Type) reflect.Type {
 	return t
 }
 
-// optional reports whether a field of a type of Kubernetes may be left out, which its tag does not say and a comment does.
-// They are those of the types that one embeds in a spec. Go writes such fields always; people need not.
+// optional reports whether a field of a Kubernetes type is optional according to its comment, although its json tag
+// does not have omitempty. It contains the types that are common in specs.
 func optional(t reflect.Type, field string) bool {
 	path, ok := strings.CutPrefix(t.PkgPath(), "k8s.io/api/")
 	if !ok {
@@ -57,7 +57,7 @@ type condition struct {
 	Message            string                 `json:"message" jsonschema:"maxLength=32768"`
 }
 
-// SwaggerDoc documents it.
+// SwaggerDoc returns the documentation of the original type.
 func (condition) SwaggerDoc() map[string]string { return metav1.Condition{}.SwaggerDoc() }
 
 type labelSelector struct {
@@ -65,10 +65,10 @@ type labelSelector struct {
 	MatchExpressions []metav1.LabelSelectorRequirement `json:"matchExpressions,omitempty" jsonschema_extras:"x-kubernetes-list-type=atomic"`
 }
 
-// SwaggerDoc documents it.
+// SwaggerDoc returns the documentation of the original type.
 func (labelSelector) SwaggerDoc() map[string]string { return metav1.LabelSelector{}.SwaggerDoc() }
 
-// JSONSchemaExtend says what applies to the whole of it.
+// JSONSchemaExtend sets the keywords of the type.
 func (labelSelector) JSONSchemaExtend(s *jsonschema.Schema) {
 	s.Extras = map[string]any{structural.KeyMapType: "atomic"}
 }
@@ -79,7 +79,7 @@ type labelSelectorRequirement struct {
 	Values   []string                     `json:"values,omitempty" jsonschema_extras:"x-kubernetes-list-type=atomic"`
 }
 
-// SwaggerDoc documents it.
+// SwaggerDoc returns the documentation of the original type.
 func (labelSelectorRequirement) SwaggerDoc() map[string]string {
 	return metav1.LabelSelectorRequirement{}.SwaggerDoc()
 }

@@ -23,7 +23,7 @@ type (
 	a struct {
 		X string `json:"x"`
 	}
-	// Left and Right are embedded by pointers, which must be exported.
+	// Left and Right are exported because they are embedded by pointer.
 	Left struct {
 		X string `json:"x"`
 	}
@@ -46,7 +46,7 @@ type (
 	lists    []lists
 	name     string
 	embedded struct {
-		name //nolint:unused // which is what is wrong with it
+		name //nolint:unused // the error of the test
 		A    name
 		a    `json:",inline" jsonschema:"title=A"`
 	}
@@ -59,7 +59,7 @@ type (
 	}
 )
 
-// oneName returns a struct such as vet does not let one write.
+// oneName returns a struct with duplicate JSON names, which go vet rejects in source code.
 func oneName() reflect.Type {
 	text := reflect.TypeFor[string]()
 	return reflect.StructOf([]reflect.StructField{
@@ -78,53 +78,53 @@ func (describer) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "integer", Extras: map[string]any{"nullable": true}}
 }
 
-// heir has the method of what it embeds, which says nothing of its own fields.
-type heir struct {
+// inherited has a promoted JSONSchema method, which does not describe its own fields.
+type inherited struct {
 	describer `json:"-"`
 	B         string `json:"b"`
 }
 
-// Those that follow have a method of their own beside one that they embed, or only such a one, in each way that there is.
+// The following types declare a method and embed one of the same name, or have a promoted method only.
 type (
-	general[T any] struct {
+	generic[T any] struct {
 		Value T `json:"value"`
 	}
-	ownValue   struct{ describer }
-	ownPointer struct{ *describer }
-	ownGeneral struct{ general[describer] }
-	noneOwn    struct {
-		*general[string] `json:"-"`
+	ownValue        struct{ describer }
+	ownPointer      struct{ *describer }
+	ownGeneric      struct{ generic[describer] }
+	promotedPointer struct {
+		*generic[string] `json:"-"`
 
 		B string `json:"b"`
 	}
-	deepDown struct {
-		noneOwn `json:"-"`
+	nestedPromoted struct {
+		promotedPointer `json:"-"`
 
 		B string `json:"b"`
 	}
-	throughInterface struct {
+	promotedInterface struct {
 		Schemer `json:"-"`
 
 		B string `json:"b"`
 	}
 )
 
-// Schemer is embedded.
+// Schemer is an embedded interface.
 type Schemer interface{ JSONSchema() *jsonschema.Schema }
 
-func (*general[T]) JSONSchema() *jsonschema.Schema { return &jsonschema.Schema{Type: "boolean"} }
+func (*generic[T]) JSONSchema() *jsonschema.Schema { return &jsonschema.Schema{Type: "boolean"} }
 
 func (o ownValue) JSONSchema() *jsonschema.Schema { return o.describer.JSONSchema() }
 
 func (*ownPointer) JSONSchema() *jsonschema.Schema { return text() }
 
-func (ownGeneral) JSONSchema() *jsonschema.Schema { return text() }
+func (ownGeneric) JSONSchema() *jsonschema.Schema { return text() }
 
 func text() *jsonschema.Schema { return &jsonschema.Schema{Type: "string"} }
 
-type silent struct{}
+type nilSchema struct{}
 
-func (*silent) JSONSchema() *jsonschema.Schema { return nil }
+func (*nilSchema) JSONSchema() *jsonschema.Schema { return nil }
 
 type referrer struct{}
 
@@ -156,13 +156,13 @@ func (properties) JSONSchemaProperty(name string) any {
 	return nil
 }
 
-type strange struct{}
+type unknownType struct{}
 
-func (strange) OpenAPISchemaType() []string { return []string{"text"} }
+func (unknownType) OpenAPISchemaType() []string { return []string{"text"} }
 
-type vast struct{}
+type unsupported struct{}
 
-func (vast) JSONSchema() *jsonschema.Schema {
+func (unsupported) JSONSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "object", PatternProperties: map[string]*jsonschema.Schema{"a": {}}}
 }
 
@@ -172,9 +172,9 @@ func (misspelt) JSONSchemaExtend(s *jsonschema.Schema) {
 	s.Extras = map[string]any{"x-kubernetes-map-typ": "atomic"}
 }
 
-type illTyped struct{}
+type wrongType struct{}
 
-func (illTyped) JSONSchemaExtend(s *jsonschema.Schema) {
+func (wrongType) JSONSchemaExtend(s *jsonschema.Schema) {
 	s.Extras = map[string]any{"x-kubernetes-map-type": 1}
 }
 
@@ -186,26 +186,26 @@ func describe(t reflect.Type) (*structural.Schema, error) {
 	return structural.Rewrite(doc)
 }
 
-func TestTypesSayTheirSchemaInMethods(t *testing.T) {
+func TestSchemaMethods(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		in   reflect.Type
 		want string
 	}{
 		{"JSONSchema", reflect.TypeFor[[]describer](), `{"type":"array","items":{"type":"integer","nullable":true}}`},
-		{"JSONSchema of an embedded struct is not that of the struct around it", reflect.TypeFor[heir](), `{"type":"object","properties":{"b":{"type":"string"}},"required":["b"]}`},
-		{"JSONSchema beside one that is embedded, which it calls", reflect.TypeFor[ownValue](), `{"type":"integer","nullable":true}`},
-		{"JSONSchema of a pointer beside one that is embedded by a pointer", reflect.TypeFor[ownPointer](), `{"type":"string"}`},
-		{"JSONSchema beside that of a generic type", reflect.TypeFor[ownGeneral](), `{"type":"string"}`},
-		{"JSONSchema of an embedded pointer to a generic type", reflect.TypeFor[noneOwn](), `{"type":"object","properties":{"b":{"type":"string"}},"required":["b"]}`},
-		{"JSONSchema of what is embedded in an embedded struct", reflect.TypeFor[deepDown](), `{"type":"object","properties":{"b":{"type":"string"}},"required":["b"]}`},
-		{"JSONSchema of an embedded interface", reflect.TypeFor[throughInterface](), `{"type":"object","properties":{"b":{"type":"string"}},"required":["b"]}`},
-		{"JSONSchema of a generic type", reflect.TypeFor[general[int]](), `{"type":"boolean"}`},
+		{"JSONSchema of an embedded struct is ignored", reflect.TypeFor[inherited](), `{"type":"object","properties":{"b":{"type":"string"}},"required":["b"]}`},
+		{"JSONSchema that calls an embedded one", reflect.TypeFor[ownValue](), `{"type":"integer","nullable":true}`},
+		{"JSONSchema of a pointer with an embedded pointer", reflect.TypeFor[ownPointer](), `{"type":"string"}`},
+		{"JSONSchema with an embedded generic type", reflect.TypeFor[ownGeneric](), `{"type":"string"}`},
+		{"JSONSchema of an embedded pointer to a generic type", reflect.TypeFor[promotedPointer](), `{"type":"object","properties":{"b":{"type":"string"}},"required":["b"]}`},
+		{"JSONSchema of a nested embedded struct", reflect.TypeFor[nestedPromoted](), `{"type":"object","properties":{"b":{"type":"string"}},"required":["b"]}`},
+		{"JSONSchema of an embedded interface", reflect.TypeFor[promotedInterface](), `{"type":"object","properties":{"b":{"type":"string"}},"required":["b"]}`},
+		{"JSONSchema of a generic type", reflect.TypeFor[generic[int]](), `{"type":"boolean"}`},
 		{"JSONSchemaExtend", reflect.TypeFor[extended](), `{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"minProperties":1}`},
 		{"JSONSchemaAlias", reflect.TypeFor[alias](), `{"type":"number"}`},
 		{"JSONSchemaProperty", reflect.TypeFor[properties](), `{"type":"object","properties":{"a":{"type":"array","items":{"type":"string"}},"b":{"type":"integer"}},"required":["a","b"]}`},
 		{
-			"two types of one name",
+			"two types with the same name",
 			reflect.StructOf([]reflect.StructField{{Name: "A", Type: oneT(), Tag: `json:"a"`}, {Name: "B", Type: otherT(), Tag: `json:"b"`}}),
 			`{"type":"object","required":["a","b"],"properties":{"a":{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]},
 			 "b":{"type":"object","properties":{"b":{"type":"integer"}},"required":["b"]}}}`,
@@ -227,7 +227,7 @@ func TestTypesSayTheirSchemaInMethods(t *testing.T) {
 	}
 }
 
-// oneT and otherT return types that are called alike.
+// oneT and otherT return types with the same name.
 func oneT() reflect.Type {
 	type T struct {
 		A string `json:"a"`
@@ -257,39 +257,39 @@ func TestMistakes(t *testing.T) {
 		in   reflect.Type
 		want string
 	}{
-		{"an interface", reflect.TypeFor[any](), "the type: an interface has no schema: use runtime.RawExtension for any object, or a struct that has one field for each alternative"},
-		{"a channel", reflect.TypeFor[chan int](), `the type: a channel can't be stored in an object: remove the field, or leave it out with json:"-"`},
-		{"a function", reflect.TypeFor[func()](), `the type: a function can't be stored in an object: remove the field, or leave it out with json:"-"`},
+		{"an interface", reflect.TypeFor[any](), "the type: an interface has no schema: use runtime.RawExtension for any object, or a struct with one field for each alternative"},
+		{"a channel", reflect.TypeFor[chan int](), `the type: a channel can't be stored in an object: remove the field, or omit it with json:"-"`},
+		{"a function", reflect.TypeFor[func()](), `the type: a function can't be stored in an object: remove the field, or omit it with json:"-"`},
 		{"a complex number", reflect.TypeFor[complex64](), "the type: a complex64 can't be stored in an object: use a string or a number"},
-		{"keys that are numbers", reflect.TypeFor[map[int]string](), "the type: the keys of a map must be strings, not int: use a string type, or a list of structs"},
-		{"a name twice at one depth", reflect.TypeFor[ambiguous](), `ambiguous: two embedded structs have a field with the JSON name "x", so encoding/json leaves out both: declare it in the struct itself, or give one of them another name`},
-		{"a MarshalJSON that is embedded", reflect.TypeFor[promoted](), "promoted: it has the MarshalJSON of the embedded Time, so encoding/json writes that and no other field: give the embedded field a name"},
-		{"an embedded pointer that is not exported", reflect.TypeFor[unexported](), "unexported.a: encoding/json can't decode into an embedded pointer to a struct that is not exported: embed the struct itself, or export its type"},
-		{"a type that contains itself", reflect.TypeFor[tree[int]](), `tree.Children: type tree contains itself, and the schema of a CRD can't: tag the field where it does with jsonschema_extras:"x-kubernetes-preserve-unknown-fields=true", so that a server stops checking there`},
-		{"a list that contains itself", reflect.TypeFor[lists](), "lists: type lists contains itself, and the schema of a CRD can't: use runtime.RawExtension for what is in it"},
-		{"embedding what is no struct", reflect.TypeFor[embedded](), `embedded.A: the field has no json tag: add json:"a", or json:"-" to leave the field out
-embedded.a: a jsonschema tag has no effect on an embedded struct: its fields become those of the struct around it: tag them`},
-		{"inline and not embedded", reflect.TypeFor[inline](), `inline.A: encoding/json puts the fields of embedded structs without a JSON name inline, and no others: embed the type, or give the field a JSON name without "inline"`},
-		{"a name twice", oneName(), `B: field A has the JSON name "a" too: give one of them another`},
-		{"no names", reflect.TypeFor[untagged](), `untagged.A: the field has no json tag: add json:"a", or json:"-" to leave the field out
-untagged.B: the json tag has no name: add json:"b", or json:"-" to leave the field out`},
-		{"a MarshalJSON", reflect.TypeFor[marshaler](), "marshaler: it has a MarshalJSON of its own, so its Go type does not tell its schema: say it with a method JSONSchema() *jsonschema.Schema, or with OpenAPISchemaType() []string"},
-		{"a MarshalJSON of another module", reflect.TypeFor[big.Int](), "Int: it has a MarshalJSON of its own, so its Go type does not tell its schema: say it with a method JSONSchema() *jsonschema.Schema, or with OpenAPISchemaType() []string"},
-		{"JSONSchema that returns nothing", reflect.TypeFor[silent](), "silent: JSONSchema returns no schema: return one schema that is complete, as jsonschema.Reflector makes it with DoNotReference"},
-		{"JSONSchema that returns references", reflect.TypeFor[referrer](), "referrer: JSONSchema returns a schema with references: return one schema that is complete, as jsonschema.Reflector makes it with DoNotReference"},
-		{"JSONSchemaAlias that returns nothing", reflect.TypeFor[noAlias](), "noAlias: JSONSchemaAlias returns nil: return a value of another type"},
-		{"OpenAPISchemaType that returns something else", reflect.TypeFor[strange](), "strange: OpenAPISchemaType returns no type that servers know: return one of string, integer, number, boolean, array and object"},
-		{"a keyword that servers don't know", reflect.TypeFor[vast](), "the schemas of servers have no keyword patternProperties; use a rule in x-kubernetes-validations"},
-		{"an extended keyword that is misspelt", reflect.TypeFor[misspelt](), "the schemas of servers have no keyword x-kubernetes-map-typ; did you mean x-kubernetes-map-type?"},
-		{"an extended keyword of another type", reflect.TypeFor[illTyped](), "extended keywords: cannot unmarshal number into Go struct field extended.x-kubernetes-map-type of type string"},
-		{"a default that does not fit", reflect.TypeFor[struct {
+		{"a map with integer keys", reflect.TypeFor[map[int]string](), "the type: the keys of a map must be strings, not int: use a string type, or a list of structs"},
+		{"a duplicate name in embedded structs", reflect.TypeFor[ambiguous](), `ambiguous: two embedded structs have a field with the JSON name "x", so encoding/json omits both: declare it in the struct itself, or rename one of them`},
+		{"an embedded MarshalJSON", reflect.TypeFor[promoted](), "promoted: it has the MarshalJSON method of the embedded Time, so encoding/json writes only this field: give the embedded field a name"},
+		{"an embedded pointer to an unexported struct", reflect.TypeFor[unexported](), "unexported.a: encoding/json can't decode into an embedded pointer to an unexported struct: embed the struct itself, or export its type"},
+		{"a type that contains itself", reflect.TypeFor[tree[int]](), `tree.Children: type tree contains itself, but schemas of CRDs can't be recursive: tag the recursive field with jsonschema_extras:"x-kubernetes-preserve-unknown-fields=true", so that servers do not validate it`},
+		{"a list that contains itself", reflect.TypeFor[lists](), "lists: type lists contains itself, but schemas of CRDs can't be recursive: use runtime.RawExtension for its elements"},
+		{"an embedded type that is not a struct", reflect.TypeFor[embedded](), `embedded.A: the field has no json tag: add json:"a", or json:"-" to omit the field
+embedded.a: a jsonschema tag has no effect on an embedded struct: tag its fields instead`},
+		{"inline without embedding", reflect.TypeFor[inline](), `inline.A: only embedded structs without a JSON name are inlined by encoding/json: embed the type, or give the field a JSON name without "inline"`},
+		{"a duplicate name", oneName(), `B: field A has the same JSON name "a": rename one of them`},
+		{"no names", reflect.TypeFor[untagged](), `untagged.A: the field has no json tag: add json:"a", or json:"-" to omit the field
+untagged.B: the json tag has no name: add json:"b", or json:"-" to omit the field`},
+		{"a MarshalJSON", reflect.TypeFor[marshaler](), "marshaler: it has its own MarshalJSON, so its schema does not follow from its Go type: add a method JSONSchema() *jsonschema.Schema or OpenAPISchemaType() []string"},
+		{"a MarshalJSON of another module", reflect.TypeFor[big.Int](), "Int: it has its own MarshalJSON, so its schema does not follow from its Go type: add a method JSONSchema() *jsonschema.Schema or OpenAPISchemaType() []string"},
+		{"JSONSchema that returns nil", reflect.TypeFor[nilSchema](), "nilSchema: JSONSchema returns no schema: return a schema without references, for example from a jsonschema.Reflector with DoNotReference"},
+		{"JSONSchema that returns references", reflect.TypeFor[referrer](), "referrer: JSONSchema returns a schema with references: return a schema without references, for example from a jsonschema.Reflector with DoNotReference"},
+		{"JSONSchemaAlias that returns nil", reflect.TypeFor[noAlias](), "noAlias: JSONSchemaAlias returns nil: return a value of another type"},
+		{"OpenAPISchemaType that returns an unknown type", reflect.TypeFor[unknownType](), "unknownType: OpenAPISchemaType returns an unknown type: return one of string, integer, number, boolean, array and object"},
+		{"an unsupported keyword", reflect.TypeFor[unsupported](), "keyword patternProperties is not supported in CustomResourceDefinitions: use a rule in x-kubernetes-validations"},
+		{"a misspelled extended keyword", reflect.TypeFor[misspelt](), "unknown keyword x-kubernetes-map-typ; did you mean x-kubernetes-map-type?"},
+		{"an extended keyword of another type", reflect.TypeFor[wrongType](), "extended keywords: cannot unmarshal number into Go struct field extended.x-kubernetes-map-type of type string"},
+		{"an invalid default", reflect.TypeFor[struct {
 			A string `json:"a" jsonschema:"maxLength=1,default=ab"`
-		}](), `A: tag jsonschema: default: "ab" is longer than 1`},
+		}](), `A: tag jsonschema: default: "ab" is longer than the maximum length 1`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s, err := describe(tt.in)
 			if err == nil {
-				t.Fatalf("no error, but %+v", s)
+				t.Fatalf("Describe = %+v, want an error", s)
 			}
 			if diff := cmp.Diff(tt.want, err.Error()); diff != "" {
 				t.Errorf("error (-want +got):\n%s", diff)
@@ -307,10 +307,10 @@ type (
 	redoubled[T any] = doubled[doubled[doubled[doubled[T]]]]
 )
 
-// A schema may not grow beyond all bounds, even though each type in it is small.
-func TestSchemasAreBounded(t *testing.T) {
+// TestSchemaSizeIsLimited checks that small types can't create a huge schema.
+func TestSchemaSizeIsLimited(t *testing.T) {
 	_, err := describe(reflect.TypeFor[redoubled[string]]())
-	if err == nil || !strings.Contains(err.Error(), "makes the schema grow beyond 100000 fields") {
+	if err == nil || !strings.Contains(err.Error(), "expands the schema to more than 100000 fields") {
 		t.Errorf("error = %v, want one about the size", err)
 	}
 }

@@ -1,9 +1,9 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sample makes objects that a schema accepts, and objects that break one of its rules.
+// Package sample generates valid objects of a schema, and objects that violate one of its rules.
 //
-// What a schema says of a value is followed as it is read: examples, defaults, enums, formats, patterns, bounds. What only
-// the whole object can show, such as unions and rules in CEL, is reached by changing one value after the other for as long
-// as less is wrong. The same schema always gives the same objects.
+// It first generates each value from the keywords of its schema: examples, defaults, enums, formats, patterns, bounds.
+// For rules that apply to the whole object, such as unions and CEL rules, it then changes one value at a time as long
+// as the number of errors decreases. The result for a schema is always the same.
 package sample

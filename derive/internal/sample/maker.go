@@ -13,23 +13,23 @@ import (
 	"github.com/kube-go/sdk/derive/internal/openapi"
 )
 
-// maxDepth is how deep values that nobody asks for go.
+// maxDepth is the maximum depth of optional values.
 const maxDepth = 12
 
-// maker makes values as a schema describes them.
+// maker generates values from a schema.
 type maker struct {
 	full bool
 }
 
-// wants reports whether a property is to be there.
-func (m *maker) wants(s *openapi.Schema, name string) bool {
+// includes reports whether objects include a property.
+func (m *maker) includes(s *openapi.Schema, name string) bool {
 	if slices.Contains(s.Required, name) {
 		return true
 	}
 	return m.full
 }
 
-// value makes a value. Different variants are different values as far as possible.
+// value returns a value. Different variants are different values if possible.
 func (m *maker) value(s *openapi.Schema, variant, depth int) any {
 	s = flat(s)
 	switch {
@@ -67,7 +67,7 @@ func (m *maker) value(s *openapi.Schema, variant, depth int) any {
 func (m *maker) object(s *openapi.Schema, variant, depth int) map[string]any {
 	obj := map[string]any{}
 	for name, p := range s.Properties {
-		if m.wants(s, name) && (depth < maxDepth || slices.Contains(s.Required, name)) {
+		if m.includes(s, name) && (depth < maxDepth || slices.Contains(s.Required, name)) {
 			obj[name] = m.value(p, variant, depth+1)
 		}
 	}
@@ -89,7 +89,7 @@ func (m *maker) object(s *openapi.Schema, variant, depth int) map[string]any {
 	return obj
 }
 
-// resource makes an embedded resource.
+// resource returns an embedded resource.
 func (m *maker) resource(s *openapi.Schema, variant, depth int) map[string]any {
 	obj := m.object(s, variant, depth)
 	defaults := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "example"}}
@@ -101,7 +101,7 @@ func (m *maker) resource(s *openapi.Schema, variant, depth int) map[string]any {
 	return obj
 }
 
-// maxItems is how many items a list has at most, whatever is asked.
+// maxItems is the maximum number of items in a list, even if minItems is larger.
 const maxItems = 1000
 
 func (m *maker) list(s *openapi.Schema, depth int) []any {
@@ -126,7 +126,7 @@ func (m *maker) list(s *openapi.Schema, depth int) []any {
 	return list
 }
 
-// variantOf returns the variant of a value among others that may be the same: the example, if there is one.
+// variantOf returns the variant of an item in a list that may have duplicates. It is always 0 if there is an example.
 func variantOf(s *openapi.Schema, i int) int {
 	if flat(s).Example != nil {
 		return 0
@@ -134,7 +134,7 @@ func variantOf(s *openapi.Schema, i int) int {
 	return i
 }
 
-// numberOf makes an integer within bounds.
+// numberOf returns an integer within the bounds.
 func numberOf(s *openapi.Schema, variant int) int64 {
 	low, high := bounds(s)
 	step := int64(1)
@@ -155,7 +155,7 @@ func numberOf(s *openapi.Schema, variant int) int64 {
 	return n
 }
 
-// bounds returns the least and the greatest integer that fit.
+// bounds returns the minimum and the maximum.
 func bounds(s *openapi.Schema) (low, high float64) {
 	low, high = -math.MaxInt32, math.MaxInt32
 	if s.Minimum != nil {
@@ -174,7 +174,7 @@ func bounds(s *openapi.Schema) (low, high float64) {
 	return low, high
 }
 
-// fractionOf makes a number within bounds: an integer when one fits.
+// fractionOf returns a number within the bounds, which is an integer if possible.
 func fractionOf(s *openapi.Schema, variant int) any {
 	n := numberOf(s, variant)
 	if low, high := bounds(s); low <= high && (s.MultipleOf == nil || *s.MultipleOf >= 1) {
@@ -202,7 +202,7 @@ func fractionOf(s *openapi.Schema, variant int) any {
 	return low + (high-low)/float64(variant+2)
 }
 
-// word makes a short word.
+// word returns a short word.
 func word(variant int) string {
 	words := []string{"example", "another", "third", "fourth"}
 	if variant < len(words) {
@@ -211,7 +211,7 @@ func word(variant int) string {
 	return fmt.Sprintf("example-%d", variant)
 }
 
-// flat returns a schema with what allOf and the first branches of anyOf and oneOf say.
+// flat returns a schema with the keywords of allOf and of the first branches of anyOf and oneOf.
 func flat(s *openapi.Schema) *openapi.Schema {
 	if s == nil {
 		return &openapi.Schema{}
@@ -233,7 +233,7 @@ func flat(s *openapi.Schema) *openapi.Schema {
 	return &out
 }
 
-// restrict adds what a branch says to a schema, where the schema says nothing.
+// restrict adds the keywords of a branch that the schema does not have.
 func restrict(s, b *openapi.Schema) {
 	either := func(s **int64, b *int64) {
 		if *s == nil {

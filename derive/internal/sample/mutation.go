@@ -18,19 +18,20 @@ import (
 	"github.com/kube-go/sdk/derive/internal/value"
 )
 
-// Mutation is an object that breaks a rule of its schema.
+// Mutation is an object that violates a rule of its schema.
 type Mutation struct {
-	// Rule says which: the place of a keyword, such as spec.title.maxLength.
+	// Rule is the path of the violated keyword, such as spec.title.maxLength.
 	Rule string
-	// Object is the object. With Update it breaks the rule when it becomes what the sample was.
+	// Object is the object, or nil if none was found. If Update is set, the update from the sample to Object violates
+	// the rule.
 	Object map[string]any
 	Update bool
-	// Err is what servers say of it, among other things if need be.
+	// Err is the validation error of the rule. There can be other errors.
 	Err *field.Error
 }
 
-// Mutations yields an object for each rule that an object shows, a good one, which breaks that rule, and as little else as
-// possible. Rules for which none was found are yielded without an object.
+// Mutations yields a Mutation for each rule that applies to a valid object. The mutated object violates this rule, and
+// as few others as possible. The Mutation has no object if none was found.
 func (s *Sampler) Mutations(obj map[string]any) iter.Seq[Mutation] {
 	return func(yield func(Mutation) bool) {
 		m := &mutator{s: s, obj: obj, yield: yield}
@@ -45,7 +46,7 @@ func (s *Sampler) Mutations(obj map[string]any) iter.Seq[Mutation] {
 	}
 }
 
-// mutator goes over a good object by its schema, and breaks one rule after the other.
+// mutator traverses a valid object and its schema, and violates one rule at a time.
 type mutator struct {
 	s     *Sampler
 	obj   map[string]any
@@ -53,7 +54,7 @@ type mutator struct {
 	done  bool
 }
 
-// try breaks a rule by the values given, in this order, until a server would say what is expected of it.
+// try replaces a value by the given values, in this order, until validation returns the expected error.
 func (m *mutator) try(rule string, at []step, path *field.Path, expected func(*field.Error) bool, values ...any) {
 	if m.done {
 		return
@@ -62,8 +63,8 @@ func (m *mutator) try(rule string, at []step, path *field.Path, expected func(*f
 	fewest := 0
 	for _, v := range values {
 		next := runtime.DeepCopyJSON(m.obj)
-		place(next, at, v, v == gone)
-		errs := m.s.faults(next)
+		place(next, at, v, v == removed)
+		errs := m.s.validate(next)
 		i := slices.IndexFunc(errs, expected)
 		if i < 0 || best.Err != nil && len(errs) >= fewest {
 			continue
@@ -76,8 +77,8 @@ func (m *mutator) try(rule string, at []step, path *field.Path, expected func(*f
 	m.done = !m.yield(best)
 }
 
-// gone is the value of what is removed.
-const gone = "\x00gone"
+// removed is a placeholder for a removed value.
+const removed = "\x00gone"
 
 func ruleAt(path *field.Path, rule string) string {
 	if path == nil {
@@ -86,7 +87,7 @@ func ruleAt(path *field.Path, rule string) string {
 	return path.String() + "." + rule
 }
 
-// at expects an error of a kind and a place, with a text in it.
+// at returns a function that matches errors with the path, the type, and a message that contains text.
 func at(path *field.Path, t field.ErrorType, text string) func(*field.Error) bool {
 	return func(err *field.Error) bool {
 		return err.Field == path.String() && err.Type == t && strings.Contains(err.Detail, text)
@@ -132,32 +133,32 @@ func (m *mutator) text(s *openapi.Schema, v string, steps []step, path *field.Pa
 	if n := s.MinLength; n != nil && *n > 0 {
 		m.try("minLength", steps, path, at(path, field.ErrorTypeInvalid, "chars long"), v[:min(len(v), int(*n)-1)], "")
 	}
-	odd := []any{"!", "", "?!", "A b", "-", "a", "0", "~~~~~~~~", "ÄÖÜ", "x/y?z", "a.b.c", strings.Repeat("!", len(v))}
+	invalid := []any{"!", "", "?!", "A b", "-", "a", "0", "~~~~~~~~", "ÄÖÜ", "x/y?z", "a.b.c", strings.Repeat("!", len(v))}
 	if s.Pattern != "" {
-		m.try("pattern", steps, path, at(path, field.ErrorTypeInvalid, "should match"), odd...)
+		m.try("pattern", steps, path, at(path, field.ErrorTypeInvalid, "should match"), invalid...)
 	}
 	if s.Format != "" && value.KnownFormat(s) && s.Format != "password" {
-		m.try("format", steps, path, at(path, field.ErrorTypeTypeInvalid, "must be of type"), odd...)
+		m.try("format", steps, path, at(path, field.ErrorTypeTypeInvalid, "must be of type"), invalid...)
 	}
 }
 
 func (m *mutator) number(s *openapi.Schema, steps []step, path *field.Path) {
-	around := func(n float64) []any {
+	near := func(n float64) []any {
 		if s.Type == "number" {
 			return []any{n, n + 0.5, n - 0.5, n + 1, n - 1}
 		}
 		return []any{int64(n), int64(n) + 1, int64(n) - 1}
 	}
 	if s.Minimum != nil {
-		m.try("minimum", steps, path, at(path, field.ErrorTypeInvalid, "should be greater than"), around(*s.Minimum)...)
+		m.try("minimum", steps, path, at(path, field.ErrorTypeInvalid, "should be greater than"), near(*s.Minimum)...)
 	}
 	if s.Maximum != nil {
-		m.try("maximum", steps, path, at(path, field.ErrorTypeInvalid, "should be less than"), around(*s.Maximum)...)
+		m.try("maximum", steps, path, at(path, field.ErrorTypeInvalid, "should be less than"), near(*s.Maximum)...)
 	}
 	if s.MultipleOf != nil && (s.Type != "integer" || *s.MultipleOf > 1) {
 		low, _ := bounds(s)
 		m.try("multipleOf", steps, path, at(path, field.ErrorTypeInvalid, "should be a multiple"),
-			append(around(max(low, 0)+*s.MultipleOf+*s.MultipleOf/2), around(max(low, 0)+1)...)...)
+			append(near(max(low, 0)+*s.MultipleOf+*s.MultipleOf/2), near(max(low, 0)+1)...)...)
 	}
 }
 
@@ -207,7 +208,7 @@ func (m *mutator) object(s *openapi.Schema, v map[string]any, steps []step, path
 		switch p := s.Properties[name]; {
 		case p != nil:
 			m.value(p, v[name], below, path.Child(name))
-		case more != nil: // a server writes the paths of entries in two ways
+		case more != nil: // servers report the paths of entries in two forms
 			m.value(more, v[name], below, path.Child(name))
 			return
 		}
@@ -220,12 +221,12 @@ func (m *mutator) required(s *openapi.Schema, v map[string]any, steps []step, pa
 			continue
 		}
 		if _, ok := v[name]; ok {
-			m.try("required["+name+"]", append(slices.Clone(steps), name), path, at(path.Child(name), field.ErrorTypeRequired, ""), gone)
+			m.try("required["+name+"]", append(slices.Clone(steps), name), path, at(path.Child(name), field.ErrorTypeRequired, ""), removed)
 		}
 	}
 }
 
-// junctors searches an object that no branch accepts.
+// junctors searches for an object that violates a junctor.
 func (m *mutator) junctors(s *openapi.Schema, v any, steps []step, path *field.Path) {
 	for _, j := range []struct {
 		name string
@@ -251,7 +252,7 @@ func pathText(path *field.Path) string {
 	return path.String()
 }
 
-// rules searches for each rule in CEL an object that it refuses.
+// rules searches for an object that violates each CEL rule.
 func (m *mutator) rules(s *openapi.Schema, v any, steps []step, path *field.Path) {
 	for i, rule := range s.Validations {
 		of := path
@@ -261,19 +262,19 @@ func (m *mutator) rules(s *openapi.Schema, v any, steps []step, path *field.Path
 			}
 		}
 		m.search(fmt.Sprintf("x-kubernetes-validations[%d]", i), s, v, steps, path, strings.Contains(rule.Rule, "oldSelf"), func(err *field.Error) bool {
-			return sameField(err.Field, of) && says(err, rule, s.Validations)
+			return sameField(err.Field, of) && isErrorOf(err, rule, s.Validations)
 		})
 	}
 }
 
-// sameField compares places, whichever way a server writes entries of maps.
+// sameField compares paths. Servers report entries of maps in two forms.
 func sameField(name string, path *field.Path) bool {
 	plain := strings.NewReplacer("[", ".", "]", "")
 	return plain.Replace(name) == plain.Replace(path.String())
 }
 
-// says reports whether an error is what a rule says.
-func says(err *field.Error, rule openapi.Rule, all []openapi.Rule) bool {
+// isErrorOf reports whether an error is the error of a rule.
+func isErrorOf(err *field.Error, rule openapi.Rule, all []openapi.Rule) bool {
 	if rule.Reason != nil && *rule.Reason == string(field.ErrorTypeDuplicate) {
 		return err.Type == field.ErrorTypeDuplicate
 	}
@@ -289,15 +290,15 @@ func says(err *field.Error, rule openapi.Rule, all []openapi.Rule) bool {
 	return !strings.Contains(err.Detail, " in body ") && !slices.ContainsFunc(all, func(r openapi.Rule) bool { return err.Detail == text(r) && r != rule })
 }
 
-// search changes a value, and what is in it, until a server would say what is expected.
+// search changes a value and its contents until validation returns the expected error.
 func (m *mutator) search(rule string, s *openapi.Schema, v any, steps []step, path *field.Path, update bool, expected func(*field.Error) bool) {
 	if m.done {
 		return
 	}
 	best := Mutation{Rule: ruleAt(path, rule), Update: update}
 	fewest, tries := 0, 0
-	look := func(next map[string]any) (more bool) {
-		errs := m.s.faultsOf(next, m.obj, update)
+	visit := func(next map[string]any) (more bool) {
+		errs := m.s.validateChange(next, m.obj, update)
 		if i := slices.IndexFunc(errs, expected); i >= 0 && (best.Err == nil || len(errs) < fewest) {
 			best.Object, best.Err, fewest = next, errs[i], len(errs)
 		}
@@ -305,29 +306,29 @@ func (m *mutator) search(rule string, s *openapi.Schema, v any, steps []step, pa
 		return tries < maxTries && (best.Err == nil || fewest > 1 && tries < maxTries/40)
 	}
 	for next := range m.s.changesOf(m.obj, s, v, steps) {
-		if !look(next) {
+		if !visit(next) {
 			break
 		}
 	}
 	if best.Err == nil {
 		tries = 0
-		m.twice(s, v, steps, look)
+		m.searchPairs(s, v, steps, visit)
 	}
 	m.done = !m.yield(best)
 }
 
-// twice changes what is there twice.
-func (m *mutator) twice(s *openapi.Schema, v any, steps []step, look func(map[string]any) bool) {
+// searchPairs visits the results of two changes.
+func (m *mutator) searchPairs(s *openapi.Schema, v any, steps []step, visit func(map[string]any) bool) {
 	for next := range m.s.toggles(m.obj, s, v, steps) {
 		for after := range m.s.toggles(next, s, valueAt(next, steps), steps) {
-			if !look(after) {
+			if !visit(after) {
 				return
 			}
 		}
 	}
 }
 
-// valueAt returns what is in a place.
+// valueAt returns the value at a path.
 func valueAt(root any, steps []step) any {
 	for _, st := range steps {
 		switch node := root.(type) {

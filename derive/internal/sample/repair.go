@@ -18,20 +18,20 @@ import (
 	"github.com/kube-go/sdk/derive/internal/value"
 )
 
-// maxTries bounds the search for a good object.
+// maxTries limits the search for a valid object.
 const maxTries = 2000
 
-// repair changes an object, one value at a time, for as long as less is wrong. It returns the best that it has found, and
-// what is still wrong with it.
+// repair changes one value of an object at a time, as long as the number of errors decreases. It returns the best
+// object that it found, and the remaining errors.
 func (s *Sampler) repair(obj map[string]any) (map[string]any, field.ErrorList) {
-	errs := s.faults(obj)
+	errs := s.validate(obj)
 	for tries := 0; len(errs) > 0; {
 		better := false
 		for next := range s.changesFor(obj, errs) {
 			if tries++; tries > maxTries {
 				return obj, errs
 			}
-			if e := s.faults(next); weight(e) < weight(errs) {
+			if e := s.validate(next); weight(e) < weight(errs) {
 				obj, errs, better = next, e, true
 				break
 			}
@@ -43,7 +43,7 @@ func (s *Sampler) repair(obj map[string]any) (map[string]any, field.ErrorList) {
 	return obj, nil
 }
 
-// changesFor is changes that begins with what is wrong.
+// changesFor is like changes, but begins with the values of the errors.
 func (s *Sampler) changesFor(obj map[string]any, errs field.ErrorList) iter.Seq[map[string]any] {
 	return func(yield func(map[string]any) bool) {
 		for _, err := range errs {
@@ -62,7 +62,7 @@ func (s *Sampler) changesFor(obj map[string]any, errs field.ErrorList) iter.Seq[
 	}
 }
 
-// placeOf finds the value that an error is about, as far as its path can be followed.
+// placeOf returns the value of an error, or the innermost enclosing value that exists.
 func (s *Sampler) placeOf(obj map[string]any, err *field.Error) (schema *openapi.Schema, v any, at []step) {
 	path := err.Field
 	if text, ok := strings.CutPrefix(err.Detail, `"`); ok && (path == "" || path == "<nil>") {
@@ -94,10 +94,10 @@ func (s *Sampler) placeOf(obj map[string]any, err *field.Error) (schema *openapi
 	return schema, v, at
 }
 
-// repairTwo changes two values at once, for rules that no single change satisfies.
+// repairTwo changes two values at once, for rules that a single change can't satisfy.
 func (s *Sampler) repairTwo(obj map[string]any, errs field.ErrorList, tries int) (map[string]any, field.ErrorList) {
 	for next := range s.changesFor(obj, errs) {
-		e := s.faults(next)
+		e := s.validate(next)
 		if len(e) > len(errs)+1 {
 			continue
 		}
@@ -105,7 +105,7 @@ func (s *Sampler) repairTwo(obj map[string]any, errs field.ErrorList, tries int)
 			if tries--; tries < 0 {
 				return obj, errs
 			}
-			if e := s.faults(after); len(e) == 0 {
+			if e := s.validate(after); len(e) == 0 {
 				return after, nil
 			}
 		}
@@ -113,7 +113,7 @@ func (s *Sampler) repairTwo(obj map[string]any, errs field.ErrorList, tries int)
 	return obj, errs
 }
 
-// weight is how bad errors are. Those for which rules are not even asked are worse.
+// weight returns the weight of errors. Errors that prevent the evaluation of rules have a higher weight.
 func weight(errs field.ErrorList) int {
 	n := 0
 	for _, err := range errs {
@@ -125,17 +125,17 @@ func weight(errs field.ErrorList) int {
 	return n
 }
 
-// changes yields copies of an object in which one value is another, or there, or gone.
+// changes yields copies of an object in which one value is changed, added or removed.
 func (s *Sampler) changes(obj map[string]any) iter.Seq[map[string]any] {
 	return s.changesOf(obj, s.root, obj, nil)
 }
 
-// changesOf is changes of one value in an object.
+// changesOf is like changes, for one value and its contents.
 func (s *Sampler) changesOf(obj map[string]any, schema *openapi.Schema, v any, at []step) iter.Seq[map[string]any] {
 	return s.walk(obj, schema, v, at, &walker{literals: literalsOf(schema)})
 }
 
-// toggles is changesOf as far as values come or go.
+// toggles is like changesOf, but only adds and removes values.
 func (s *Sampler) toggles(obj map[string]any, schema *openapi.Schema, v any, at []step) iter.Seq[map[string]any] {
 	return s.walk(obj, schema, v, at, &walker{toggle: true})
 }
@@ -151,18 +151,18 @@ func (s *Sampler) walk(obj map[string]any, schema *openapi.Schema, v any, at []s
 	}
 }
 
-// walker goes over an object by its schema, and proposes changes.
+// walker traverses an object and its schema, and proposes changes.
 type walker struct {
 	literals literals
-	toggle   bool // propose only that something is there or not
+	toggle   bool // propose only added and removed values
 	yield    func(change func(map[string]any)) bool
 	done     bool
 }
 
-// step is a name or an index.
+// step is the name of a property or the index of an item.
 type step any
 
-// propose proposes a value for a place, or that it has none.
+// propose proposes a new value, or the removal of a value.
 func (w *walker) propose(at []step, v any, remove bool) {
 	if w.done {
 		return
@@ -170,7 +170,7 @@ func (w *walker) propose(at []step, v any, remove bool) {
 	w.done = !w.yield(func(root map[string]any) { place(root, at, v, remove) })
 }
 
-// place sets a value in a tree, or removes it.
+// place sets or removes a value in a tree.
 func place(root any, at []step, v any, remove bool) any {
 	if len(at) == 0 {
 		return v
@@ -221,7 +221,7 @@ func (w *walker) value(s *openapi.Schema, v any, at []step) {
 	}
 }
 
-// object proposes properties that are missing, others without the optional ones, and other values of those that are there.
+// object proposes to add and remove properties, and to change their values.
 func (w *walker) object(s *openapi.Schema, v map[string]any, at []step) {
 	root := len(at) == 0
 	smallest := &maker{}
@@ -252,7 +252,7 @@ func (w *walker) object(s *openapi.Schema, v map[string]any, at []step) {
 			w.value(more, v[name], below)
 			w.propose(below, nil, true)
 		}
-		for _, name := range append([]string{word(len(v))}, w.literals.texts...) {
+		for _, name := range append([]string{word(len(v))}, w.literals.strs...) {
 			if _, ok := v[name]; !ok {
 				w.propose(append(slices.Clone(at), name), smallest.value(more, len(v), maxDepth), false)
 			}
@@ -273,7 +273,7 @@ func (w *walker) list(s *openapi.Schema, v []any, at []step) {
 	}
 }
 
-// others returns values that may be in a place.
+// others returns candidates for a value.
 func (w *walker) others(s *openapi.Schema) []any {
 	s = flat(s)
 	if len(s.Enum) > 0 {
@@ -307,7 +307,7 @@ func (w *walker) others(s *openapi.Schema) []any {
 		}
 	}
 	if s.Type == "string" || s.IntOrString {
-		for _, text := range w.literals.texts {
+		for _, text := range w.literals.strs {
 			values = append(values, text, text+"x", "x"+text, sized(s, text))
 		}
 		for _, n := range w.literals.numbers {
@@ -325,9 +325,9 @@ func (w *walker) others(s *openapi.Schema) []any {
 	return values
 }
 
-// literals are the texts and numbers that stand in the rules of a schema.
+// literals contains the string and number literals in the rules of a schema.
 type literals struct {
-	texts   []string
+	strs    []string
 	numbers []int64
 }
 
@@ -341,7 +341,7 @@ func literalsOf(s *openapi.Schema) literals {
 	s.Each(func(s *openapi.Schema) {
 		for _, rule := range s.Validations {
 			for _, m := range quoted.FindAllStringSubmatch(rule.Rule, -1) {
-				l.texts = append(l.texts, m[1]+m[2])
+				l.strs = append(l.strs, m[1]+m[2])
 			}
 			for _, text := range integer.FindAllString(rule.Rule, -1) {
 				if n, err := strconv.ParseInt(text, 10, 64); err == nil {
@@ -350,8 +350,8 @@ func literalsOf(s *openapi.Schema) literals {
 			}
 		}
 	})
-	slices.Sort(l.texts)
+	slices.Sort(l.strs)
 	slices.Sort(l.numbers)
-	l.texts, l.numbers = slices.Compact(l.texts), slices.Compact(l.numbers)
+	l.strs, l.numbers = slices.Compact(l.strs), slices.Compact(l.numbers)
 	return l
 }

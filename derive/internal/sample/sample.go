@@ -13,7 +13,7 @@ import (
 	"github.com/kube-go/sdk/derive/internal/value"
 )
 
-// Sampler makes objects of a kind. It is safe for concurrent use.
+// Sampler generates objects of a kind. It is safe for concurrent use.
 type Sampler struct {
 	apiVersion, kind string
 
@@ -21,17 +21,17 @@ type Sampler struct {
 	check Check
 }
 
-// Check says what a server finds wrong in an object, or in what it has become when there is an old one. Both have their
-// defaults, and may be changed.
+// Check validates a new object, or an update if old is not nil. Both objects have their default values. Check can
+// modify them.
 type Check func(obj, old map[string]any) field.ErrorList
 
-// New returns a sampler for the objects of a schema, which must be one that servers accept.
+// New returns a sampler for a schema, which must be valid.
 func New(root *openapi.Schema, apiVersion, kind string, check Check) *Sampler {
 	return &Sampler{apiVersion, kind, root, check}
 }
 
-// Object makes an object that servers accept: the smallest, or a full one that has each field. The status is not part of
-// it. It is an error when none was found.
+// Object returns a valid object without status: the smallest one, or a full one with all fields. It returns an error if
+// it does not find a valid object.
 func (s *Sampler) Object(full bool) (map[string]any, error) {
 	m := &maker{full: full}
 	obj := map[string]any{
@@ -42,18 +42,18 @@ func (s *Sampler) Object(full bool) (map[string]any, error) {
 	for name, p := range s.root.Properties {
 		switch {
 		case name == "apiVersion" || name == "kind" || name == "metadata" || name == "status":
-		case m.wants(s.root, name) || name == "spec":
+		case m.includes(s.root, name) || name == "spec":
 			obj[name] = m.value(p, 0, 0)
 		}
 	}
 	obj, errs := s.repair(obj)
 	if len(errs) > 0 {
-		return nil, fmt.Errorf("found no object that the schema accepts: %w", errs.ToAggregate())
+		return nil, fmt.Errorf("find a valid object: %w", errs.ToAggregate())
 	}
 	return obj, nil
 }
 
-// name makes a name for an object.
+// name returns the name of an object.
 func (s *Sampler) name(m *maker) string {
 	meta := s.root.Properties["metadata"]
 	if meta == nil || meta.Properties["name"] == nil {
@@ -65,19 +65,21 @@ func (s *Sampler) name(m *maker) string {
 	return "example"
 }
 
-// faults says what a server would find wrong in an object.
-func (s *Sampler) faults(obj map[string]any) field.ErrorList { return s.faultsOf(obj, nil, false) }
-
-// faultsOf is faults of a new object, or of an update.
-func (s *Sampler) faultsOf(obj, old map[string]any, update bool) field.ErrorList {
-	if update {
-		return s.check(s.read(obj), s.read(old))
-	}
-	return s.check(s.read(obj), nil)
+// validate validates a new object.
+func (s *Sampler) validate(obj map[string]any) field.ErrorList {
+	return s.validateChange(obj, nil, false)
 }
 
-// read returns an object as servers read it.
-func (s *Sampler) read(obj map[string]any) map[string]any {
+// validateChange validates a new object, or an update of old.
+func (s *Sampler) validateChange(obj, old map[string]any, update bool) field.ErrorList {
+	if update {
+		return s.check(s.normalize(obj), s.normalize(old))
+	}
+	return s.check(s.normalize(obj), nil)
+}
+
+// normalize returns a copy of an object without status and invalid nulls, and with default values.
+func (s *Sampler) normalize(obj map[string]any) map[string]any {
 	u := runtime.DeepCopyJSON(obj)
 	delete(u, "status")
 	value.PruneNulls(u, s.root)

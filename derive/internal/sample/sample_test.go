@@ -18,7 +18,7 @@ import (
 	"github.com/kube-go/sdk/derive/internal/value"
 )
 
-// sampler returns a sampler whose objects have to fit the schema, and to keep its rules where it has some.
+// sampler returns a sampler that validates objects by their schema, and if ruled is set, by CEL rules.
 func sampler(t *testing.T, schema string, ruled bool) *sample.Sampler {
 	t.Helper()
 	root := &openapi.Schema{}
@@ -59,16 +59,16 @@ func TestObject(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		whole := map[string]any{
+		object := map[string]any{
 			"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "example"}, "spec": want,
 		}
-		if diff := cmp.Diff(whole, got); diff != "" {
+		if diff := cmp.Diff(object, got); diff != "" {
 			t.Errorf("Object(%v): -want +got:\n%s", full, diff)
 		}
 	}
 }
 
-// A text that is made for a pattern matches it; for what can't be matched, there is no object.
+// FuzzPattern checks that generated strings match their pattern.
 func FuzzPattern(f *testing.F) {
 	for _, pattern := range []string{"^[a-z]+$", "^(a|b){3}-\\d+$", "x?y*z+", "^$", "[^a]", "\\bfoo\\b", "(?i)ABC", "^a{2,5}b$", "0^00", ".", "\\p{L}+", "a|", "^.{300}$"} {
 		f.Add(pattern)

@@ -13,7 +13,7 @@ import (
 	"github.com/kube-go/sdk/derive/internal/openapi"
 )
 
-// textOf makes a text: one of a format, one that matches a pattern, or a word of a length that fits.
+// textOf returns a string with the format, the pattern or the length of a schema.
 func textOf(s *openapi.Schema, variant int) string {
 	pattern, err := regexp.Compile(s.Pattern)
 	if err == nil {
@@ -29,7 +29,7 @@ func textOf(s *openapi.Schema, variant int) string {
 	return sized(s, word(variant))
 }
 
-// sized makes a text longer or shorter.
+// sized changes the length of a string to fit the bounds.
 func sized(s *openapi.Schema, text string) string {
 	if s.MinLength != nil {
 		for int64(len(text)) < min(*s.MinLength, 1<<16) {
@@ -42,7 +42,7 @@ func sized(s *openapi.Schema, text string) string {
 	return text
 }
 
-// fits reports whether a text has a length that is allowed, and matches the pattern.
+// fits reports whether a string has a valid length and matches the pattern.
 func fits(s *openapi.Schema, pattern *regexp.Regexp, text string) bool {
 	n := int64(utf8.RuneCountInString(text))
 	if s.MinLength != nil && n < *s.MinLength || s.MaxLength != nil && n > *s.MaxLength {
@@ -51,10 +51,10 @@ func fits(s *openapi.Schema, pattern *regexp.Regexp, text string) bool {
 	return pattern.MatchString(text)
 }
 
-// formatted makes a text of a format.
+// formatted returns a string with a format.
 func formatted(format string, variant int) (string, bool) {
 	n := variant % 250
-	texts := map[string]string{
+	strs := map[string]string{
 		"bsonobjectid": fmt.Sprintf("507f1f77bcf86cd7994390%02x", n),
 		"uri":          "https://example.com/" + word(variant),
 		"email":        word(variant) + "@example.com",
@@ -81,11 +81,11 @@ func formatted(format string, variant int) (string, bool) {
 		"k8sshortname": word(variant),
 		"k8slongname":  word(variant) + ".example.com",
 	}
-	text, ok := texts[format]
+	text, ok := strs[format]
 	return text, ok
 }
 
-// matching makes a text that matches a pattern, as short as it can be.
+// matching returns a short string that matches a pattern.
 func matching(s *openapi.Schema, pattern *regexp.Regexp, variant int) (string, bool) {
 	re, err := syntax.Parse(s.Pattern, syntax.Perl)
 	if err != nil {
@@ -107,14 +107,14 @@ func matching(s *openapi.Schema, pattern *regexp.Regexp, variant int) (string, b
 	return "", false
 }
 
-// writer writes a text that an expression matches. What may be repeated is repeated as often as asked.
+// writer writes a string that a regular expression matches, with a given number of optional repetitions.
 type writer struct {
 	b       strings.Builder
 	variant int
 	repeat  int
 }
 
-// maxText is how long a text becomes at most.
+// maxText is the maximum length of a string.
 const maxText = 1 << 16
 
 func (w *writer) write(re *syntax.Regexp) {
@@ -148,7 +148,7 @@ func (w *writer) write(re *syntax.Regexp) {
 			n = min(n, re.Max)
 		}
 		w.times(re.Sub[0], n)
-	default: // anchors, and what matches nothing
+	default: // anchors, and expressions that never match
 	}
 }
 
@@ -158,7 +158,7 @@ func (w *writer) times(re *syntax.Regexp, n int) {
 	}
 }
 
-// pick picks a character of a class: a letter or a digit, if there is one.
+// pick returns a character of a class, which is a letter or a digit if possible.
 func (w *writer) pick(ranges []rune) rune {
 	var good []rune
 	for i := 0; i+1 < len(ranges); i += 2 {

@@ -8,17 +8,14 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"go/format"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
-
-	"github.com/kube-go/sdk/derive/internal/kind"
 )
 
 //go:embed testdata/project
@@ -41,6 +38,9 @@ type Project struct {
 
 	// SDK is a checkout of the SDK that is used in place of a release; empty for none.
 	SDK string
+
+	// Webhook adds webhooks that validate and mutate objects of the kind.
+	Webhook bool
 }
 
 // File is a file of a project.
@@ -56,20 +56,10 @@ var (
 
 // Check reports what is wrong with the names of a project.
 func (p *Project) Check() error {
-	switch {
-	case !modulePath.MatchString(p.Module):
-		return fmt.Errorf("module %q is no module path; name one such as example.com/shop with -module", p.Module)
-	case !kindName.MatchString(p.Kind):
-		return fmt.Errorf("kind %q must begin with a capital letter and go on with letters and digits, such as Order", p.Kind)
-	case len(p.Kind) > longestKind:
-		return fmt.Errorf("kind %q has %d letters; the names that are made of it leave room for %d", p.Kind, len(p.Kind), longestKind)
-	case !strings.Contains(p.Group, "."):
-		return fmt.Errorf("group %q must have a dot in it, such as shop.example.com", p.Group)
+	if !modulePath.MatchString(p.Module) {
+		return fmt.Errorf("module %q is not a module path; name one such as example.com/shop with -module", p.Module)
 	}
-	if msgs := validation.IsDNS1123Subdomain(p.Group); len(msgs) > 0 {
-		return fmt.Errorf("group %q: %s", p.Group, strings.Join(msgs, "; "))
-	}
-	return nil
+	return errors.Join(checkKind(p.Kind), checkGroup(p.Group))
 }
 
 // replaced are the modules of the SDK that a project takes from a checkout, with their folders.
@@ -80,15 +70,7 @@ func (p *Project) Files() ([]File, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	singular := strings.ToLower(p.Kind)
-	names := strings.NewReplacer(
-		"example.com/kube-project", p.Module,
-		"group.example.com", p.Group,
-		"widgets", kind.Pluralize(p.Kind),
-		"widget", singular,
-		"Widget", p.Kind,
-		"v0.0.0-sdk", p.Version,
-	)
+	k := &Kind{Name: p.Kind, Group: p.Group, Version: "v1"}
 	var files []File
 	err := fs.WalkDir(templates, root, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -98,11 +80,13 @@ func (p *Project) Files() ([]File, error) {
 		if err != nil {
 			return err
 		}
-		f := File{Path: names.Replace(target(strings.TrimPrefix(name, root+"/"))), Content: []byte(names.Replace(string(text)))}
-		if path.Ext(f.Path) == ".go" { // what is aligned depends on the names
-			if f.Content, err = format.Source(f.Content); err != nil {
-				return fmt.Errorf("%s: %w", f.Path, err)
-			}
+		at := place{dir: "api/v1", alias: "v1", isNew: true}
+		f, err := k.file(p.Module, at, target(strings.TrimPrefix(name, root+"/")), string(text), "v0.0.0-sdk", p.Version)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(files, func(other File) bool { return other.Path == f.Path }) {
+			return fmt.Errorf("kind %q: the project has another %s; choose another name with -kind", p.Kind, f.Path)
 		}
 		if p.SDK != "" {
 			p.useCheckout(&f)
@@ -110,7 +94,15 @@ func (p *Project) Files() ([]File, error) {
 		files = append(files, f)
 		return nil
 	})
-	return files, err
+	if err != nil || !p.Webhook {
+		return files, err
+	}
+	t, err := newTree(files)
+	if err != nil {
+		return nil, err
+	}
+	err = t.AddWebhook(p.Kind, p.Group, Webhooks{Validate: true, Mutate: true})
+	return t.Files(), err
 }
 
 // useCheckout has a file name the checkout where it names a release.
@@ -129,7 +121,8 @@ func (p *Project) useCheckout(f *File) {
 	}
 }
 
-// target returns the name that a template has in a project. Those that begin with a dot and go.mod are not embedded as such.
+// target returns the name that a template has in a project. Those that begin with a dot and go.mod are not embedded as
+// such.
 func target(name string) string {
 	switch name {
 	case "go.mod.txt":
@@ -157,7 +150,7 @@ func (e *ExistsError) Error() string {
 // Errors: [*ExistsError].
 func CheckVacant(dir string, files []File) error {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-		return fmt.Errorf("%s is there already and is no directory: choose another", dir)
+		return fmt.Errorf("%s exists and is not a directory: choose another", dir)
 	}
 	var there []string
 	for _, f := range files {
@@ -188,6 +181,14 @@ func Read(dir string) ([]File, error) {
 	return files, err
 }
 
+// Change is a file that is new or has new content.
+type Change struct {
+	File
+
+	Old []byte // unless it is new
+	New bool
+}
+
 // Write writes files below a directory: all or none, and none when one of them is there already.
 //
 // Errors: [*ExistsError].
@@ -195,19 +196,64 @@ func Write(dir string, files []File) error {
 	if err := CheckVacant(dir, files); err != nil {
 		return err
 	}
+	changes := make([]Change, len(files))
 	for i, f := range files {
-		if err := write(filepath.Join(dir, filepath.FromSlash(f.Path)), f.Content); err != nil {
-			for _, written := range files[:i] {
-				err = errors.Join(err, os.Remove(filepath.Join(dir, filepath.FromSlash(written.Path))))
-			}
-			return err
-		}
+		changes[i] = Change{File: f, New: true}
 	}
-	return nil
+	_, err := Apply(dir, changes)
+	return err
 }
 
-// write makes a new file, or none.
-func write(name string, content []byte) error {
+// Apply makes changes below a directory: all or none. It returns a function that undoes them.
+func Apply(dir string, changes []Change) (undo func() error, err error) {
+	for i, c := range changes {
+		name := filepath.Join(dir, filepath.FromSlash(c.Path))
+		if c.New {
+			err = create(name, c.Content)
+		} else {
+			err = replace(name, c.Content, c.Old)
+		}
+		if err != nil {
+			return nil, errors.Join(err, revert(dir, changes[:i]))
+		}
+	}
+	return func() error { return revert(dir, changes) }, nil
+}
+
+// revert undoes changes.
+func revert(dir string, changes []Change) error {
+	var errs []error
+	for _, c := range slices.Backward(changes) {
+		name := filepath.Join(dir, filepath.FromSlash(c.Path))
+		if !c.New {
+			errs = append(errs, replace(name, c.Old, c.Content))
+			continue
+		}
+		errs = append(errs, os.Remove(name))
+		for up := filepath.Dir(name); len(up) > len(filepath.Clean(dir)) && os.Remove(up) == nil; up = filepath.Dir(up) {
+		} // of folders, only the empty ones
+	}
+	return errors.Join(errs...)
+}
+
+// replace replaces the content of a file, unless somebody else has changed it.
+func replace(name string, content, old []byte) error {
+	now, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(now, old) {
+		return fmt.Errorf("%s has changed meanwhile: run the command again", name)
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(name, content, info.Mode().Perm())
+}
+
+// create makes a new file, or none.
+func create(name string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
 	}

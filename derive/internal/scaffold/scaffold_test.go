@@ -49,21 +49,21 @@ func TestFiles(t *testing.T) {
 	}
 	want := []string{
 		"Dockerfile", "Makefile", "README.md", "api/v1/doc.go", "api/v1/policy_types.go", "config/deploy/controller.yaml",
-		"config/samples/policy.yaml", ".dockerignore", ".gitignore", "go.mod", ".golangci.yml", "internal/controller/controller.go",
-		"internal/controller/controller_test.go", "internal/controller/doc.go", "main.go", "probes.go", "probes_test.go",
-		"test/e2e/e2e_test.go",
+		"config/deploy/namespace.yaml", "config/samples/policy.yaml", ".dockerignore", ".gitignore", "go.mod", ".golangci.yml",
+		"internal/controller/controllers.go", "internal/controller/policy.go", "internal/controller/policy_test.go", "main.go",
+		"test/e2e/e2e_test.go", "test/e2e/policy_test.go",
 	}
 	if diff := cmp.Diff(want, paths); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
 	for path, part := range map[string]string{
-		"go.mod":                            "module example.org/shop\n\ngo 1.26.0\n\nrequire (\n\tgithub.com/kube-go/sdk/derive v1.2.3\n\tgithub.com/kube-go/sdk/kube v1.2.3\n)\n",
-		"main.go":                           `"example.org/shop/internal/controller"`,
-		"api/v1/policy_types.go":            "//kube:resource group=shop.example.org version=v1 kind=Policy plural=policies\n",
-		"internal/controller/controller.go": "groups=shop.example.org,resources=policies/status,verbs=patch",
-		"config/samples/policy.yaml":        "apiVersion: shop.example.org/v1\nkind: Policy\n",
-		"Makefile":                          "/tests/cluster/cmd/kubecluster@v1.2.3\n",
-		"Dockerfile":                        "-o /policy-controller .\n",
+		"go.mod":                        "module example.org/shop\n\ngo 1.26.0\n\nrequire (\n\tgithub.com/kube-go/sdk/derive v1.2.3\n\tgithub.com/kube-go/sdk/kube v1.2.3\n)\n",
+		"main.go":                       `"example.org/shop/internal/controller"`,
+		"api/v1/policy_types.go":        "//kube:resource group=shop.example.org version=v1 kind=Policy plural=policies\n",
+		"internal/controller/policy.go": "groups=shop.example.org,resources=policies/status,verbs=patch",
+		"config/samples/policy.yaml":    "apiVersion: shop.example.org/v1\nkind: Policy\n",
+		"Makefile":                      "/tests/cluster/cmd/kubecluster@v1.2.3\n",
+		"Dockerfile":                    "-o /policy-controller .\n",
 	} {
 		if !strings.Contains(content(t, list, path), part) {
 			t.Errorf("%s has no %q", path, part)
@@ -74,9 +74,9 @@ func TestFiles(t *testing.T) {
 // TestNothingIsLeftOfTheTemplate holds that all names are the project's, and that files have the form that tools give them.
 func TestNothingIsLeftOfTheTemplate(t *testing.T) {
 	left := regexp.MustCompile(`(?i)widget|kube-project|group\.example\.com|v0\.0\.0-sdk`)
-	for _, kind := range []string{"A", "Policy", "HTTPRoute", "Type", "VeryLongNameOfAKindThatGoesOn"} {
+	for i, kind := range []string{"A", "Policy", "HTTPRoute", "Type", "VeryLongNameOfAKindThatGoesOn"} {
 		p := shop()
-		p.Kind = kind
+		p.Kind, p.Webhook = kind, i%2 == 0
 		for _, f := range files(t, p) {
 			if found := left.FindString(f.Path + "\n" + string(f.Content)); found != "" {
 				t.Errorf("kind %s: %s has %q in it", kind, f.Path, found)
@@ -118,14 +118,14 @@ func TestCheck(t *testing.T) {
 		change func(*scaffold.Project)
 		want   string
 	}{
-		{"no module", func(p *scaffold.Project) { p.Module = "" }, `module "" is no module path`},
-		{"a module with a space", func(p *scaffold.Project) { p.Module = "a b" }, `module "a b" is no module path`},
-		{"a module that is a flag", func(p *scaffold.Project) { p.Module = "-x" }, `module "-x" is no module path`},
+		{"no module", func(p *scaffold.Project) { p.Module = "" }, `module "" is not a module path`},
+		{"a module with a space", func(p *scaffold.Project) { p.Module = "a b" }, `module "a b" is not a module path`},
+		{"a module that is a flag", func(p *scaffold.Project) { p.Module = "-x" }, `module "-x" is not a module path`},
 		{"a kind in lower case", func(p *scaffold.Project) { p.Kind = "order" }, `kind "order" must begin with a capital letter`},
 		{"a kind of other letters", func(p *scaffold.Project) { p.Kind = "Bücher" }, `kind "Bücher" must begin`},
 		{"a kind that is too long", func(p *scaffold.Project) { p.Kind = "O" + strings.Repeat("o", 52) }, "has 53 letters; the names that are made of it leave room for 52"},
 		{"a group without a dot", func(p *scaffold.Project) { p.Group = "shop" }, `group "shop" must have a dot in it`},
-		{"a group that is no domain", func(p *scaffold.Project) { p.Group = "Shop.example.com" }, `group "Shop.example.com": a lowercase RFC 1123 subdomain`},
+		{"a group that is not a domain", func(p *scaffold.Project) { p.Group = "Shop.example.com" }, `group "Shop.example.com": a lowercase RFC 1123 subdomain`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := shop()
@@ -168,7 +168,7 @@ func TestWriteWritesAllOrNothing(t *testing.T) {
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
 		t.Errorf("the directory has %v, %v; want only what was there", entries, err)
 	}
-	if err := scaffold.Write(blocked, list); err == nil || err.Error() != blocked+" is there already and is no directory: choose another" {
+	if err := scaffold.Write(blocked, list); err == nil || err.Error() != blocked+" exists and is not a directory: choose another" {
 		t.Errorf("Write to a file = %v", err)
 	}
 	if err := os.Remove(blocked); err != nil {

@@ -20,17 +20,17 @@ import (
 
 const validation = "kubebuilder:validation:"
 
-// target is a schema that markers are applied to.
+// target is a schema to which markers are applied.
 type target struct {
 	builder *Builder
 	schema  *jsonschema.Schema
 	obj     types.Object
 	decl    *load.Decl
-	marker  *load.Marker // that is being applied, nil for what follows from others
+	marker  *load.Marker // the current marker, or nil for rules that several markers cause
 	items   bool
 }
 
-// apply puts what the markers of a declaration say into its schema.
+// apply applies the markers of a declaration to its schema.
 func (b *Builder) apply(s *jsonschema.Schema, decl *load.Decl, obj types.Object) {
 	markers := slices.Clone(decl.Markers)
 	slices.SortStableFunc(markers, func(x, y *load.Marker) int { return cmp.Compare(rank(x.Name), rank(y.Name)) })
@@ -47,7 +47,7 @@ func (b *Builder) apply(s *jsonschema.Schema, decl *load.Decl, obj types.Object)
 	}
 }
 
-// rank orders markers: those that change what the type is come first, those that build on others last.
+// rank orders markers: those that change the type are first, those that depend on others last.
 func rank(name string) int {
 	switch strings.TrimPrefix(name, validation) {
 	case "Type", "XIntOrString":
@@ -64,7 +64,7 @@ func rank(name string) int {
 	return 1
 }
 
-// ofItems is the target of markers with the items: prefix.
+// ofItems returns the target of markers with the items: prefix.
 func (t *target) ofItems(m *load.Marker) *target {
 	if t.typeName() != "array" {
 		t.builder.mistake(t.obj, m.Pos, fmt.Sprintf("%s: only lists have items; this is %s",
@@ -74,7 +74,7 @@ func (t *target) ofItems(m *load.Marker) *target {
 	return t.within(&t.schema.Items, t.builder.resolve(t.schema).Items)
 }
 
-// resolve follows references to the schema that has a type of its own.
+// resolve follows references to the schema that has the type.
 func (b *Builder) resolve(s *jsonschema.Schema) *jsonschema.Schema {
 	for s.Type == "" && s.Ref != "" {
 		def := b.defs[strings.TrimPrefix(s.Ref, structural.DefPrefix)]
@@ -93,19 +93,19 @@ func (t *target) intOrString() bool {
 		t.builder.resolve(t.schema).Extras[structural.KeyIntOrString] == true
 }
 
-// describe names the type of the target as one would in a sentence.
+// describe returns the type of the target for messages, such as "an integer".
 func (t *target) describe() string {
 	name := t.typeName()
 	switch {
 	case t.intOrString():
 		return "an integer or string"
 	case name == "":
-		return "of no certain type"
+		return "of unknown type"
 	}
 	return structural.Article(name)
 }
 
-// want reports an error unless the target is of one of the types.
+// want returns an error if the target has none of the types.
 func (t *target) want(what string, names ...string) error {
 	name := t.typeName()
 	if slices.Contains(names, name) || t.intOrString() && slices.Contains(names, "string") {
@@ -114,7 +114,7 @@ func (t *target) want(what string, names ...string) error {
 	return fmt.Errorf("it restricts %s; this is %s%s", what, t.describe(), t.forItems(names))
 }
 
-// forItems tells how the marker is spelt that is about the items of the target, when these are of one of the types.
+// forItems returns the hint to use the marker for the items, if the items of the target have one of the types.
 func (t *target) forItems(names []string) string {
 	items := t.builder.resolve(t.schema).Items
 	if t.items || t.marker == nil || items == nil || !slices.Contains(names, t.builder.resolve(items).Type) {
@@ -170,7 +170,7 @@ func (t *target) numeric(name string, args marker.Args) error {
 	}
 	n := args.Number("")
 	if n != "" && t.typeName() == "integer" && strings.ContainsAny(n.String(), ".eE") {
-		return fmt.Errorf("%s is not a whole number, and the value is an integer", n)
+		return fmt.Errorf("%s is not an integer, but the value is", n)
 	}
 	s := t.schema
 	switch name {
@@ -189,7 +189,7 @@ func (t *target) numeric(name string, args marker.Args) error {
 }
 
 func (t *target) textual(name string, args marker.Args) error {
-	if err := t.want("texts", "string"); err != nil {
+	if err := t.want("strings", "string"); err != nil {
 		return err
 	}
 	s := t.schema
@@ -226,7 +226,7 @@ func (t *target) counted(name string, args marker.Args) error {
 		return size(args, &s.MinProperties)
 	}
 	if args.Bool("", true) {
-		return fmt.Errorf("servers refuse uniqueItems; use +listType=set")
+		return fmt.Errorf("uniqueItems is not supported in CustomResourceDefinitions: use +listType=set")
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/kube-go/sdk/derive/internal/suggest"
 )
 
-// size sets a bound that counts something.
+// size sets a limit of a number of elements.
 func size(args marker.Args, bound **uint64) error {
 	n, err := strconv.ParseUint(args.Number("").String(), 10, 63)
 	if err != nil {
@@ -33,19 +33,19 @@ func size(args marker.Args, bound **uint64) error {
 	return nil
 }
 
-// exclusive turns a bound into one that is not itself allowed.
+// exclusive excludes a limit itself from the valid values.
 func exclusive(args marker.Args, inclusive, exclusive *json.Number, name string) error {
 	if !args.Bool("", true) {
 		return nil
 	}
 	if *inclusive == "" {
-		return fmt.Errorf("it says that %s itself is not allowed; add +%s%s", name, validation, name)
+		return fmt.Errorf("it needs a +%[2]s%[3]s: it excludes the value of %[1]s", name, validation, name)
 	}
 	*exclusive, *inclusive = *inclusive, ""
 	return nil
 }
 
-// general applies the markers that fit any type.
+// general applies the markers for all types.
 func (t *target) general(name string, m *load.Marker) error {
 	s := t.schema
 	switch name {
@@ -84,7 +84,7 @@ func (t *target) general(name string, m *load.Marker) error {
 	case "k8s:immutable":
 		t.rule(structural.Rule{Rule: "self == oldSelf", Message: "field is immutable"})
 	case "k8s:enum":
-		if err := t.want("texts and whole numbers", "string", "integer"); err != nil {
+		if err := t.want("strings and integers", "string", "integer"); err != nil {
 			return err
 		}
 		if s.Enum = t.builder.enumOf(t.obj); len(s.Enum) == 0 {
@@ -94,7 +94,7 @@ func (t *target) general(name string, m *load.Marker) error {
 	return nil
 }
 
-// notEmpty asks that a required value is not the zero value, which is what Kubernetes means by +k8s:required.
+// notEmpty excludes empty values: Kubernetes rejects them for +k8s:required.
 func (t *target) notEmpty() {
 	s := t.schema
 	for typ, bound := range map[string]**uint64{"string": &s.MinLength, "array": &s.MinItems, "object": &s.MinProperties} {
@@ -104,7 +104,7 @@ func (t *target) notEmpty() {
 	}
 }
 
-// retype makes the schema one of another type, with nothing of what Go says.
+// retype replaces the schema by one of another type.
 func (t *target) retype(name string) {
 	if name == "Any" {
 		name = ""
@@ -115,7 +115,7 @@ func (t *target) retype(name string) {
 	*t.schema = jsonschema.Schema{Type: name, Description: t.schema.Description, Extras: t.schema.Extras}
 }
 
-// emptyList tells {} for a list from {} for an object.
+// emptyList returns an empty list for {}, the marker syntax for both, if the target is a list.
 func (t *target) emptyList(v any) any {
 	if object, ok := v.(map[string]any); ok && len(object) == 0 && t.typeName() == "array" {
 		return []any{}
@@ -123,7 +123,7 @@ func (t *target) emptyList(v any) any {
 	return v
 }
 
-// fits checks that values are of the target's type.
+// fits checks that values have the type of the target.
 func (t *target) fits(values ...any) error {
 	for _, v := range values {
 		want := &structural.Schema{Type: t.typeName(), IntOrString: t.intOrString()}
@@ -134,14 +134,14 @@ func (t *target) fits(values ...any) error {
 	return nil
 }
 
-// later checks a value against all that is known of the schema once the document is complete.
+// later checks a value against the complete schema when the document is complete.
 func (t *target) later(m *load.Marker, v any) {
 	if t.builder.strict(t.obj) {
 		t.builder.check(m.Pos, t.builder.program.Markers().Spelling(m.Marker), t.schema, v)
 	}
 }
 
-// check checks a value against a schema once the document is complete.
+// check checks a value against a schema when the document is complete.
 func (b *Builder) check(pos token.Position, what string, s *jsonschema.Schema, v any) {
 	b.checks = append(b.checks, func() {
 		full := b.rewritten(s)
@@ -185,7 +185,7 @@ func (t *target) rules(name string, m *load.Marker) error {
 	return nil
 }
 
-// checkFieldPath checks that a rule blames a field that there is, once the document is complete.
+// checkFieldPath checks that the fieldPath of a rule exists, when the document is complete.
 func (t *target) checkFieldPath(m *load.Marker) {
 	path := m.Args.String("fieldPath")
 	b, s := t.builder, t.schema
@@ -203,8 +203,8 @@ func (t *target) checkFieldPath(m *load.Marker) {
 	})
 }
 
-// celName returns how a rule spells the name of a field. A name that no rule can spell is returned unchanged, and the check
-// of the rule reports it.
+// celName returns the name of a field in CEL. A name that CEL can't express is returned unchanged, and the check of the
+// rule reports it.
 func celName(name string) string {
 	if escaped, ok := cel.Escape(name); ok {
 		return escaped
@@ -212,7 +212,7 @@ func celName(name string) string {
 	return name
 }
 
-// oneOfFields checks that alternatives are fields that may be left out.
+// oneOfFields checks that the fields of a group exist and are optional.
 func (t *target) oneOfFields(name string, fields []string) error {
 	s := t.builder.rewritten(t.schema)
 	if s == nil {
@@ -220,10 +220,10 @@ func (t *target) oneOfFields(name string, fields []string) error {
 	}
 	for _, f := range fields {
 		if s.Properties[f] == nil {
-			return fmt.Errorf("there is no field %q%s", f, didYouMean(f, s))
+			return fmt.Errorf("field %q does not exist%s", f, didYouMean(f, s))
 		}
 		if name != "AtLeastOneOf" && slices.Contains(s.Required, f) {
-			return fmt.Errorf("field %q is required, so it can't be one of several; tag it omitempty", f)
+			return fmt.Errorf("field %q is required, so it can't be a member of a group: tag it omitempty", f)
 		}
 	}
 	return nil
@@ -242,7 +242,7 @@ func didYouMean(name string, s *structural.Schema) string {
 	return ""
 }
 
-// topology says how server-side apply merges lists and maps.
+// topology applies the markers for the merging of lists and maps by server-side apply.
 func (t *target) topology(name string, m *load.Marker) error {
 	v := m.Args.String("")
 	switch name {
@@ -257,7 +257,7 @@ func (t *target) topology(name string, m *load.Marker) error {
 			return errors.New("only a list has keys; this is " + t.describe())
 		}
 		keys, _ := t.schema.Extras[structural.KeyListMapKeys].([]string)
-		if !slices.Contains(keys, v) { // the Kubernetes types say it in both spellings
+		if !slices.Contains(keys, v) { // the types of Kubernetes have both spellings
 			keys = append(slices.Clone(keys), v)
 		}
 		t.extra(structural.KeyListMapKeys, keys)
@@ -271,7 +271,7 @@ func (t *target) topology(name string, m *load.Marker) error {
 	return nil
 }
 
-// checkList checks what servers ask of sets and maps, once the document is complete.
+// checkList checks the requirements of servers for sets and maps, when the document is complete.
 func (t *target) checkList(m *load.Marker, listType string) {
 	b, s := t.builder, t.schema
 	if !b.strict(t.obj) {
@@ -287,14 +287,14 @@ func (t *target) checkList(m *load.Marker, listType string) {
 		case listType == "map" && full.Items.Type != "object":
 			b.report(m.Pos, "+listType=map: the items must be structs; these are of type "+full.Items.Type)
 		case listType == "map" && len(full.ListMapKeys) == 0:
-			b.report(m.Pos, "+listType=map needs a +listMapKey: the field that tells items apart")
+			b.report(m.Pos, "+listType=map needs a +listMapKey: the field that identifies an item")
 		case listType == "set" && !scalar && full.Items.MapType != "atomic" && full.Items.ListType != "atomic":
-			b.report(m.Pos, "+listType=set: the items must be texts or numbers, or marked atomic")
+			b.report(m.Pos, "+listType=set: the items must be strings or numbers, or marked atomic")
 		}
 	})
 }
 
-// checkKey checks that a key is a field that every item has.
+// checkKey checks that a key is a field of every item.
 func (t *target) checkKey(m *load.Marker, key string) {
 	b, s := t.builder, t.schema
 	if !b.strict(t.obj) {
@@ -308,13 +308,13 @@ func (t *target) checkKey(m *load.Marker, key string) {
 		p := full.Items.Properties[key]
 		switch {
 		case full.ListType != "map":
-			b.report(m.Pos, "+listMapKey needs +listType=map beside it")
+			b.report(m.Pos, "+listMapKey needs a +listType=map")
 		case p == nil:
 			b.report(m.Pos, fmt.Sprintf("+listMapKey: the items have no field %q%s", key, didYouMean(key, full.Items)))
 		case !slices.Contains(full.Items.Required, key) && p.Default == nil:
 			b.report(m.Pos, fmt.Sprintf("+listMapKey: field %q must be required or have a default, so that every item has it", key))
 		case p.Type == "object" || p.Type == "array":
-			b.report(m.Pos, fmt.Sprintf("+listMapKey: field %q must be a text, a number or a truth value", key))
+			b.report(m.Pos, fmt.Sprintf("+listMapKey: field %q must be a string, a number or a boolean", key))
 		}
 	})
 }

@@ -17,39 +17,39 @@ import (
 	"github.com/kube-go/sdk/derive/internal/structural"
 )
 
-// Builder makes documents. Definitions are shared by all documents of one builder.
+// Builder creates documents. All documents of a builder share its definitions.
 type Builder struct {
 	program *load.Program
 	report  func(token.Position, string)
 	defs    jsonschema.Definitions
 	stack   []frame
 	checks  []func()
-	refused int // how many types and fields could not be described
+	refused int // the number of types and fields that could not be described
 }
 
 // frame is a declaration that is being described.
 type frame struct {
-	def    string // the definition, "" for a field
-	label  string // as in DocumentSpec.Title, for messages
+	def    string // the name of the definition, or empty for a field
+	label  string // the name in messages
 	pos    token.Position
 	strict bool
-	bounds bool // the field says that what is below it may be anything
+	bounds bool // the field preserves unknown fields
 }
 
-// New returns a builder that reports what can't be described.
+// New returns a builder that reports types that can't be described.
 func New(program *load.Program, report func(token.Position, string)) *Builder {
 	return &Builder{program: program, report: report, defs: jsonschema.Definitions{}}
 }
 
-// Refused returns how many types and fields could not be described so far. Any value stands for each of them.
+// Refused returns the number of types and fields that could not be described so far. Their schemas accept any value.
 func (b *Builder) Refused() int { return b.refused }
 
-// anything stands for what can't be described.
+// anything returns a schema that accepts any value.
 func anything() *jsonschema.Schema {
 	return &jsonschema.Schema{Extras: map[string]any{structural.KeyPreserveUnknownFields: true}}
 }
 
-// Describe makes the document of a kind. What can't be described is reported, and the document goes on without it.
+// Describe returns the document of a kind. It reports types that can't be described, and describes the others.
 func (b *Builder) Describe(k *kind.Kind) *jsonschema.Schema {
 	if k.Root != nil {
 		return b.document(b.schema(k.Root.Type()))
@@ -66,13 +66,13 @@ func (b *Builder) Describe(k *kind.Kind) *jsonschema.Schema {
 	return b.document(root)
 }
 
-// typeMeta describes the fields that say what kind an object is of.
+// typeMeta describes the fields kind and apiVersion.
 func (b *Builder) typeMeta() *jsonschema.Schema {
 	meta := b.program.Package("k8s.io/apimachinery/pkg/apis/meta/v1")
 	return b.schema(meta.Types.Scope().Lookup("TypeMeta").Type())
 }
 
-// document completes a document, and runs the checks that need all of it.
+// document completes a document, and runs the checks that need the whole document.
 func (b *Builder) document(root *jsonschema.Schema) *jsonschema.Schema {
 	root.Definitions = b.defs
 	for _, check := range b.checks {
@@ -108,27 +108,27 @@ func (b *Builder) schema(t types.Type) *jsonschema.Schema {
 	case *types.Struct:
 		return b.structType(t)
 	case *types.Interface:
-		return b.refuse("an interface has no schema", "use runtime.RawExtension for any object, or a struct that has one field for each alternative")
+		return b.refuse("an interface has no schema", "use runtime.RawExtension for any object, or a struct with one field for each alternative")
 	case *types.Chan:
-		return b.refuse("a channel can't be stored in an object", `remove the field, or leave it out with json:"-"`)
+		return b.refuse("a channel can't be stored in an object", `remove the field, or omit it with json:"-"`)
 	case *types.Signature:
-		return b.refuse("a function can't be stored in an object", `remove the field, or leave it out with json:"-"`)
+		return b.refuse("a function can't be stored in an object", `remove the field, or omit it with json:"-"`)
 	}
 	return b.refuse(fmt.Sprintf("%s has no schema", t), "use another type")
 }
 
-// basic describes a type that Go has built in.
+// basic describes a predeclared type.
 func (b *Builder) basic(t *types.Basic) *jsonschema.Schema {
 	if t.Kind() == types.Invalid {
 		return b.undefined()
 	}
-	if s := shape.Basic(types.Typ[t.Kind()].Name()); s != nil { // byte and rune have names of their own
+	if s := shape.Basic(types.Typ[t.Kind()].Name()); s != nil { // byte and rune are aliases
 		return s
 	}
 	return b.refuse(fmt.Sprintf("a %s can't be stored in an object", t), "use a string or a number")
 }
 
-// undefined reports a type that does not exist, in the words of the compiler, or one that is not loaded.
+// undefined reports a type that does not exist, with the error of the compiler, or one that is not loaded.
 func (b *Builder) undefined() *jsonschema.Schema {
 	f := b.stack[len(b.stack)-1]
 	if msg := b.program.TypeErrorAt(f.pos); msg != "" {
@@ -136,16 +136,16 @@ func (b *Builder) undefined() *jsonschema.Schema {
 		b.report(f.pos, f.label+": "+msg)
 		return anything()
 	}
-	return b.refuse("the type is from C or from a missing package, so it is not known", "use a Go type, or see to the import")
+	return b.refuse("the type is unknown: it is from C or from a missing package", "use a Go type, or correct the import")
 }
 
 func (b *Builder) mapType(t *types.Map) *jsonschema.Schema {
 	key, ok := t.Key().Underlying().(*types.Basic)
-	isText := ok && key.Info()&types.IsString != 0
-	if named, ok := types.Unalias(t.Key()).(*types.Named); ok && !isText {
-		isText = encoder(named, "MarshalText") != nil
+	isString := ok && key.Info()&types.IsString != 0
+	if named, ok := types.Unalias(t.Key()).(*types.Named); ok && !isString {
+		isString = encoder(named, "MarshalText") != nil
 	}
-	if !isText {
+	if !isString {
 		return b.refuse(fmt.Sprintf("the keys of a map must be strings, not %s", typeString(t.Key())),
 			"use a string type, or a list of structs with +listType=map")
 	}
@@ -178,7 +178,7 @@ func (b *Builder) namedType(t *types.Named) *jsonschema.Schema {
 	})
 }
 
-// named makes a definition of a type, unless there is one, and refers to it.
+// named returns a reference to the definition of a type, which it adds if it does not exist.
 func (b *Builder) named(t types.Type, obj *types.TypeName, describe func() *jsonschema.Schema) *jsonschema.Schema {
 	name := defName(t)
 	ref := &jsonschema.Schema{Ref: structural.DefPrefix + name}
@@ -202,13 +202,13 @@ func (b *Builder) named(t types.Type, obj *types.TypeName, describe func() *json
 	b.apply(s, decl, obj)
 	b.stack = b.stack[:len(b.stack)-1]
 	if !strict && b.refused > refused {
-		return anything() // each user of the type gets the report
+		return anything() // the problem is reported for each use of the type
 	}
 	b.defs[name] = s
 	return ref
 }
 
-// recursive is what stands for a type inside of itself.
+// recursive returns the schema for a use of a type within itself.
 func (b *Builder) recursive(name string, obj *types.TypeName) *jsonschema.Schema {
 	_, isList := obj.Type().Underlying().(*types.Slice)
 	for _, f := range slices.Backward(b.stack) {
@@ -221,12 +221,12 @@ func (b *Builder) recursive(name string, obj *types.TypeName) *jsonschema.Schema
 	}
 	what := fmt.Sprintf("type %s contains itself, and the schema of a CRD can't", obj.Name())
 	if b.stack[len(b.stack)-1].def != "" {
-		return b.refuse(what, "use runtime.RawExtension for what is in it")
+		return b.refuse(what, "use runtime.RawExtension for its elements")
 	}
-	return b.refuse(what, "mark the field where it does with +kubebuilder:pruning:PreserveUnknownFields, so that a server stops checking there")
+	return b.refuse(what, "mark the recursive field with +kubebuilder:pruning:PreserveUnknownFields, so that servers do not validate it")
 }
 
-// mistake reports what is wrong with a marker of a declaration.
+// mistake reports an invalid marker of a declaration.
 func (b *Builder) mistake(obj types.Object, pos token.Position, msg string) {
 	b.program.Mistake(b.program.Package(obj.Pkg().Path()), pos, msg)
 }
@@ -236,7 +236,7 @@ func (b *Builder) strict(obj types.Object) bool {
 	return pkg != nil && pkg.Strict
 }
 
-// refuse reports that a type can't be described, at the innermost declaration that its user can change.
+// refuse reports that a type can't be described, at the innermost declaration that the user can change.
 func (b *Builder) refuse(what, remedy string) *jsonschema.Schema {
 	label := ""
 	b.refused++
@@ -255,10 +255,10 @@ func (b *Builder) refuse(what, remedy string) *jsonschema.Schema {
 	return anything()
 }
 
-// defName names the definition of a type: its package path, a dot, its name.
+// defName returns the name of a type's definition: its package path, a dot, and its name.
 func defName(t types.Type) string { return types.TypeString(t, nil) }
 
-// typeString writes a type with the names of packages, as one would in source.
+// typeString formats a type with package names, as in source code.
 func typeString(t types.Type) string {
 	return types.TypeString(t, func(p *types.Package) string { return p.Name() })
 }

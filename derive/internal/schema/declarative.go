@@ -19,9 +19,9 @@ import (
 	"github.com/kube-go/sdk/derive/internal/suggest"
 )
 
-// declarative applies one of the markers of Kubernetes' own validation. Those that controller-gen knows hold for the types
-// of other modules, too. The others do not: such types are validated by servers that know which of their markers are in
-// force, and a CRD that said more than controller-gen's would refuse objects that are accepted today.
+// declarative applies a marker of Kubernetes' declarative validation. The markers that controller-gen supports apply to
+// types of other modules, too. The others do not: for these types, servers decide which markers are in force, and a CRD
+// with more rules than that of controller-gen would reject objects that are valid today.
 func (t *target) declarative(m *load.Marker) error {
 	switch name := strings.TrimPrefix(m.Name, "k8s:"); name {
 	case "optional":
@@ -43,13 +43,13 @@ func (t *target) declarative(m *load.Marker) error {
 	if !t.builder.strict(t.obj) {
 		return nil
 	}
-	if why := t.builder.program.Markers().Unsayable(m.Marker); why != "" {
-		return errors.New("a CRD can't say this: " + why)
+	if why := t.builder.program.Markers().Unsupported(m.Marker); why != "" {
+		return errors.New("a CRD can't express this: " + why)
 	}
 	return t.declared(m)
 }
 
-// declared applies a marker that only the types of the module itself may use.
+// declared applies a marker that is used only for the types of the module itself.
 func (t *target) declared(m *load.Marker) error {
 	switch name := strings.TrimPrefix(m.Name, "k8s:"); name {
 	case "minItems", "maxProperties", "minProperties":
@@ -57,7 +57,7 @@ func (t *target) declared(m *load.Marker) error {
 	case "maxLength", "minLength":
 		return t.textual(strings.ToUpper(name[:1])+name[1:], m.Args)
 	case "maxBytes", "format":
-		return t.ofText(m)
+		return t.ofString(m)
 	case "neq":
 		return t.neq(m)
 	case "unique":
@@ -76,19 +76,19 @@ func (t *target) declared(m *load.Marker) error {
 	case "subfield":
 		return t.subfield(m)
 	}
-	return nil // about the struct that the field is in
+	return nil // for the struct that has the field
 }
 
-// ofText applies markers that say what a text looks like.
-func (t *target) ofText(m *load.Marker) error {
-	if err := t.want("texts", "string"); err != nil {
+// ofString applies markers for the content of strings.
+func (t *target) ofString(m *load.Marker) error {
+	if err := t.want("strings", "string"); err != nil {
 		return err
 	}
 	s := t.schema
 	if m.Name == "k8s:maxBytes" {
 		n := m.Args.Number("").String()
 		t.rule(structural.Rule{Rule: fmt.Sprintf("size(bytes(self)) <= %s", n), Message: fmt.Sprintf("may not be more than %s bytes", n)})
-		if s.MaxLength == nil { // a character takes a byte at least
+		if s.MaxLength == nil { // a character has at least one byte
 			return size(m.Args, &s.MaxLength)
 		}
 		return nil
@@ -99,7 +99,7 @@ func (t *target) ofText(m *load.Marker) error {
 	}
 	if f.pattern != "" {
 		if s.Pattern != "" && s.Pattern != f.pattern {
-			return fmt.Errorf("it stands for the pattern %s, and there is one already: %s", f.pattern, s.Pattern)
+			return fmt.Errorf("it is the pattern %s, but the field already has the pattern %s", f.pattern, s.Pattern)
 		}
 		s.Pattern = f.pattern
 		f.pattern = ""
@@ -126,7 +126,7 @@ func (t *target) neq(m *load.Marker) error {
 	return nil
 }
 
-// celLiteral writes a value of a marker in CEL.
+// celLiteral returns the value of a marker as a CEL literal.
 func celLiteral(v any) (string, error) {
 	switch v := v.(type) {
 	case string:
@@ -136,10 +136,10 @@ func celLiteral(v any) (string, error) {
 	case bool:
 		return strconv.FormatBool(v), nil
 	}
-	return "", errors.New("the value must be a text, a number or a truth value")
+	return "", errors.New("the value must be a string, a number or a boolean")
 }
 
-// uniqueKey notes a field by which the items of an atomic list differ.
+// uniqueKey adds a field that identifies the items of an atomic list.
 func (t *target) uniqueKey(m *load.Marker) error {
 	if err := t.want("lists", "array"); err != nil {
 		return err
@@ -153,25 +153,25 @@ func (t *target) uniqueKey(m *load.Marker) error {
 	return nil
 }
 
-// unique says of an atomic list what servers see to in sets and maps.
+// unique adds a rule that the items of an atomic list differ, which servers ensure for sets and maps.
 func (t *target) unique(how string) error {
 	if err := t.want("lists", "array"); err != nil {
 		return err
 	}
 	listType, _ := t.schema.Extras[structural.KeyListType].(string)
-	if listType == how { // servers compare its items anyway
+	if listType == how { // servers compare the items
 		return nil
 	}
 	if listType != "" && listType != "atomic" {
-		return fmt.Errorf("the list is a %s already", listType)
+		return fmt.Errorf("the list already has the type %s", listType)
 	}
 	same := "x == y"
 	if how == "map" {
 		keys, _ := t.schema.Extras[structural.KeyListMapKeys].([]string)
 		if len(keys) == 0 {
-			return errors.New("it needs a +k8s:listMapKey: the field that tells items apart")
+			return errors.New("it needs a +k8s:listMapKey: the field that identifies an item")
 		}
-		delete(t.schema.Extras, structural.KeyListMapKeys) // servers want them in maps alone
+		delete(t.schema.Extras, structural.KeyListMapKeys) // servers accept them only in maps
 		tests := make([]string, len(keys))
 		for i, key := range keys {
 			tests[i] = fmt.Sprintf("x.%[1]s == y.%[1]s", celName(key))
@@ -179,13 +179,14 @@ func (t *target) unique(how string) error {
 		same = strings.Join(tests, " && ")
 	}
 	if t.schema.MaxItems == nil {
-		return errors.New("it needs a +k8s:maxItems beside it: servers refuse to compare each item with each other without a bound")
+		return errors.New("it needs a +k8s:maxItems: servers reject a comparison of all items without a limit")
 	}
 	t.rule(structural.Rule{Rule: "self.all(x, self.exists_one(y, " + same + "))", Message: "the items must differ"})
 	return nil
 }
 
-// update restricts changes of the value. What is about setting and unsetting it is a rule of the struct around.
+// update restricts changes of the value. The rules for setting and unsetting it belong to the struct that has the
+// field.
 func (t *target) update(m *load.Marker) error {
 	known := []string{"NoModify", "NoSet", "NoUnset", "NoAddItem", "NoRemoveItem"}
 	for _, how := range m.Args.Strings("") {
@@ -207,7 +208,7 @@ func (t *target) update(m *load.Marker) error {
 	return nil
 }
 
-// items1 forbids that items are added to a list or a map, or removed from it.
+// items1 forbids adding items to a list or a map, or removing them.
 func (t *target) items1(how string) error {
 	from, to, what := "self", "oldSelf", "added"
 	if how == "NoRemoveItem" {
@@ -226,7 +227,7 @@ func (t *target) items1(how string) error {
 		}
 		test = fmt.Sprintf("%s.exists(y, %s)", to, strings.Join(tests, " && "))
 	default:
-		return fmt.Errorf("%s needs items that can be told apart: a map, or a list with +listType=set or +listType=map", how)
+		return fmt.Errorf("%s needs items with an identity: a map, or a list with +listType=set or +listType=map", how)
 	}
 	t.rule(structural.Rule{Rule: fmt.Sprintf("%s.all(x, %s)", from, test), Message: "items may not be " + what})
 	return nil
@@ -248,11 +249,11 @@ func (t *target) subfield(m *load.Marker) error {
 	name := m.Args.String("field")
 	full := t.builder.rewritten(t.schema)
 	if full == nil {
-		return nil // refused elsewhere
+		return nil // reported elsewhere
 	}
 	prop := full.Properties[name]
 	if prop == nil {
-		return fmt.Errorf("there is no field %q%s", name, didYouMean(name, full))
+		return fmt.Errorf("field %q does not exist%s", name, didYouMean(name, full))
 	}
 	s := t.schema
 	switch m.Applies.Name {
@@ -260,7 +261,7 @@ func (t *target) subfield(m *load.Marker) error {
 		s.Required = append(slices.Clone(s.Required), name)
 	case "k8s:optional":
 		if slices.Contains(full.Required, name) {
-			return fmt.Errorf("field %q is required by its own struct, which can't be taken back here", name)
+			return fmt.Errorf("field %q is required by its struct, and can't be made optional here", name)
 		}
 		return nil
 	}
@@ -282,8 +283,8 @@ func (t *target) subfield(m *load.Marker) error {
 	return (&target{builder: t.builder, schema: p, obj: t.obj, decl: t.decl}).inner(m)
 }
 
-// within is the target of what is said of the items or values alone. Where these are those of a named type, own, it comes on
-// top; of a list that a marker made, nothing is known yet.
+// within returns the target of markers for the items or values. If they have a named type, own, the markers are added
+// to those of the type.
 func (t *target) within(at **jsonschema.Schema, own *jsonschema.Schema) *target {
 	if *at == nil {
 		*at = &jsonschema.Schema{}
@@ -294,13 +295,13 @@ func (t *target) within(at **jsonschema.Schema, own *jsonschema.Schema) *target 
 	return &target{builder: t.builder, schema: *at, obj: t.obj, decl: t.decl, marker: t.marker, items: true}
 }
 
-// inner applies the marker that another holds.
+// inner applies the marker that another marker contains.
 func (t *target) inner(m *load.Marker) error {
 	inner := &load.Marker{Marker: m.Applies, Pos: m.Pos}
 	switch inner.Name {
 	case "k8s:optional", "k8s:forbidden", "k8s:unionMember", "k8s:unionDiscriminator", "k8s:zeroOrOneOfMember",
 		"k8s:dependentRequired", "k8s:dependentForbidden", "k8s:enum", "k8s:enumExclude":
-		return fmt.Errorf("%s has no meaning here", t.builder.program.Markers().Spelling(inner.Marker))
+		return fmt.Errorf("%s has no effect here", t.builder.program.Markers().Spelling(inner.Marker))
 	}
 	if err := t.declarative(inner); err != nil {
 		return fmt.Errorf("%s: %w", t.builder.program.Markers().Spelling(inner.Marker), err)
@@ -308,7 +309,7 @@ func (t *target) inner(m *load.Marker) error {
 	return nil
 }
 
-// eachKey applies a marker to the keys of a map, by a rule.
+// eachKey adds a rule for the keys of a map.
 func (t *target) eachKey(m *load.Marker) error {
 	if t.typeName() != "object" || t.builder.resolve(t.schema).AdditionalProperties == nil {
 		return errors.New("only maps have keys; this is " + t.describe())
@@ -321,7 +322,7 @@ func (t *target) eachKey(m *load.Marker) error {
 	return nil
 }
 
-// keyTest is what a marker asks of a key called k.
+// keyTest returns the CEL expression of a marker for a key k, and its message.
 func keyTest(m *load.Marker) (test, message string, err error) {
 	a := m.Applies.Args
 	n := a.Number("").String()
@@ -346,10 +347,10 @@ func keyTest(m *load.Marker) (test, message string, err error) {
 		}
 		return test, f.message, nil
 	}
-	return "", "", fmt.Errorf("+%s can't be asked of keys", m.Applies.Name)
+	return "", "", fmt.Errorf("+%s does not apply to keys", m.Applies.Name)
 }
 
-// aboutStruct adds what the markers of a field say of the struct around it.
+// aboutStruct adds the rules that the markers of a field cause in its struct.
 func (b *Builder) aboutStruct(parent *jsonschema.Schema, field *types.Var, name string, decl *load.Decl) {
 	if !b.strict(field) {
 		return
@@ -381,12 +382,12 @@ func (b *Builder) aboutStruct(parent *jsonschema.Schema, field *types.Var, name 
 	}
 }
 
-// checkSibling checks that a field depends on one that there is, once the document is complete.
+// checkSibling checks that the field that another one depends on exists, when the document is complete.
 func (b *Builder) checkSibling(parent *jsonschema.Schema, m *load.Marker) {
 	b.checks = append(b.checks, func() {
 		name := m.Args.String("field")
 		if full := b.rewritten(parent); full != nil && full.Properties[name] == nil {
-			b.report(m.Pos, fmt.Sprintf("+%s: there is no field %q%s", m.Name, name, didYouMean(name, full)))
+			b.report(m.Pos, fmt.Sprintf("+%s: field %q does not exist%s", m.Name, name, didYouMean(name, full)))
 		}
 	})
 }

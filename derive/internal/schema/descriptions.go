@@ -10,11 +10,11 @@ import (
 	"github.com/kube-go/sdk/derive/internal/structural"
 )
 
-// descriptions says what becomes of descriptions in CRDs that are too large.
+// descriptions applies the marker for descriptions in CRDs that are too large.
 func (t *target) descriptions(m *load.Marker) error {
 	switch keep, drop := m.Args.Has("keep"), m.Args.Has("drop"); {
 	case keep == drop:
-		return errors.New("say either keep or drop")
+		return errors.New("set either keep or drop")
 	case keep:
 		t.extra(structural.KeyDescriptions, structural.DescriptionsKeep)
 	default:

@@ -3,6 +3,7 @@
 
 // Package schema describes Go types as JSON Schema documents.
 //
-// It reads types as the type checker sees them, and their documentation and markers as package load finds them. What it
-// makes is a document in which each named type is a definition; package structural turns that into what a server accepts.
+// It reads types from the type checker, and their documentation and markers from package load. Each named type becomes
+// a definition of the document. Package structural rewrites the document into a structural schema, which servers
+// accept.
 package schema

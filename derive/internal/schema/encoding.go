@@ -15,44 +15,44 @@ import (
 
 const typeMarker = validation + "Type"
 
-// encoded describes a type that does not show in Go what it is in JSON; it returns nil for all others.
+// encoded describes a type with an encoding of its own. It returns nil for other types.
 func (b *Builder) encoded(t *types.Named, decl *load.Decl) *jsonschema.Schema {
 	if s := b.stated(t); s != nil {
 		return s
 	}
-	asJSON, asText := encoder(t, "MarshalJSON"), encoder(t, "MarshalText")
-	said := decl.Get(typeMarker)
+	asJSON, asString := encoder(t, "MarshalJSON"), encoder(t, "MarshalText")
+	typed := decl.Get(typeMarker)
 	_, isStruct := t.Underlying().(*types.Struct)
 	switch {
-	case said != nil && asJSON != nil:
-		if isStruct && said.Args.String("") == "object" && b.strict(t.Obj()) {
+	case typed != nil && asJSON != nil:
+		if isStruct && typed.Args.String("") == "object" && b.strict(t.Obj()) {
 			return nil
 		}
 		return &jsonschema.Schema{}
-	case asJSON == nil && asText != nil:
+	case asJSON == nil && asString != nil:
 		return shape.Text(t.Obj().Pkg().Path(), t.Obj().Name())
-	case said == nil && b.describer(t) != "":
-		return b.refuse(b.describer(t)+" says what its schema is, which is known only at run time",
-			"say it with +"+typeMarker+" or other markers, or make the definition with derive.CRD")
+	case typed == nil && b.describer(t) != "":
+		return b.refuse(b.describer(t)+" returns its schema, which is known only at run time",
+			"set it with +"+typeMarker+" or other markers, or generate the definition with derive.CRD")
 	case asJSON == nil:
 		return nil
 	}
 	if len(asJSON.path) > 1 && isStruct {
 		return b.promoted(t, asJSON.path[0])
 	}
-	const what = "it has a MarshalJSON of its own, so its Go type does not tell its schema"
+	const what = "it has its own MarshalJSON, so its schema does not follow from its Go type"
 	switch own := b.strict(t.Obj()); {
 	case own && isStruct:
-		return b.refuse(what, "say it with +"+typeMarker+"; when that is object, its fields are those that it has in Go")
+		return b.refuse(what, "set it with +"+typeMarker+"; with object, the schema has the fields of the Go type")
 	case own:
-		return b.refuse(what, "say it with +"+typeMarker)
+		return b.refuse(what, "set it with +"+typeMarker)
 	case !strings.Contains(t.Obj().Pkg().Path(), "."):
-		return b.refuse(typeString(t)+" has a MarshalJSON of its own, so its Go type does not tell its schema", "use a type of your own")
+		return b.refuse(typeString(t)+" has its own MarshalJSON, so its schema does not follow from its Go type", "use your own type")
 	}
-	return nil // elsewhere, structs usually encode the fields that they have
+	return nil // the structs of other modules usually encode their fields
 }
 
-// promoted describes a struct that has the MarshalJSON of a field that it embeds, and so is encoded as that field alone.
+// promoted describes a struct with the MarshalJSON of an embedded field: only this field is encoded.
 func (b *Builder) promoted(t *types.Named, index int) *jsonschema.Schema {
 	st := t.Underlying().(*types.Struct) //nolint:forcetypeassert // the caller knows
 	if !b.strict(t.Obj()) {
@@ -60,7 +60,7 @@ func (b *Builder) promoted(t *types.Named, index int) *jsonschema.Schema {
 	}
 	for i := range st.NumFields() {
 		if tag := shape.ParseJSON(fieldTag(st, i)); i != index && !tag.Ignored && (st.Field(i).Exported() || st.Field(i).Embedded()) {
-			return b.refuse("it has the MarshalJSON of the embedded "+st.Field(index).Name()+", so encoding/json writes that and no other field",
+			return b.refuse("it has the MarshalJSON method of the embedded "+st.Field(index).Name()+", so encoding/json writes only this field",
 				"give the embedded field a name")
 		}
 	}
@@ -85,7 +85,7 @@ func encoder(t *types.Named, name string) *method {
 	return &method{index}
 }
 
-// describer returns the name of a method with which invopop/jsonschema asks a type for its schema.
+// describer returns the name of a method through which invopop/jsonschema gets the schema of a type.
 func (b *Builder) describer(t *types.Named) string {
 	if !b.strict(t.Obj()) {
 		return ""
@@ -113,7 +113,7 @@ func isSchema(t types.Type) bool {
 	return types.TypeString(t, nil) == "*github.com/invopop/jsonschema.Schema"
 }
 
-// isByteSlice reports whether encoding/json writes a list as a text in base64.
+// isByteSlice reports whether encoding/json encodes a slice as a base64 string.
 func isByteSlice(t types.Type) bool {
 	slice, ok := t.Underlying().(*types.Slice)
 	if !ok {

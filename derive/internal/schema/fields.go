@@ -23,7 +23,7 @@ import (
 // structType describes the fields of a struct.
 func (b *Builder) structType(t *types.Struct) *jsonschema.Schema {
 	s := shape.Object()
-	seen := map[string]string{} // by JSON name: the Go name
+	seen := map[string]string{} // the Go names by JSON name
 	groups := &unions{builder: b}
 	for i := range t.NumFields() {
 		f, tag := t.Field(i), fieldTag(t, i)
@@ -38,7 +38,7 @@ func (b *Builder) structType(t *types.Struct) *jsonschema.Schema {
 			s.AllOf = append(s.AllOf, b.embedded(f, tag))
 		case b.property(s, f, tag):
 			if other := seen[name.Name]; other != "" {
-				b.refuse(fmt.Sprintf("field %s has the JSON name %q too", other, name.Name), "give one of them another")
+				b.refuse(fmt.Sprintf("field %s has the same JSON name %q", other, name.Name), "rename one of them")
 			}
 			seen[name.Name] = f.Name()
 			groups.add(f, name.Name, b.program.Decl(f))
@@ -52,20 +52,20 @@ func (b *Builder) structType(t *types.Struct) *jsonschema.Schema {
 
 func fieldTag(t *types.Struct, i int) reflect.StructTag { return reflect.StructTag(t.Tag(i)) }
 
-// checkAmbiguous reports names that two embedded structs have and the struct around them has not.
+// checkAmbiguous reports JSON names that two embedded structs have, but not the struct itself.
 func (b *Builder) checkAmbiguous(s *jsonschema.Schema) {
 	if len(s.AllOf) == 0 || !b.stack[len(b.stack)-1].strict {
 		return
 	}
 	if full := b.rewritten(s); full != nil {
 		for _, name := range full.Ambiguous() {
-			b.refuse(fmt.Sprintf("two embedded structs have a field with the JSON name %q, so encoding/json leaves out both", name),
-				"declare it in the struct itself, or give one of them another name")
+			b.refuse(fmt.Sprintf("two embedded structs have a field with the JSON name %q, so encoding/json omits both", name),
+				"declare it in the struct itself, or rename one of them")
 		}
 	}
 }
 
-// push enters a field.
+// push begins a field.
 func (b *Builder) push(f *types.Var, tag reflect.StructTag) {
 	label := f.Name()
 	if owner := b.owner(); owner != "" {
@@ -83,7 +83,7 @@ func (b *Builder) push(f *types.Var, tag reflect.StructTag) {
 
 func (b *Builder) pop() { b.stack = b.stack[:len(b.stack)-1] }
 
-// owner is the label of the declaration that a field stands in.
+// owner returns the label of the declaration of a field's struct.
 func (b *Builder) owner() string {
 	if len(b.stack) == 0 {
 		return ""
@@ -91,11 +91,11 @@ func (b *Builder) owner() string {
 	return b.stack[len(b.stack)-1].label
 }
 
-// inline reports whether the fields of an embedded struct are those of the struct around it. It is not ok when that can't
-// be, or when the tag and encoding/json disagree about it.
+// inline reports whether the fields of an embedded struct are fields of the struct itself. It is not ok if the tag and
+// encoding/json disagree, or encoding/json can't decode the struct.
 func (b *Builder) inline(f *types.Var, tag shape.JSON) (inline, ok bool) {
 	if tag.Inline && (!f.Embedded() || tag.Name != "") {
-		b.refuse("encoding/json puts the fields of embedded structs without a JSON name inline, and no others",
+		b.refuse("only embedded structs without a JSON name are inlined by encoding/json",
 			`embed the type, or give the field a JSON name without "inline"`)
 		return false, false
 	}
@@ -108,16 +108,16 @@ func (b *Builder) inline(f *types.Var, tag shape.JSON) (inline, ok bool) {
 	}
 	_, inline = t.Underlying().(*types.Struct)
 	if inline && pointer && !f.Exported() && b.strict(f) {
-		b.refuse("encoding/json can't decode into an embedded pointer to a struct that is not exported", "embed the struct itself, or export its type")
+		b.refuse("encoding/json can't decode into an embedded pointer to an unexported struct", "embed the struct itself, or export its type")
 		return false, false
 	}
 	return inline, true
 }
 
-// embedded describes a struct whose fields are those of the struct around it.
+// embedded describes an embedded struct whose fields are fields of the struct itself.
 func (b *Builder) embedded(f *types.Var, tag reflect.StructTag) *jsonschema.Schema {
-	if shape.Mentioned(tag) && b.strict(f) {
-		b.refuse("a jsonschema tag has no effect on an embedded struct", "its fields become those of the struct around it: tag them")
+	if shape.HasTags(tag) && b.strict(f) {
+		b.refuse("a jsonschema tag has no effect on an embedded struct", "tag its fields instead")
 	}
 	e := b.schema(f.Type())
 	decl := *b.program.Decl(f)
@@ -128,22 +128,22 @@ func (b *Builder) embedded(f *types.Var, tag reflect.StructTag) *jsonschema.Sche
 			return false
 		}
 		b.mistake(f, m.Pos, b.program.Markers().Spelling(m.Marker)+
-			" has no effect on an embedded struct: its fields become those of the struct around it")
+			" has no effect on an embedded struct: mark its fields instead")
 		return true
 	})
 	b.apply(e, &decl, f)
 	return e
 }
 
-// property describes a field that has a name of its own, and reports whether it has.
+// property describes a field with a JSON name, and reports whether the field has one.
 func (b *Builder) property(s *jsonschema.Schema, f *types.Var, tag reflect.StructTag) bool {
 	name := shape.ParseJSON(tag)
 	if name.Name == "" {
 		b.nameless(f, name)
 		return false
 	}
-	if option, meant := name.Misspelt(); option != "" && b.strict(f) {
-		b.refuse(fmt.Sprintf("encoding/json knows no option %q in a json tag", option), "write "+meant)
+	if option, meant := name.Misspelled(); option != "" && b.strict(f) {
+		b.refuse(fmt.Sprintf("the json tag has the unknown option %q", option), "write "+meant)
 	}
 	decl := b.program.Decl(f)
 	p := &jsonschema.Schema{}
@@ -157,12 +157,12 @@ func (b *Builder) property(s *jsonschema.Schema, f *types.Var, tag reflect.Struc
 	before := shape.Clone(p)
 	b.apply(p, decl, f)
 	required := b.required(f, decl, name.Omitted)
-	if said := b.said(f, tag, p, before); said != nil {
-		said.Join(s, name.Name)
-		if said.Required && !required && decl.Has(validation+"Optional", "optional", "k8s:optional") {
+	if tags := b.tagged(f, tag, p, before); tags != nil {
+		tags.Join(s, name.Name)
+		if tags.Required && !required && decl.Has(validation+"Optional", "optional", "k8s:optional") {
 			b.refuse("the jsonschema tag says that the field is required, and a marker that it is optional", "remove one of them")
 		}
-		required = required || said.Required
+		required = required || tags.Required
 	}
 	s.Properties.Set(name.Name, p)
 	b.checkPossible(f, p)
@@ -170,7 +170,7 @@ func (b *Builder) property(s *jsonschema.Schema, f *types.Var, tag reflect.Struc
 	switch {
 	case required:
 		s.Required = append(s.Required, name.Name)
-	case decl.Has("k8s:immutable"): // a rule of the field itself does not run when the field is removed
+	case decl.Has("k8s:immutable"): // servers do not evaluate a rule of the field itself when the field is removed
 		(&target{builder: b, schema: s}).rule(structural.Rule{
 			Rule:    fmt.Sprintf("!has(oldSelf.%[1]s) || has(self.%[1]s)", celName(name.Name)),
 			Message: "field " + name.Name + " is immutable once set",
@@ -179,8 +179,8 @@ func (b *Builder) property(s *jsonschema.Schema, f *types.Var, tag reflect.Struc
 	return true
 }
 
-// checkPossible reports a field whose markers leave no valid value, together with those of its type, once the document is
-// complete. Where one declaration contradicts itself, that has been told when it was read.
+// checkPossible reports a field for which its own markers and those of its type allow no value, when the document is
+// complete. Contradictions within one declaration are reported earlier.
 func (b *Builder) checkPossible(f *types.Var, p *jsonschema.Schema) {
 	if !b.strict(f) || p.Ref == "" {
 		return
@@ -199,12 +199,12 @@ func (b *Builder) checkPossible(f *types.Var, p *jsonschema.Schema) {
 			return
 		}
 		if why := both.Impossible(); why != "" {
-			b.report(at.pos, fmt.Sprintf("%s: the field and its type disagree: %s", at.label, why))
+			b.report(at.pos, fmt.Sprintf("%s: the markers of the field contradict those of its type: %s", at.label, why))
 		}
 	})
 }
 
-// nameless reports a field without a name.
+// nameless reports a field without a JSON name.
 func (b *Builder) nameless(f *types.Var, tag shape.JSON) {
 	if !f.Exported() {
 		return
@@ -212,7 +212,7 @@ func (b *Builder) nameless(f *types.Var, tag shape.JSON) {
 	if !b.strict(f) { // once for the struct: its user can't change the fields
 		all := b.stack
 		b.stack = b.stack[:len(b.stack)-1]
-		b.refuse("it has fields without a json tag, so it is not made for JSON", "use a text or a struct of your own instead")
+		b.refuse("it has fields without a json tag", "use a string or your own struct instead")
 		b.stack = all
 		return
 	}
@@ -220,23 +220,23 @@ func (b *Builder) nameless(f *types.Var, tag shape.JSON) {
 	if tag.Tagged {
 		what = "the json tag has no name"
 	}
-	b.refuse(what, fmt.Sprintf("add json:%q, or json:\"-\" to leave the field out", lowerFirst(f.Name())))
+	b.refuse(what, fmt.Sprintf("add json:%q, or json:\"-\" to omit the field", lowerFirst(f.Name())))
 }
 
-// said puts what the jsonschema tags of a field say into its schema, and returns it; nil when there are none. Before is the
-// schema without what the markers say.
-func (b *Builder) said(f *types.Var, tag reflect.StructTag, p, before *jsonschema.Schema) *shape.Said {
-	if !shape.Mentioned(tag) {
+// tagged applies the jsonschema tags of a field to its schema, and returns them, or nil if the field has none. before
+// is the schema without the effects of the markers.
+func (b *Builder) tagged(f *types.Var, tag reflect.StructTag, p, before *jsonschema.Schema) *shape.Tags {
+	if !shape.HasTags(tag) {
 		return nil
 	}
 	frame := b.stack[len(b.stack)-1]
 	complain := func(msg string) { b.mistake(f, frame.pos, frame.label+": "+msg) }
-	said, errs := shape.Say(tag, p, b.resolve)
+	tags, errs := shape.ParseTags(tag, p, b.resolve)
 	for _, err := range errs {
 		complain(err.Error())
 	}
-	for _, keyword := range said.Merge(p, before) {
-		complain(fmt.Sprintf("the jsonschema tag and a marker give %s differently: remove one of them", keyword))
+	for _, keyword := range tags.Merge(p, before) {
+		complain(fmt.Sprintf("the jsonschema tag and a marker have different values of %s: remove one of them", keyword))
 	}
 	if b.strict(f) {
 		b.checks = append(b.checks, func() {
@@ -247,15 +247,15 @@ func (b *Builder) said(f *types.Var, tag reflect.StructTag, p, before *jsonschem
 			}
 		})
 	}
-	return said
+	return tags
 }
 
-// required reports whether a field must be there: its own markers decide, then the package's, then its json tag.
+// required reports whether a field is required. Its markers decide, then those of the package, then its json tag.
 func (b *Builder) required(f *types.Var, decl *load.Decl, omitted bool) bool {
 	optional := decl.Has(validation+"Optional", "optional", "k8s:optional")
 	required := decl.Has(validation+"Required", "required", "k8s:required")
 	switch {
-	case optional && required: // a mistake of which one has been told; in other modules, what counts for controller-gen counts
+	case optional && required: // already reported; for other modules, the rule of controller-gen applies
 		return decl.Has(validation+"Required") && !decl.Has(validation+"Optional")
 	case optional || required:
 		return required
@@ -270,7 +270,7 @@ func (b *Builder) required(f *types.Var, decl *load.Decl, omitted bool) bool {
 
 func lowerFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }
 
-// enumOf lists the values of the constants that have a type, in order.
+// enumOf returns the values of a type's constants, sorted.
 func (b *Builder) enumOf(obj types.Object) []any {
 	var values []constant.Value
 	scope := obj.Pkg().Scope()
@@ -299,7 +299,7 @@ func (b *Builder) enumOf(obj types.Object) []any {
 	return list
 }
 
-// rewritten returns the structural form of a schema as far as the document is complete, nil when it has none.
+// rewritten returns the structural schema of a schema in the current document, or nil if it has none.
 func (b *Builder) rewritten(s *jsonschema.Schema) *structural.Schema {
 	out, err := structural.RewritePart(s, b.defs)
 	if err != nil {

@@ -12,16 +12,16 @@ import (
 	"github.com/kube-go/sdk/derive/internal/suggest"
 )
 
-// textFormat is what +k8s:format says, in terms that each server knows: most formats by a pattern, which older servers and
-// editors understand as well, the others by a rule.
+// textFormat is a format of +k8s:format in terms of a CRD: a pattern for most formats, since older servers and editors
+// support it, and a CEL rule for the others.
 type textFormat struct {
 	pattern   string
-	rule      string // in CEL, with %s for the text; says what a pattern can't, if anything
+	rule      string // in CEL, with %s for the string; empty if the pattern is enough
 	maxLength uint64 // 0 for no limit
 	message   string
 }
 
-// test is the format as an expression in CEL about a text.
+// test returns a CEL expression that checks a string.
 func (f textFormat) test(text string) string {
 	var tests []string
 	if f.pattern != "" {
@@ -43,7 +43,7 @@ func formatOf(name string) (textFormat, error) {
 	if near := suggest.Nearest(name, names); near != "" {
 		return textFormat{}, fmt.Errorf("unknown format %q; did you mean %q?", name, near)
 	}
-	return textFormat{}, fmt.Errorf("unknown format %q; there are %s", name, strings.Join(names, ", "))
+	return textFormat{}, fmt.Errorf("unknown format %q: use one of %s", name, strings.Join(names, ", "))
 }
 
 // formats are those of https://kubernetes.io/docs/reference/using-api/declarative-validation/.
@@ -67,7 +67,7 @@ func formats() map[string]textFormat {
 			maxLength: 317, message: "must be a label key with a prefix",
 		},
 		"k8s-path-segment-name": {
-			pattern: `^([^./%][^/%]*|\.[^./%][^/%]*|\.\.[^/%]+|)$`, message: "must be usable as a part of a path",
+			pattern: `^([^./%][^/%]*|\.[^./%][^/%]*|\.\.[^/%]+|)$`, message: "must be a valid path segment",
 		},
 		"k8s-resource-pool-name": {
 			pattern: "^" + domain + "(/" + domain + ")*$", maxLength: 253, message: "must be lower-case domains, separated by slashes",

@@ -15,8 +15,8 @@ import (
 	"github.com/kube-go/sdk/derive/internal/shape"
 )
 
-// stated describes a type that says with OpenAPISchemaType and OpenAPISchemaFormat what it is in JSON. The methods are
-// read, not run, so they must do nothing but return what they say.
+// stated describes a type with the methods OpenAPISchemaType and OpenAPISchemaFormat. The methods are read and not
+// called, so they must only return constants.
 func (b *Builder) stated(t *types.Named) *jsonschema.Schema {
 	if !b.strict(t.Obj()) {
 		return nil
@@ -29,27 +29,27 @@ func (b *Builder) stated(t *types.Named) *jsonschema.Schema {
 		case m.Signature().Params().Len() != 0 || results.Len() != 1:
 		case m.Name() == "OpenAPISchemaType" && types.TypeString(results.At(0).Type(), nil) == "[]string":
 			if names = b.returned(m); names == nil {
-				return b.refuse("OpenAPISchemaType does more than return a list of texts", `write it as return []string{"string"}`)
+				return b.refuse("OpenAPISchemaType must only return a list of strings", `write it as return []string{"string"}`)
 			}
 		case m.Name() == "OpenAPISchemaFormat" && types.TypeString(results.At(0).Type(), nil) == "string":
-			said := b.returned(m)
-			if len(said) != 1 {
-				return b.refuse("OpenAPISchemaFormat does more than return a text", `write it as return "date-time"`)
+			formats := b.returned(m)
+			if len(formats) != 1 {
+				return b.refuse("OpenAPISchemaFormat must only return a string", `write it as return "date-time"`)
 			}
-			format = said[0]
+			format = formats[0]
 		}
 	}
 	if names == nil {
 		return nil
 	}
-	s := shape.Stated(names, format)
+	s := shape.TypeSchema(names, format)
 	if s == nil {
-		return b.refuse("OpenAPISchemaType returns no type that servers know", "return one of string, integer, number, boolean, array and object")
+		return b.refuse("OpenAPISchemaType returns an unknown type", "return one of string, integer, number, boolean, array and object")
 	}
 	return s
 }
 
-// returned reads the texts that a method returns, nil when it does anything else.
+// returned returns the strings that a method returns, or nil if the method does anything else.
 func (b *Builder) returned(m *types.Func) []string {
 	pos := b.program.Position(m.Pos())
 	file, err := parser.ParseFile(token.NewFileSet(), pos.Filename, nil, parser.SkipObjectResolution)
@@ -68,7 +68,7 @@ func (b *Builder) returned(m *types.Func) []string {
 		if !ok || len(ret.Results) != 1 {
 			return nil
 		}
-		return texts(ret.Results[0])
+		return stringsIn(ret.Results[0])
 	}
 	return nil
 }
@@ -102,8 +102,8 @@ func receiverName(m *types.Func) string {
 	return ""
 }
 
-// texts evaluates a text, or a list of texts.
-func texts(expr ast.Expr) []string {
+// stringsIn evaluates a string or a list of strings.
+func stringsIn(expr ast.Expr) []string {
 	switch e := expr.(type) {
 	case *ast.BasicLit:
 		if s, err := strconv.Unquote(e.Value); err == nil && e.Kind == token.STRING {
@@ -116,7 +116,7 @@ func texts(expr ast.Expr) []string {
 			if !ok {
 				return nil
 			}
-			list = append(list, texts(one)...)
+			list = append(list, stringsIn(one)...)
 		}
 		return list
 	}

@@ -18,11 +18,11 @@ import (
 	"github.com/kube-go/sdk/derive/internal/structural"
 )
 
-// union is a group of fields of a struct of which one may be there.
+// union is a group of fields of a struct of which only one may be set.
 type union struct {
 	name          string
-	discriminator string // the JSON name of the field that says which, "" when there is none
-	optional      bool   // there may be none of them
+	discriminator string // the JSON name of the field that selects the member, or empty
+	optional      bool   // no member has to be set
 	members       []unionMember
 	pos           token.Position
 }
@@ -30,18 +30,18 @@ type union struct {
 // unionMember is one of the fields.
 type unionMember struct {
 	field string // its JSON name
-	value string // what the discriminator says of it
-	named bool   // by the marker itself
+	value string // the value of the discriminator that selects it
+	named bool   // the marker has the value
 	pos   token.Position
 }
 
-// unions gathers the groups that the markers of the fields of a struct make.
+// unions collects the unions of a struct from the markers of its fields.
 type unions struct {
 	builder *Builder
 	list    []*union
 }
 
-// add notes what a field says of the groups of its struct. See
+// add reads the union markers of a field. See
 // https://github.com/kubernetes/enhancements/tree/master/keps/sig-api-machinery/5073-declarative-validation-with-validation-gen.
 func (u *unions) add(f *types.Var, name string, decl *load.Decl) {
 	if !u.builder.strict(f) {
@@ -58,7 +58,7 @@ func (u *unions) add(f *types.Var, name string, decl *load.Decl) {
 		case "k8s:unionMember", "k8s:zeroOrOneOfMember":
 			g, optional := u.group(m), m.Name == "k8s:zeroOrOneOfMember"
 			if len(g.members) > 0 && g.optional != optional {
-				u.builder.mistake(f, m.Pos, "the same union has members of which one must be there, and such of which there may be none")
+				u.builder.mistake(f, m.Pos, "the union mixes +k8s:unionMember and +k8s:zeroOrOneOfMember: use one of them for all members")
 			}
 			g.optional = optional
 			g.members = append(g.members, unionMember{name, cmp.Or(m.Args.String("memberName"), f.Name()), m.Args.Has("memberName"), m.Pos})
@@ -66,7 +66,7 @@ func (u *unions) add(f *types.Var, name string, decl *load.Decl) {
 	}
 }
 
-// group finds the union that a marker is about.
+// group returns the union of a marker, which it adds if it does not exist.
 func (u *unions) group(m *load.Marker) *union {
 	name := m.Args.String("union")
 	for _, g := range u.list {
@@ -79,7 +79,7 @@ func (u *unions) group(m *load.Marker) *union {
 	return g
 }
 
-// apply says in rules of the struct what its unions ask for.
+// apply adds validation rules for the unions to the struct.
 func (u *unions) apply(s *jsonschema.Schema) {
 	t := &target{builder: u.builder, schema: s}
 	for _, g := range u.list {
@@ -103,7 +103,7 @@ func (u *unions) apply(s *jsonschema.Schema) {
 	}
 }
 
-// wrong tells what makes no sense about a union.
+// wrong returns a message about a mistake in a union, or an empty string.
 func (g *union) wrong(s *jsonschema.Schema) (string, token.Position) {
 	if len(g.members) == 0 {
 		return "+k8s:unionDiscriminator: no field of the struct is a +k8s:unionMember", g.pos
@@ -112,26 +112,26 @@ func (g *union) wrong(s *jsonschema.Schema) (string, token.Position) {
 	for _, m := range g.members {
 		switch {
 		case slices.Contains(s.Required, m.field):
-			return fmt.Sprintf("field %q is required, so it can't be one of several; tag it omitempty", m.field), m.pos
+			return fmt.Sprintf("field %q is required, so it can't be a member of a group: tag it omitempty", m.field), m.pos
 		case m.named && g.discriminator == "":
-			return "memberName is what a discriminator says, and no field of the struct is a +k8s:unionDiscriminator", m.pos
+			return "memberName is a value of the discriminator, but no field of the struct is a +k8s:unionDiscriminator", m.pos
 		case g.discriminator != "" && g.optional:
-			return "a union with a discriminator has members that are there when it says so: write +k8s:unionMember", m.pos
+			return "a union with a discriminator can't have optional members: write +k8s:unionMember", m.pos
 		case g.discriminator != "" && values[m.value] != "":
-			return fmt.Sprintf("field %q has the memberName %q too", values[m.value], m.value), m.pos
+			return fmt.Sprintf("field %q has the same memberName %q", values[m.value], m.value), m.pos
 		}
 		values[m.value] = m.field
 	}
 	return "", g.pos
 }
 
-// discriminated adds a rule for each member: it is there when the discriminator says so, and only then.
+// discriminated adds a rule for each member: it is set if and only if the discriminator selects it.
 func (g *union) discriminated(t *target, b *Builder) {
 	d := celName(g.discriminator)
 	for _, m := range g.members {
 		t.rule(structural.Rule{
 			Rule:    fmt.Sprintf("(has(self.%[1]s) && self.%[1]s == %[2]s) == has(self.%[3]s)", d, strconv.Quote(m.value), celName(m.field)),
-			Message: fmt.Sprintf("%s must be set when %s is %q, and not otherwise", m.field, g.discriminator, m.value),
+			Message: fmt.Sprintf("%s must be set if and only if %s is %q", m.field, g.discriminator, m.value),
 		})
 	}
 	s := t.schema
@@ -142,18 +142,18 @@ func (g *union) discriminated(t *target, b *Builder) {
 		}
 		of := full.Properties[g.discriminator]
 		if of.Type != "string" {
-			b.report(g.pos, fmt.Sprintf("+k8s:unionDiscriminator: field %q must be a text, not %s", g.discriminator, structural.Article(of.Type)))
+			b.report(g.pos, fmt.Sprintf("+k8s:unionDiscriminator: field %q must be a string, not %s", g.discriminator, structural.Article(of.Type)))
 			return
 		}
 		for _, m := range g.members {
 			if err := of.Accepts(m.value); err != nil {
-				b.report(m.pos, fmt.Sprintf("field %q never says that %s is there: %v: say what it does with memberName", g.discriminator, m.field, err))
+				b.report(m.pos, fmt.Sprintf("no value of field %q selects %s: %v: set memberName to one of its values", g.discriminator, m.field, err))
 			}
 		}
 	})
 }
 
-// countRule adds a rule about how many of some fields are there.
+// countRule adds a rule about the number of fields that are set.
 func (t *target) countRule(name string, fields []string) {
 	has := make([]string, len(fields))
 	for i, f := range fields {

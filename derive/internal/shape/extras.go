@@ -13,7 +13,7 @@ import (
 	"github.com/kube-go/sdk/derive/internal/structural"
 )
 
-// extras are the keys that there are, with what their values are.
+// extras returns the supported keys with the types of their values.
 func extras() map[string]string {
 	return map[string]string{
 		structural.KeyNullable:              "flag",
@@ -27,28 +27,28 @@ func extras() map[string]string {
 	}
 }
 
-// extra reads one part of a jsonschema_extras tag.
+// extra parses one keyword of a jsonschema_extras tag.
 func (r *reader) extra(k keyword) error {
 	kind, known := extras()[k.name]
 	switch {
 	case !known:
-		return fmt.Errorf("servers know no such keyword%s", structural.NearKey(k.name))
+		return fmt.Errorf("unknown keyword%s", structural.NearKey(k.name))
 	case k.value == "":
-		return fmt.Errorf("it needs a value")
+		return fmt.Errorf("the value is missing")
 	}
-	s := r.said.Schema
+	s := r.tags.Schema
 	switch kind {
 	case "flag":
 		if k.value != "true" {
-			return fmt.Errorf("%q is not true", k.value)
+			return fmt.Errorf("invalid value %q: use true", k.value)
 		}
 		if k.name == structural.KeyEmbeddedResource && r.typeOf(r.field) != "object" {
-			return fmt.Errorf("only an object can be a resource; this is %s", r.describe())
+			return fmt.Errorf("only an object can be an embedded resource, but the type is %s", r.describe())
 		}
 		r.set(s, k.name, true)
 	case "name":
 		if r.typeOf(r.field) != "array" {
-			return fmt.Errorf("only a list has keys; this is %s", r.describe())
+			return fmt.Errorf("only an array has keys, but the type is %s", r.describe())
 		}
 		keys, _ := s.Extras[k.name].([]string)
 		r.set(s, k.name, append(keys, k.value))
@@ -61,7 +61,7 @@ func (r *reader) extra(k keyword) error {
 	return nil
 }
 
-// topology reads how server-side apply merges a list or a map.
+// topology parses the merge strategy of a list or a map.
 func (r *reader) topology(k keyword, values []string) error {
 	typ := "array"
 	if k.name == structural.KeyMapType {
@@ -71,9 +71,9 @@ func (r *reader) topology(k keyword, values []string) error {
 	case !slices.Contains(values, k.value):
 		return fmt.Errorf("%q is not one of %s%s", k.value, strings.Join(values, ", "), near(k.value, values))
 	case r.typeOf(r.field) != typ:
-		return fmt.Errorf("it is about %s; this is %s", structural.Article(typ), r.describe())
+		return fmt.Errorf("the keyword applies to %s, but the type is %s", typ+"s", r.describe())
 	}
-	r.set(r.said.Schema, k.name, k.value)
+	r.set(r.tags.Schema, k.name, k.value)
 	return nil
 }
 

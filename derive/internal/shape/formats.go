@@ -11,10 +11,10 @@ import (
 	"github.com/kube-go/sdk/derive/internal/suggest"
 )
 
-// CheckFormat reports a format that servers know of another type than that of the value, "" being any, and one that looks
-// like a misspelling of one that they know. All others are documentation, which servers keep and don't check.
+// CheckFormat returns an error for a format that applies to a type other than typ, and for a probable misspelling of a
+// known format. An empty typ means any type. Unknown formats are valid; servers do not check them.
 func CheckFormat(format, typ string) error {
-	about := map[string][]string{
+	formats := map[string][]string{
 		"string": {
 			"bsonobjectid", "byte", "cidr", "creditcard", "date", "date-time", "datetime", "duration", "email", "hexcolor", "hostname",
 			"ipv4", "ipv6", "isbn", "isbn10", "isbn13", "k8s-long-name", "k8s-short-name", "mac", "password", "rgbcolor", "ssn",
@@ -23,16 +23,16 @@ func CheckFormat(format, typ string) error {
 		"integer": {"int32", "int64"},
 		"number":  {"float", "double", "int32", "int64"},
 	}
-	if typ == "" || slices.Contains(about[typ], format) {
+	if typ == "" || slices.Contains(formats[typ], format) {
 		return nil
 	}
 	for _, other := range []string{"string", "number"} {
-		if slices.Contains(about[other], format) {
-			return fmt.Errorf("%s is a format of %s; this is %s", format, plural(other), structural.Article(typ))
+		if slices.Contains(formats[other], format) {
+			return fmt.Errorf("format %s applies to %s, but the type is %s", format, plural(other), structural.Article(typ))
 		}
 	}
-	if near := suggest.Nearest(format, about[typ]); near != "" {
-		return fmt.Errorf("servers know no format %q; did you mean %q?", format, near)
+	if near := suggest.Nearest(format, formats[typ]); near != "" {
+		return fmt.Errorf("unknown format %q; did you mean %q?", format, near)
 	}
 	return nil
 }

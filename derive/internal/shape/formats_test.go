@@ -16,18 +16,18 @@ func TestCheckFormat(t *testing.T) {
 		name   string
 		format string
 		typ    string
-		want   string // the error, "" for none
+		want   string // the error, or empty
 	}{
-		{"a format of texts", "date-time", "string", ""},
-		{"a format of whole numbers", "int64", "integer", ""},
+		{"a format of strings", "date-time", "string", ""},
+		{"a format of integers", "int64", "integer", ""},
 		{"a format of numbers", "double", "number", ""},
-		{"a format that is documentation", "semantic-version", "string", ""},
-		{"any value", "email", "", ""},
-		{"a text format for a number", "email", "integer", "email is a format of texts; this is an integer"},
-		{"a text format for a list", "email", "array", "email is a format of texts; this is an array"},
-		{"a number format for a text", "int32", "string", "int32 is a format of numbers; this is a string"},
-		{"a fraction for a whole number", "double", "integer", "double is a format of numbers; this is an integer"},
-		{"a misspelling", "datetme", "string", `servers know no format "datetme"; did you mean "datetime"?`},
+		{"an unknown format", "semantic-version", "string", ""},
+		{"any type", "email", "", ""},
+		{"a string format for an integer", "email", "integer", "format email applies to strings, but the type is an integer"},
+		{"a string format for an array", "email", "array", "format email applies to strings, but the type is an array"},
+		{"a number format for a string", "int32", "string", "format int32 applies to numbers, but the type is a string"},
+		{"a floating-point format for an integer", "double", "integer", "format double applies to numbers, but the type is an integer"},
+		{"a misspelling", "datetme", "string", `unknown format "datetme"; did you mean "datetime"?`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := ""
@@ -41,8 +41,9 @@ func TestCheckFormat(t *testing.T) {
 	}
 }
 
-// What CheckFormat takes for known is what package value, which is held to real servers, checks values against.
-func TestKnownFormatsAreThoseOfServers(t *testing.T) {
+// TestKnownFormatsMatchServer checks that CheckFormat and package value know the same formats. The tests of package
+// value compare its formats with an API server.
+func TestKnownFormatsMatchServer(t *testing.T) {
 	for format, typ := range map[string]string{
 		"bsonobjectid": "string", "byte": "string", "cidr": "string", "creditcard": "string", "date": "string", "date-time": "string",
 		"duration": "string", "email": "string", "hexcolor": "string", "hostname": "string", "ipv4": "string", "ipv6": "string",
@@ -52,13 +53,13 @@ func TestKnownFormatsAreThoseOfServers(t *testing.T) {
 		"int32": "integer", "int64": "integer", "float": "number", "double": "number",
 	} {
 		if !value.KnownFormat(&openapi.Schema{Type: typ, Format: format}) {
-			t.Errorf("servers don't check %s against %s", typ, format)
+			t.Errorf("KnownFormat(%s, %s) = false, want true", typ, format)
 		}
 		if err := shape.CheckFormat(format, typ); err != nil {
 			t.Error(err)
 		}
 		if err := shape.CheckFormat(format, "boolean"); err == nil {
-			t.Errorf("%s is not known", format)
+			t.Errorf("CheckFormat(%q, boolean) = nil, want an error", format)
 		}
 	}
 }

@@ -19,18 +19,18 @@ import (
 	"github.com/kube-go/sdk/derive/internal/suggest"
 )
 
-// Said is what the jsonschema tags of a field say, in the words of github.com/invopop/jsonschema.
-type Said struct {
-	Schema   *jsonschema.Schema // of the field, without what its type says
+// Tags contains the parsed jsonschema tags of a field, in the syntax of github.com/invopop/jsonschema.
+type Tags struct {
+	Schema   *jsonschema.Schema // the keywords of the field, without those of its type
 	Required bool
-	OneOf    []string // the groups of alternatives that the field belongs to, of which exactly one may be there
-	AnyOf    []string // the same, of which one at least must be there
+	OneOf    []string // the groups of the field of which exactly one must be present
+	AnyOf    []string // the groups of the field of which at least one must be present
 }
 
-// Say reads the jsonschema tags of a field whose schema is known. Resolve follows references to the schema that has a type.
-// The errors name the tag.
-func Say(tag reflect.StructTag, field *jsonschema.Schema, resolve func(*jsonschema.Schema) *jsonschema.Schema) (*Said, []error) {
-	r := &reader{said: &Said{Schema: &jsonschema.Schema{}}, resolve: resolve, field: field}
+// ParseTags parses the jsonschema tags of a field with a given schema. The function resolve follows references to a
+// schema with a type. The errors contain the names of the tag and the keyword.
+func ParseTags(tag reflect.StructTag, field *jsonschema.Schema, resolve func(*jsonschema.Schema) *jsonschema.Schema) (*Tags, []error) {
+	r := &reader{tags: &Tags{Schema: &jsonschema.Schema{}}, resolve: resolve, field: field}
 	for _, k := range split(tag.Get("jsonschema")) {
 		if k.name == "type" || k.name == "oneof_type" {
 			r.note("jsonschema", k, r.retype(k))
@@ -40,16 +40,16 @@ func Say(tag reflect.StructTag, field *jsonschema.Schema, resolve func(*jsonsche
 		r.note("jsonschema", k, r.general(k))
 	}
 	if description := tag.Get("jsonschema_description"); description != "" {
-		r.said.Schema.Description = description
+		r.tags.Schema.Description = description
 	}
 	for _, k := range split(tag.Get("jsonschema_extras")) {
 		r.note("jsonschema_extras", k, r.extra(k))
 	}
-	return r.said, r.errs
+	return r.tags, r.errs
 }
 
 type reader struct {
-	said    *Said
+	tags    *Tags
 	field   *jsonschema.Schema
 	resolve func(*jsonschema.Schema) *jsonschema.Schema
 	errs    []error
@@ -61,10 +61,11 @@ func (r *reader) note(tag string, k keyword, err error) {
 	}
 }
 
-// typeOf is the type of a schema, "" when it may be any or a number or a text.
+// typeOf returns the type of a schema, or "" for any type and for int-or-string.
 func (r *reader) typeOf(s *jsonschema.Schema) string { return r.resolve(s).Type }
 
-// keywords are the names that there are, and the type that each is about; "" is about the field itself.
+// keywords returns the supported keywords with the types that they apply to. The type is empty for keywords that apply
+// to the field itself.
 func keywords() map[string]string {
 	return map[string]string{
 		"required": "", "nullable": "", "title": "", "description": "", "type": "", "oneof_type": "",
@@ -75,65 +76,65 @@ func keywords() map[string]string {
 	}
 }
 
-// refused are the names that invopop/jsonschema has and servers have not, with the reason.
+// refused returns the reason why a keyword of invopop/jsonschema is not supported, or "".
 func refused(name string) string {
 	switch name {
 	case "uniqueItems":
-		return `servers refuse it; use jsonschema_extras:"x-kubernetes-list-type=set"`
+		return `the keyword is not supported in CustomResourceDefinitions: use jsonschema_extras:"x-kubernetes-list-type=set"`
 	case "readOnly", "writeOnly", "anchor":
-		return "servers know no such keyword"
+		return "the keyword is not supported in CustomResourceDefinitions"
 	case "oneof_ref", "anyof_ref":
-		return "the schemas of servers have no references; use a struct with one field for each alternative"
+		return "references are not supported in CustomResourceDefinitions: use a struct with one field for each alternative"
 	case "-":
-		return "it stands alone, and leaves the field out"
+		return `it can't be combined with other keywords: use jsonschema:"-" to omit the field`
 	case "anyof_type":
-		return "servers want one type; for an integer or a string, use intstr.IntOrString"
+		return "several types are not supported in CustomResourceDefinitions: for an integer or a string, use intstr.IntOrString"
 	}
 	return ""
 }
 
-// retype reads what changes the type of a field.
+// retype parses a keyword that changes the type of a field.
 func (r *reader) retype(k keyword) error {
 	if k.name == "oneof_type" {
-		s := Stated(strings.Split(k.value, ";"), "")
+		s := TypeSchema(strings.Split(k.value, ";"), "")
 		if s == nil || s.Type != "" {
-			return fmt.Errorf("%q: servers want one type, or integer;string", k.value)
+			return fmt.Errorf("%q is not supported in CustomResourceDefinitions: use one type, or integer;string", k.value)
 		}
-		r.said.Schema.Extras = s.Extras
+		r.tags.Schema.Extras = s.Extras
 		r.field = s
 		return nil
 	}
 	if !isType(k.value) {
 		return fmt.Errorf("%q is not one of %s%s", k.value, strings.Join(Types(), ", "), near(k.value, Types()))
 	}
-	r.said.Schema.Type = k.value
+	r.tags.Schema.Type = k.value
 	if r.typeOf(r.field) != k.value {
 		r.field = &jsonschema.Schema{Type: k.value}
 	}
 	return nil
 }
 
-// general reads one keyword.
+// general parses one keyword.
 func (r *reader) general(k keyword) error {
-	about, known := keywords()[k.name]
+	kind, known := keywords()[k.name]
 	flag := k.name == "required" || k.name == "nullable"
 	switch reason := refused(k.name); {
 	case reason != "":
 		return fmt.Errorf("%s", reason)
 	case !known:
-		return fmt.Errorf("there is no such keyword%s", near(k.name, slices.Sorted(maps.Keys(keywords()))))
+		return fmt.Errorf("unknown keyword%s", near(k.name, slices.Sorted(maps.Keys(keywords()))))
 	case flag && k.set:
-		return fmt.Errorf("it has no value")
+		return fmt.Errorf("the keyword does not take a value")
 	case !flag && !k.set:
-		return fmt.Errorf("it needs a value")
+		return fmt.Errorf("the value is missing")
 	}
-	if about != "" {
-		return r.bound(k, about)
+	if kind != "" {
+		return r.bound(k, kind)
 	}
-	s := r.said.Schema
+	s := r.tags.Schema
 	switch k.name {
 	case "required":
-		r.said.Required = true
+		r.tags.Required = true
 	case "nullable":
 		r.set(s, structural.KeyNullable, true)
 	case "title":
@@ -141,48 +142,48 @@ func (r *reader) general(k keyword) error {
 	case "description":
 		s.Description = k.value
 	case "oneof_required":
-		r.said.OneOf = append(r.said.OneOf, k.value)
+		r.tags.OneOf = append(r.tags.OneOf, k.value)
 	case "anyof_required":
-		r.said.AnyOf = append(r.said.AnyOf, k.value)
+		r.tags.AnyOf = append(r.tags.AnyOf, k.value)
 	case "default", "example", "enum":
 		return r.value(k)
 	}
 	return nil
 }
 
-// target is the schema that a keyword about values of a type is about: the field's, or that of its items.
-func (r *reader) target(about string) (*jsonschema.Schema, error) {
+// target returns the schema that a keyword for a type applies to: the schema of the field or of its items.
+func (r *reader) target(kind string) (*jsonschema.Schema, error) {
 	typ := r.typeOf(r.field)
-	if r.is(r.field, about) {
-		return r.said.Schema, nil
+	if r.is(r.field, kind) {
+		return r.tags.Schema, nil
 	}
-	if items := r.resolve(r.field).Items; typ == "array" && items != nil && r.is(items, about) {
-		if r.said.Schema.Items == nil {
-			r.said.Schema.Items = &jsonschema.Schema{}
+	if items := r.resolve(r.field).Items; typ == "array" && items != nil && r.is(items, kind) {
+		if r.tags.Schema.Items == nil {
+			r.tags.Schema.Items = &jsonschema.Schema{}
 		}
-		return r.said.Schema.Items, nil
+		return r.tags.Schema.Items, nil
 	}
-	return nil, fmt.Errorf("it restricts %s; this is %s", plural(about), r.describe())
+	return nil, fmt.Errorf("the keyword applies to %s, but the type is %s", plural(kind), r.describe())
 }
 
-// whole reports whether a target is about integers.
-func (r *reader) whole(target *jsonschema.Schema) bool {
+// isInteger reports whether a target is the schema of an integer.
+func (r *reader) isInteger(target *jsonschema.Schema) bool {
 	of := r.field
-	if target == r.said.Schema.Items {
+	if target == r.tags.Schema.Items {
 		of = r.resolve(r.field).Items
 	}
 	return r.typeOf(of) == "integer"
 }
 
-func (r *reader) is(s *jsonschema.Schema, about string) bool {
+func (r *reader) is(s *jsonschema.Schema, kind string) bool {
 	s = r.resolve(s)
-	switch about {
+	switch kind {
 	case "number":
 		return s.Type == "number" || s.Type == "integer"
 	case "string":
 		return s.Type == "string" || s.Extras[structural.KeyIntOrString] == true
 	}
-	return s.Type == about
+	return s.Type == kind
 }
 
 func (r *reader) describe() string {
@@ -191,26 +192,26 @@ func (r *reader) describe() string {
 	case s.Extras[structural.KeyIntOrString] == true:
 		return "an integer or string"
 	case s.Type == "":
-		return "of no certain type"
+		return "unspecified"
 	case s.Type == "array" && s.Items != nil && r.typeOf(s.Items) != "":
 		return "an array of type " + r.typeOf(s.Items)
 	}
 	return structural.Article(s.Type)
 }
 
-func plural(about string) string {
-	switch about {
+func plural(kind string) string {
+	switch kind {
 	case "string":
-		return "texts"
+		return "strings"
 	case "number":
 		return "numbers"
 	}
-	return "lists"
+	return "arrays"
 }
 
-// bound reads a keyword that restricts values of one type.
-func (r *reader) bound(k keyword, about string) error {
-	s, err := r.target(about)
+// bound parses a keyword that restricts values of one type.
+func (r *reader) bound(k keyword, kind string) error {
+	s, err := r.target(kind)
 	if err != nil {
 		return err
 	}
@@ -232,8 +233,8 @@ func (r *reader) bound(k keyword, about string) error {
 		return err
 	}
 	n, err := number(k.value)
-	if err == nil && r.whole(s) && strings.ContainsAny(k.value, ".eE") {
-		return fmt.Errorf("%s is not a whole number, and the value is an integer", n)
+	if err == nil && r.isInteger(s) && strings.ContainsAny(k.value, ".eE") {
+		return fmt.Errorf("%s is not an integer, but the type is integer", n)
 	}
 	switch k.name {
 	case "minimum":
@@ -250,13 +251,13 @@ func (r *reader) bound(k keyword, about string) error {
 	return err
 }
 
-// value reads a default, an example or one of the values of an enum. A list takes the first two an item at a time.
+// value parses a default, an example or a value of an enum. For lists, each default or example is one item.
 func (r *reader) value(k keyword) error {
-	s, of := r.said.Schema, r.field
+	s, of := r.tags.Schema, r.field
 	list := r.typeOf(r.field) == "array"
 	if list {
 		if of = r.resolve(r.field).Items; of == nil {
-			return fmt.Errorf("nothing is known of the items")
+			return fmt.Errorf("the type of the items is unknown")
 		}
 		if k.name == "enum" {
 			if s.Items == nil {
@@ -276,7 +277,7 @@ func (r *reader) value(k keyword) error {
 	case k.name == "default":
 		s.Default = v
 	case list && len(s.Examples) > 0:
-		s.Examples[0] = append(s.Examples[0].([]any), v) //nolint:forcetypeassert // the next line made it
+		s.Examples[0] = append(s.Examples[0].([]any), v) //nolint:forcetypeassert // the line above sets it
 	case list:
 		s.Examples = []any{[]any{v}}
 	default:
@@ -285,7 +286,7 @@ func (r *reader) value(k keyword) error {
 	return err
 }
 
-// parse reads a value of the type that a schema has.
+// parse parses a value of the type of a schema.
 func (r *reader) parse(of *jsonschema.Schema, text string) (any, error) {
 	of = r.resolve(of)
 	switch {
@@ -304,16 +305,16 @@ func (r *reader) parse(of *jsonschema.Schema, text string) (any, error) {
 	case of.Type == "integer":
 		n, err := number(text)
 		if err == nil && strings.ContainsAny(text, ".eE") {
-			return nil, fmt.Errorf("%s is not a whole number", text)
+			return nil, fmt.Errorf("%s is not an integer", text)
 		}
 		return n, err
 	case of.Type == "number":
 		return number(text)
 	}
-	return nil, fmt.Errorf("a tag can't spell a value of this type; use +kubebuilder:default and the like, or a method JSONSchemaExtend")
+	return nil, fmt.Errorf("tags do not support values of this type: use a marker such as +kubebuilder:default, or a method JSONSchemaExtend")
 }
 
-// number reads a number as JSON spells it.
+// number parses a JSON number.
 func number(text string) (json.Number, error) {
 	var n json.Number
 	if err := json.Unmarshal([]byte(text), &n); err != nil || strings.HasPrefix(text, `"`) {
@@ -325,7 +326,7 @@ func number(text string) (json.Number, error) {
 func size(text string, bound **uint64) error {
 	n, err := strconv.ParseUint(text, 10, 63)
 	if err != nil {
-		return fmt.Errorf("%q is not a whole number, zero or more", text)
+		return fmt.Errorf("%q is not a non-negative integer", text)
 	}
 	*bound = &n
 	return nil

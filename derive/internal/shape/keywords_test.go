@@ -17,7 +17,7 @@ import (
 
 func itself(s *jsonschema.Schema) *jsonschema.Schema { return s }
 
-// document spells a schema with what JSON Schema has no word for.
+// document returns the JSON of a schema, including Extras.
 func document(t *testing.T, s *jsonschema.Schema) string {
 	t.Helper()
 	text, err := json.Marshal(s)
@@ -27,7 +27,7 @@ func document(t *testing.T, s *jsonschema.Schema) string {
 	return string(text)
 }
 
-func TestSay(t *testing.T) {
+func TestParseTags(t *testing.T) {
 	text, number, list := &jsonschema.Schema{Type: "string"}, &jsonschema.Schema{Type: "integer"}, &jsonschema.Schema{Type: "array", Items: &jsonschema.Schema{Type: "string"}}
 	for _, tt := range []struct {
 		name  string
@@ -35,103 +35,103 @@ func TestSay(t *testing.T) {
 		in    reflect.StructTag
 		want  string
 	}{
-		{"nothing", text, `json:"a"`, `true`},
-		{"a comma that a backslash precedes", text, `jsonschema:"pattern=^a{1\\,2}$,title=a"`, `{"pattern":"^a{1,2}$","title":"a"}`},
+		{"no keywords", text, `json:"a"`, `true`},
+		{"an escaped comma", text, `jsonschema:"pattern=^a{1\\,2}$,title=a"`, `{"pattern":"^a{1,2}$","title":"a"}`},
 		{"an equals sign in a value", text, `jsonschema:"description=a=b"`, `{"description":"a=b"}`},
-		{"a description of its own may have commas", text, `jsonschema_description:"a, b"`, `{"description":"a, b"}`},
+		{"jsonschema_description with a comma", text, `jsonschema_description:"a, b"`, `{"description":"a, b"}`},
 		{"a default of the field's type", number, `jsonschema:"default=5,enum=5,enum=6"`, `{"enum":[5,6],"default":5}`},
-		{"what is about items", list, `jsonschema:"minItems=1,minLength=2,enum=ab,default=ab,default=ac"`, `{"items":{"enum":["ab"],"minLength":2},"minItems":1,"default":["ab","ac"]}`},
-		{"another type changes what fits", number, `jsonschema:"type=string,minLength=1"`, `{"type":"string","minLength":1}`},
-		{"an integer or a text", text, `jsonschema:"oneof_type=string;integer,default=5"`, `{"default":5,"x-kubernetes-int-or-string":true}`},
+		{"keywords of items", list, `jsonschema:"minItems=1,minLength=2,enum=ab,default=ab,default=ac"`, `{"items":{"enum":["ab"],"minLength":2},"minItems":1,"default":["ab","ac"]}`},
+		{"another type allows other keywords", number, `jsonschema:"type=string,minLength=1"`, `{"type":"string","minLength":1}`},
+		{"an integer or a string", text, `jsonschema:"oneof_type=string;integer,default=5"`, `{"default":5,"x-kubernetes-int-or-string":true}`},
 		{"extended keywords", text, `jsonschema_extras:"nullable=true,x-kubernetes-validations=self != 'a\\,b'"`, `{"nullable":true,"x-kubernetes-validations":[{"rule":"self != 'a,b'"}]}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			said, errs := shape.Say(tt.in, tt.field, itself)
+			tags, errs := shape.ParseTags(tt.in, tt.field, itself)
 			if len(errs) > 0 {
-				t.Fatalf("Say(%s): %v", tt.in, errs)
+				t.Fatalf("ParseTags(%s): %v", tt.in, errs)
 			}
-			if diff := cmp.Diff(tt.want, document(t, said.Schema)); diff != "" {
-				t.Errorf("Say(%s) (-want +got):\n%s", tt.in, diff)
+			if diff := cmp.Diff(tt.want, document(t, tags.Schema)); diff != "" {
+				t.Errorf("ParseTags(%s) (-want +got):\n%s", tt.in, diff)
 			}
 		})
 	}
 }
 
-func TestMergeTellsWhatDisagrees(t *testing.T) {
+func TestMergeReturnsConflicts(t *testing.T) {
 	before := &jsonschema.Schema{Type: "string", Format: "byte", Description: "of the type"}
-	said := func(tag reflect.StructTag) *shape.Said {
-		s, errs := shape.Say(tag, before, itself)
+	tags := func(tag reflect.StructTag) *shape.Tags {
+		s, errs := shape.ParseTags(tag, before, itself)
 		if len(errs) > 0 {
 			t.Fatal(errs)
 		}
 		return s
 	}
 	field := shape.Clone(before)
-	field.MaxLength = new(uint64(3)) // by a marker
-	if got := said(`jsonschema:"maxLength=3,format=password,description=of the field"`).Merge(field, before); got != nil {
-		t.Errorf("Merge = %v, want nothing: what the type says, the field may change", got)
+	field.MaxLength = new(uint64(3)) // set by a marker
+	if got := tags(`jsonschema:"maxLength=3,format=password,description=of the field"`).Merge(field, before); got != nil {
+		t.Errorf("Merge = %v, want nil: the field can change keywords of its type", got)
 	}
 	if want := `{"type":"string","maxLength":3,"format":"password","description":"of the field"}`; document(t, field) != want {
-		t.Errorf("Merge made %s, want %s", document(t, field), want)
+		t.Errorf("Merge = %s, want %s", document(t, field), want)
 	}
-	if got := said(`jsonschema:"maxLength=4" jsonschema_extras:"nullable=true"`).Merge(field, before); !cmp.Equal(got, []string{"maxLength"}) {
-		t.Errorf("Merge = %v, want maxLength, which the marker gives otherwise", got)
+	if got := tags(`jsonschema:"maxLength=4" jsonschema_extras:"nullable=true"`).Merge(field, before); !cmp.Equal(got, []string{"maxLength"}) {
+		t.Errorf("Merge = %v, want maxLength, which conflicts with the marker", got)
 	}
 	field.Extras = map[string]any{structural.KeyValidations: []structural.Rule{{Rule: "a"}}}
-	if got := said(`jsonschema_extras:"x-kubernetes-validations=b"`).Merge(field, before); got != nil {
-		t.Errorf("Merge = %v, want nothing: there may be several rules", got)
+	if got := tags(`jsonschema_extras:"x-kubernetes-validations=b"`).Merge(field, before); got != nil {
+		t.Errorf("Merge = %v, want nil: a field can have several rules", got)
 	}
 	if rules := field.Extras[structural.KeyValidations]; !cmp.Equal(rules, []structural.Rule{{Rule: "a"}, {Rule: "b"}}) {
 		t.Errorf("rules = %v, want both", rules)
 	}
 }
 
-func TestStated(t *testing.T) {
+func TestTypeSchema(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		in   []string
-		want string // "" for none
+		want string // empty for nil
 	}{
 		{"a type", []string{"number"}, `{"type":"number","format":"f"}`},
-		{"an object of which nothing is known", []string{"object"}, `{"type":"object","format":"f","x-kubernetes-preserve-unknown-fields":true}`},
-		{"a list of which nothing is known", []string{"array"}, `{"items":{"x-kubernetes-preserve-unknown-fields":true},"type":"array","format":"f"}`},
-		{"an integer or a text", []string{"integer", "string"}, `{"x-kubernetes-int-or-string":true}`},
-		{"two others", []string{"boolean", "string"}, ""},
-		{"a type that there is not", []string{"text"}, ""},
-		{"nothing", nil, ""},
+		{"an object without properties", []string{"object"}, `{"type":"object","format":"f","x-kubernetes-preserve-unknown-fields":true}`},
+		{"a list without a schema of its items", []string{"array"}, `{"items":{"x-kubernetes-preserve-unknown-fields":true},"type":"array","format":"f"}`},
+		{"an integer or a string", []string{"integer", "string"}, `{"x-kubernetes-int-or-string":true}`},
+		{"two other types", []string{"boolean", "string"}, ""},
+		{"an unknown type", []string{"text"}, ""},
+		{"no type", nil, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := ""
-			if s := shape.Stated(tt.in, "f"); s != nil {
+			if s := shape.TypeSchema(tt.in, "f"); s != nil {
 				got = document(t, s)
 			}
 			if got != tt.want {
-				t.Errorf("Stated(%q) = %s, want %s", tt.in, got, tt.want)
+				t.Errorf("TypeSchema(%q) = %s, want %s", tt.in, got, tt.want)
 			}
 		})
 	}
 }
 
-func FuzzSay(f *testing.F) {
+func FuzzParseTags(f *testing.F) {
 	f.Add(`jsonschema:"title=A,minLength=2,pattern=a{1\\,3},enum=a,default=b,example=c"`, "string")
 	f.Add(`jsonschema:"minimum=1e3,oneof_required=a,nullable,-,type=x" jsonschema_extras:"x-kubernetes-list-type=set,,="`, "array")
 	f.Fuzz(func(t *testing.T, tag, typ string) {
 		for _, field := range []*jsonschema.Schema{{Type: typ}, {Type: "array", Items: &jsonschema.Schema{Type: typ}}, {}} {
-			said, errs := shape.Say(reflect.StructTag(tag), field, itself)
+			tags, errs := shape.ParseTags(reflect.StructTag(tag), field, itself)
 			for _, err := range errs {
 				if err.Error() == "" {
-					t.Errorf("Say(%s): an error without a message", tag)
+					t.Errorf("ParseTags(%s) returns an error without a message", tag)
 				}
 			}
 			if len(errs) > 0 {
 				continue
 			}
 			before := shape.Clone(field)
-			if disagree := said.Merge(field, before); disagree != nil {
-				t.Errorf("Say(%s) disagrees with nothing: %v", tag, disagree)
+			if conflicts := tags.Merge(field, before); conflicts != nil {
+				t.Errorf("ParseTags(%s): Merge = %v, want no conflicts", tag, conflicts)
 			}
 			if _, err := json.Marshal(field); err != nil {
-				t.Errorf("Say(%s): %v", tag, err)
+				t.Errorf("ParseTags(%s): %v", tag, err)
 			}
 		}
 	})

@@ -12,11 +12,11 @@ import (
 	"github.com/kube-go/sdk/derive/internal/structural"
 )
 
-// quantityPattern is what a quantity looks like as a text, see
+// quantityPattern matches quantities, see
 // https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/.
 const quantityPattern = `^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`
 
-// Known returns the schema of a type whose wire format its fields don't show, nil for all others.
+// Known returns the schema of a well-known type whose encoding differs from its Go fields, or nil for other types.
 func Known(path, name string) *jsonschema.Schema {
 	extra := func(s *jsonschema.Schema, key string) *jsonschema.Schema {
 		s.Extras = map[string]any{key: true}
@@ -26,7 +26,7 @@ func Known(path, name string) *jsonschema.Schema {
 	switch path + "." + name {
 	case "k8s.io/apimachinery/pkg/apis/meta/v1.Time", "time.Time":
 		return &jsonschema.Schema{Type: "string", Format: "date-time"}
-	case "k8s.io/apimachinery/pkg/apis/meta/v1.MicroTime": // without a fraction it can't be read
+	case "k8s.io/apimachinery/pkg/apis/meta/v1.MicroTime": // decoding requires a fraction
 		return typically(&jsonschema.Schema{Type: "string", Format: "date-time"}, "2024-01-01T00:00:00.000000Z")
 	case "k8s.io/apimachinery/pkg/apis/meta/v1.Duration":
 		return typically(&jsonschema.Schema{Type: "string"}, "1h0m0s")
@@ -42,13 +42,13 @@ func Known(path, name string) *jsonschema.Schema {
 		return extra(&jsonschema.Schema{Type: "object"}, structural.KeyPreserveUnknownFields)
 	case apiextensions + ".JSON", "encoding/json.RawMessage":
 		return extra(&jsonschema.Schema{}, structural.KeyPreserveUnknownFields)
-	case "encoding/json.Number": // a text in Go, a number in JSON
+	case "encoding/json.Number": // a string in Go, a number in JSON
 		return &jsonschema.Schema{Type: "number"}
 	}
 	return nil
 }
 
-// typically returns a schema whose values can be like this one.
+// typically returns a copy of a schema with a typical value.
 func typically(s *jsonschema.Schema, value any) *jsonschema.Schema {
 	out := *s
 	if out.Extras = maps.Clone(s.Extras); out.Extras == nil {
@@ -58,7 +58,7 @@ func typically(s *jsonschema.Schema, value any) *jsonschema.Schema {
 	return &out
 }
 
-// Text returns the schema of a type that encodes itself as a text.
+// Text returns the schema of a type that implements encoding.TextMarshaler.
 func Text(path, name string) *jsonschema.Schema {
 	s := &jsonschema.Schema{Type: "string"}
 	switch path + "." + name {
@@ -78,26 +78,26 @@ func Text(path, name string) *jsonschema.Schema {
 	return s
 }
 
-// embeddedMeta describes the metadata of an object inside of another, such as a pod template: what a user may write. A
-// schema without these would make servers drop labels and annotations.
+// embeddedMeta returns the schema of the metadata of an embedded object, such as a pod template, with the fields that
+// users can set. Without this schema, servers would drop labels and annotations.
 func embeddedMeta() *jsonschema.Schema {
 	text := &jsonschema.Schema{Type: "string"}
-	texts := &jsonschema.Schema{Type: "object", AdditionalProperties: text}
+	strs := &jsonschema.Schema{Type: "object", AdditionalProperties: text}
 	s := Object()
-	s.Properties.Set("annotations", texts)
+	s.Properties.Set("annotations", strs)
 	s.Properties.Set("finalizers", &jsonschema.Schema{Type: "array", Items: text})
-	s.Properties.Set("labels", texts)
+	s.Properties.Set("labels", strs)
 	s.Properties.Set("name", text)
 	s.Properties.Set("namespace", text)
 	return s
 }
 
-// Object returns the schema of a struct that has no fields yet.
+// Object returns the schema of an object without properties.
 func Object() *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties()}
 }
 
-// Basic returns the schema of a type that Go has built in, by its name; nil for those that have no place in an object.
+// Basic returns the schema of a predeclared Go type, or nil if the type is not supported in objects.
 func Basic(name string) *jsonschema.Schema {
 	switch name {
 	case "bool":
@@ -119,19 +119,19 @@ func Basic(name string) *jsonschema.Schema {
 // Bytes returns the schema of a slice of bytes.
 func Bytes() *jsonschema.Schema { return &jsonschema.Schema{Type: "string", Format: "byte"} }
 
-// Array returns the schema of an array. It has exactly as many items as Go writes, since Go drops those that are too many.
+// Array returns the schema of an array with a fixed number of items, because Go drops additional items.
 func Array(n int64, items *jsonschema.Schema) *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "array", Items: items, MinItems: new(uint64(n)), MaxItems: new(uint64(n))}
 }
 
-// Stated returns the schema that a type states with the methods OpenAPISchemaType and OpenAPISchemaFormat; nil when there
-// is none with these types.
-func Stated(names []string, format string) *jsonschema.Schema {
+// TypeSchema returns the schema for the results of the methods OpenAPISchemaType and OpenAPISchemaFormat, or nil if the
+// types are not supported.
+func TypeSchema(names []string, format string) *jsonschema.Schema {
 	switch {
 	case len(names) == 1 && isType(names[0]):
 		s := &jsonschema.Schema{Type: names[0], Format: format}
 		anything := map[string]any{structural.KeyPreserveUnknownFields: true}
-		switch s.Type { // nothing is known of what is inside
+		switch s.Type { // the contents are unknown
 		case "object":
 			s.Extras = anything
 		case "array":
@@ -144,13 +144,13 @@ func Stated(names []string, format string) *jsonschema.Schema {
 	return nil
 }
 
-// Types returns the names of the types that a schema may have.
+// Types returns the types that a schema can have.
 func Types() []string { return []string{"string", "integer", "number", "boolean", "array", "object"} }
 
 func isType(name string) bool { return slices.Contains(Types(), name) }
 
-// AsString is what the string option of a json tag makes of a schema whose type is known: numbers and truth values become
-// texts, and texts are quoted twice.
+// AsString returns the schema of a field with the option string in its json tag: numbers and booleans become strings,
+// and strings are quoted twice.
 func AsString(p *jsonschema.Schema, typ string) *jsonschema.Schema {
 	switch typ {
 	case "integer", "number":

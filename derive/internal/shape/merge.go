@@ -14,62 +14,62 @@ import (
 	"github.com/kube-go/sdk/derive/internal/structural"
 )
 
-// Merge puts what the tags of a field say into its schema. Before is the schema as the type alone makes it, which the
-// field may change; what somebody else has changed in the meantime must agree. It returns the keywords where that is not so.
-func (said *Said) Merge(field, before *jsonschema.Schema) (disagree []string) {
-	s := said.Schema
+// Merge adds the keywords of the tags to the schema of a field. The schema before is the one of the field's type, whose
+// keywords the tags can change. Merge returns the keywords that conflict with other changes of the field's schema.
+func (tags *Tags) Merge(field, before *jsonschema.Schema) (conflicts []string) {
+	s := tags.Schema
 	if s.Type != "" && s.Type != before.Type && field.Type == before.Type || s.Extras[structural.KeyIntOrString] == true {
 		*field = jsonschema.Schema{Type: s.Type, Description: field.Description, Extras: field.Extras}
 	}
 	return merge(field, s, before, "")
 }
 
-func merge(field, said, before *jsonschema.Schema, in string) (disagree []string) {
-	into, from, was := reflect.ValueOf(field).Elem(), reflect.ValueOf(said).Elem(), reflect.ValueOf(before).Elem()
+func merge(field, tags, before *jsonschema.Schema, in string) (conflicts []string) {
+	into, from, old := reflect.ValueOf(field).Elem(), reflect.ValueOf(tags).Elem(), reflect.ValueOf(before).Elem()
 	for i := range from.NumField() {
 		f := from.Type().Field(i)
 		if !f.IsExported() || from.Field(i).IsZero() || f.Name == "Items" || f.Name == "Extras" {
 			continue
 		}
-		have, say := into.Field(i), from.Field(i)
-		if !have.IsZero() && !same(have, was.Field(i)) && !same(have, say) {
+		have, want := into.Field(i), from.Field(i)
+		if !have.IsZero() && !same(have, old.Field(i)) && !same(have, want) {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			disagree = append(disagree, in+name)
+			conflicts = append(conflicts, in+name)
 			continue
 		}
-		have.Set(say)
+		have.Set(want)
 	}
-	for _, key := range slices.Sorted(maps.Keys(said.Extras)) {
+	for _, key := range slices.Sorted(maps.Keys(tags.Extras)) {
 		have, ok := field.Extras[key]
 		switch rules, isRules := have.([]structural.Rule); {
 		case isRules:
-			field.Extras[key] = append(slices.Clone(rules), said.Extras[key].([]structural.Rule)...) //nolint:forcetypeassert // it is ours
-		case ok && !reflect.DeepEqual(have, said.Extras[key]) && !reflect.DeepEqual(have, before.Extras[key]):
-			disagree = append(disagree, in+key)
+			field.Extras[key] = append(slices.Clone(rules), tags.Extras[key].([]structural.Rule)...) //nolint:forcetypeassert // rules always have this type
+		case ok && !reflect.DeepEqual(have, tags.Extras[key]) && !reflect.DeepEqual(have, before.Extras[key]):
+			conflicts = append(conflicts, in+key)
 		default:
 			field.Extras = maps.Clone(field.Extras)
 			if field.Extras == nil {
 				field.Extras = map[string]any{}
 			}
-			field.Extras[key] = said.Extras[key]
+			field.Extras[key] = tags.Extras[key]
 		}
 	}
-	if said.Items == nil {
-		return disagree
+	if tags.Items == nil {
+		return conflicts
 	}
-	if field.Items == nil { // a named list: what is said here comes on top
+	if field.Items == nil { // a named list: add keywords for its items
 		field.Items = &jsonschema.Schema{}
 	}
 	items := before.Items
 	if items == nil {
 		items = &jsonschema.Schema{}
 	}
-	return append(disagree, merge(field.Items, said.Items, items, in+"items ")...)
+	return append(conflicts, merge(field.Items, tags.Items, items, in+"items ")...)
 }
 
 func same(a, b reflect.Value) bool { return reflect.DeepEqual(a.Interface(), b.Interface()) }
 
-// Clone returns a copy of a field's schema that shows what it was before anything was said of it.
+// Clone returns a copy of a field's schema that [Tags.Merge] does not modify.
 func Clone(s *jsonschema.Schema) *jsonschema.Schema {
 	c := *s
 	c.Extras = maps.Clone(s.Extras)
@@ -79,8 +79,8 @@ func Clone(s *jsonschema.Schema) *jsonschema.Schema {
 	return &c
 }
 
-// Join adds a field to the groups of alternatives of its struct.
-func (said *Said) Join(parent *jsonschema.Schema, name string) {
+// Join adds a field to the groups of its struct.
+func (tags *Tags) Join(parent *jsonschema.Schema, name string) {
 	join := func(list []*jsonschema.Schema, groups []string) []*jsonschema.Schema {
 		for _, group := range groups {
 			i := slices.IndexFunc(list, func(s *jsonschema.Schema) bool { return s.Title == group })
@@ -92,6 +92,6 @@ func (said *Said) Join(parent *jsonschema.Schema, name string) {
 		}
 		return list
 	}
-	parent.OneOf = join(parent.OneOf, said.OneOf)
-	parent.AnyOf = join(parent.AnyOf, said.AnyOf)
+	parent.OneOf = join(parent.OneOf, tags.OneOf)
+	parent.AnyOf = join(parent.AnyOf, tags.AnyOf)
 }

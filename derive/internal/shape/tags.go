@@ -12,21 +12,21 @@ import (
 	"github.com/kube-go/sdk/derive/internal/suggest"
 )
 
-// JSON is what the json tag of a field says.
+// JSON is the parsed json tag of a field.
 type JSON struct {
 	Name    string
-	Tagged  bool // there is a tag
+	Tagged  bool // the field has a tag
 	Ignored bool // the field is not part of the object
-	Inline  bool // which encoding/json does not know, and Kubernetes types say
-	Omitted bool // the field is left out when it has nothing in it
-	Quoted  bool // numbers and truth values are written as texts
+	Inline  bool // the option of Kubernetes types, which encoding/json ignores
+	Omitted bool // the field is omitted if it is empty
+	Quoted  bool // numbers and booleans are encoded as strings
 
 	options []string
 }
 
-// Misspelt returns an option of the json tag that encoding/json does not know and that looks like one it does, with that
-// one; "" when there is none. Such an option has no effect: a field that was to be optional is required.
-func (j JSON) Misspelt() (option, meant string) {
+// Misspelled returns an unknown option of the json tag and the similar option that was probably meant, or "". A
+// misspelled option has no effect: a field with a misspelled omitempty is required.
+func (j JSON) Misspelled() (option, meant string) {
 	known := []string{"omitempty", "omitzero", "inline", "string"}
 	for _, o := range j.options {
 		if near := suggest.Nearest(strings.TrimSpace(o), known); near != "" && near != o {
@@ -36,7 +36,7 @@ func (j JSON) Misspelt() (option, meant string) {
 	return "", ""
 }
 
-// ParseJSON reads the json tag of a field.
+// ParseJSON parses the json tag of a field.
 func ParseJSON(tag reflect.StructTag) JSON {
 	text, tagged := tag.Lookup("json")
 	name, rest, _ := strings.Cut(text, ",")
@@ -52,27 +52,27 @@ func ParseJSON(tag reflect.StructTag) JSON {
 	}
 }
 
-// Hidden reports whether the jsonschema tag of a field leaves it out.
+// Hidden reports whether the jsonschema tag of a field omits the field.
 func Hidden(tag reflect.StructTag) bool { return tag.Get("jsonschema") == "-" }
 
-// Mentioned reports whether a field has tags about its schema.
-func Mentioned(tag reflect.StructTag) bool {
+// HasTags reports whether a field has tags for its schema.
+func HasTags(tag reflect.StructTag) bool {
 	return tag.Get("jsonschema") != "" || tag.Get("jsonschema_description") != "" || tag.Get("jsonschema_extras") != ""
 }
 
-// Preserves reports whether the tags of a field say that what is below it may be anything.
+// Preserves reports whether the tags of a field preserve unknown fields.
 func Preserves(tag reflect.StructTag) bool {
 	return slices.Contains(split(tag.Get("jsonschema_extras")), keyword{structural.KeyPreserveUnknownFields, "true", true})
 }
 
-// keyword is one part of a jsonschema tag.
+// keyword is one keyword of a jsonschema tag.
 type keyword struct {
 	name  string
 	value string
-	set   bool // there is a value
+	set   bool // the keyword has a value
 }
 
-// split reads a tag whose parts are separated by commas that no backslash precedes.
+// split splits a tag at its unescaped commas.
 func split(tag string) []keyword {
 	var list []keyword
 	var part strings.Builder

@@ -16,9 +16,8 @@ import (
 	"unicode/utf8"
 )
 
-// Accepts reports why a value, as decoded from JSON with json.Number for numbers, does not fit the schema. It looks at
-// types, bounds, patterns, enums and required properties, which is enough to catch a wrong default; rules in CEL are for
-// the server.
+// Accepts validates a decoded JSON value, with json.Number for numbers. It checks types, bounds, patterns, enums and
+// required properties, which is enough to detect invalid defaults. It does not evaluate CEL rules.
 func (s *Schema) Accepts(v any) error {
 	if v == nil {
 		if s.Nullable || s.Type == "" {
@@ -54,7 +53,7 @@ func (s *Schema) acceptsType(v any) error {
 	number, isNumber := v.(json.Number)
 	_, isString := v.(string)
 	if s.IntOrString {
-		if isString || isNumber && whole(number) {
+		if isString || isNumber && isInt64(number) {
 			return nil
 		}
 		return fmt.Errorf("%s is neither an integer nor a string", text(v))
@@ -66,7 +65,7 @@ func (s *Schema) acceptsType(v any) error {
 	case "boolean":
 		_, ok = v.(bool)
 	case "integer":
-		ok = isNumber && whole(number)
+		ok = isNumber && isInt64(number)
 	case "number":
 		ok = isNumber
 	case "array":
@@ -84,9 +83,9 @@ func (s *Schema) acceptsString(v string) error {
 	n := uint64(utf8.RuneCountInString(v))
 	switch {
 	case s.MaxLength != nil && n > *s.MaxLength:
-		return fmt.Errorf("%q is longer than %d", v, *s.MaxLength)
+		return fmt.Errorf("%q is longer than the maximum length %d", v, *s.MaxLength)
 	case s.MinLength != nil && n < *s.MinLength:
-		return fmt.Errorf("%q is shorter than %d", v, *s.MinLength)
+		return fmt.Errorf("%q is shorter than the minimum length %d", v, *s.MinLength)
 	}
 	if s.Pattern != "" {
 		if re, err := regexp.Compile(s.Pattern); err == nil && !re.MatchString(v) {
@@ -113,7 +112,7 @@ func (s *Schema) acceptsNumber(v json.Number) error {
 	return nil
 }
 
-// exact returns a number as it is written, nil when it is none or too long for anybody to mean it.
+// exact returns the exact value of a number, or nil if it is invalid, too long, or has an exponent.
 func exact(n json.Number) *big.Rat {
 	if len(n) > 50 || strings.ContainsAny(n.String(), "eE") {
 		return nil
@@ -129,9 +128,9 @@ func (s *Schema) acceptsList(v []any) error {
 	n := uint64(len(v))
 	switch {
 	case s.MaxItems != nil && n > *s.MaxItems:
-		return fmt.Errorf("%d items are more than %d", n, *s.MaxItems)
+		return fmt.Errorf("%d items exceed the maximum of %d", n, *s.MaxItems)
 	case s.MinItems != nil && n < *s.MinItems:
-		return fmt.Errorf("%d items are fewer than %d", n, *s.MinItems)
+		return fmt.Errorf("%d items are below the minimum of %d", n, *s.MinItems)
 	case s.Items == nil:
 		return nil
 	}
@@ -160,19 +159,19 @@ func (s *Schema) acceptsObject(v map[string]any) error {
 				return fmt.Errorf("%s: %w", name, err)
 			}
 		case !s.PreserveUnknownFields && !s.EmbeddedResource && s.Type == "object":
-			return fmt.Errorf("there is no field %q", name)
+			return fmt.Errorf("unknown field %q", name)
 		}
 	}
 	return nil
 }
 
-// whole reports whether a number is written as an integer that fits the wire.
-func whole(n json.Number) bool {
+// isInt64 reports whether a number is an integer that fits into an int64.
+func isInt64(n json.Number) bool {
 	_, err := strconv.ParseInt(n.String(), 10, 64)
 	return err == nil
 }
 
-// Article names a type as one would in a sentence.
+// Article returns the name of a type with its indefinite article.
 func Article(name string) string {
 	if name != "" && strings.ContainsRune("aeiou", rune(name[0])) {
 		return "an " + name
@@ -180,7 +179,7 @@ func Article(name string) string {
 	return "a " + name
 }
 
-// text writes a value as JSON, for messages.
+// text encodes a value as JSON, for messages.
 func text(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -189,12 +188,12 @@ func text(v any) string {
 	return string(b)
 }
 
-// Contradictions reports what the default, the example and the values of an enum have against the schema that they are in.
+// Contradictions returns an error for each default, example and enum value that the schema itself does not accept.
 func (s *Schema) Contradictions() []error {
 	var errs []error
-	check := func(what string, v any, against *Schema) {
+	check := func(keyword string, v any, against *Schema) {
 		if err := against.Accepts(v); v != nil && err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", what, err))
+			errs = append(errs, fmt.Errorf("%s: %w", keyword, err))
 		}
 	}
 	check("default", s.Default, s)

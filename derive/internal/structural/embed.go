@@ -9,18 +9,19 @@ import (
 	"slices"
 )
 
-// origin is where a struct has a property from.
+// origin describes the embedded struct that a property comes from.
 type origin struct {
-	depth int  // how many structs are embedded around it
-	lost  bool // another one is as near, so that there is none
-	here  bool // and that came about in this struct
+	depth     int  // the number of enclosing embedded structs
+	ambiguous bool // another property of the same name has the same depth, so both are hidden
+	here      bool // the conflict is in this struct
 }
 
-// Ambiguous returns the names that the struct would have from several embedded ones alike, and so has not.
+// Ambiguous returns the names of properties that are hidden because several embedded structs have them at the same
+// depth.
 func (s *Schema) Ambiguous() []string {
 	var names []string
 	for name, o := range s.origins {
-		if o.lost && o.here {
+		if o.ambiguous && o.here {
 			names = append(names, name)
 		}
 	}
@@ -28,7 +29,7 @@ func (s *Schema) Ambiguous() []string {
 	return names
 }
 
-// embed adds what is said of an embedded struct to that around it.
+// embed adds the keywords of an embedded struct.
 func (s *Schema) embed(e *Schema) {
 	s.Type, s.MapType = cmp.Or(s.Type, e.Type), cmp.Or(s.MapType, e.MapType)
 	s.PreserveUnknownFields = s.PreserveUnknownFields || e.PreserveUnknownFields
@@ -36,7 +37,7 @@ func (s *Schema) embed(e *Schema) {
 		s.promote(name, e)
 	}
 	for name, o := range e.origins {
-		if o.lost {
+		if o.ambiguous {
 			s.promote(name, e)
 		}
 	}
@@ -49,19 +50,19 @@ func (s *Schema) embed(e *Schema) {
 	s.OneOf = append(s.OneOf, e.OneOf...)
 }
 
-// promote adds a property of an embedded struct. As in encoding/json, the one that is nearest hides those of the same
-// name, and of several that are equally near there is none.
+// promote adds a property of an embedded struct. As in encoding/json, the property with the smallest depth hides the
+// others of the same name, and several properties with the same depth hide each other.
 func (s *Schema) promote(name string, e *Schema) {
-	from := e.origins[name] // the zero value is right for the embedded struct's own
+	from := e.origins[name] // the zero value for properties of the embedded struct itself
 	from.depth++
 	from.here = false
-	old, have := s.origins[name]
-	have = have || s.Properties[name] != nil
+	old, exists := s.origins[name]
+	exists = exists || s.Properties[name] != nil
 	switch {
-	case have && old.depth < from.depth:
+	case exists && old.depth < from.depth:
 		return
-	case have && old.depth == from.depth:
-		from.lost, from.here = true, true
+	case exists && old.depth == from.depth:
+		from.ambiguous, from.here = true, true
 	}
 	delete(s.Properties, name)
 	s.Required = slices.DeleteFunc(s.Required, func(r string) bool { return r == name })
@@ -69,7 +70,7 @@ func (s *Schema) promote(name string, e *Schema) {
 		s.origins = map[string]origin{}
 	}
 	s.origins[name] = from
-	if from.lost {
+	if from.ambiguous {
 		return
 	}
 	if s.Properties == nil {

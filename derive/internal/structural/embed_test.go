@@ -12,7 +12,7 @@ import (
 	"github.com/kube-go/sdk/derive/internal/structural"
 )
 
-func TestTheNearestEmbeddedPropertyCounts(t *testing.T) {
+func TestNearestEmbeddedPropertyWins(t *testing.T) {
 	const defs = `"$defs":{
 		"A":{"type":"object","required":["x"],"properties":{"x":{"type":"string"}}},
 		"B":{"type":"object","properties":{"x":{"type":"integer"},"y":{"type":"integer"}}},
@@ -26,26 +26,26 @@ func TestTheNearestEmbeddedPropertyCounts(t *testing.T) {
 		want      string
 		ambiguous []string
 	}{
-		{"one that is there twice is not there", `A B`, ``, `{"type":"object","properties":{"y":{"type":"integer"}}}`, []string{"x"}},
+		{"two properties with the same depth are hidden", `A B`, ``, `{"type":"object","properties":{"y":{"type":"integer"}}}`, []string{"x"}},
 		{
-			"the one further out counts, though it comes second", `DeepA B`, ``,
+			"the property with the smaller depth wins regardless of the order", `DeepA B`, ``,
 			`{"type":"object","properties":{"x":{"type":"integer"},"y":{"type":"integer"}}}`, nil,
 		},
 		{
-			"two further inside are not there, and no mistake of this struct", `AB`, ``,
+			"a conflict inside an embedded struct is not reported again", `AB`, ``,
 			`{"type":"object","properties":{"y":{"type":"integer"}}}`, nil,
 		},
-		{"two further inside, from two structs", `DeepA DeepB`, ``, `{"type":"object","properties":{"y":{"type":"integer"}}}`, []string{"x"}},
+		{"two properties with the same depth in different structs", `DeepA DeepB`, ``, `{"type":"object","properties":{"y":{"type":"integer"}}}`, []string{"x"}},
 		{
-			"two further inside hide one that is further still", `AB DeepDeepA`, ``,
+			"two hidden properties hide one with a greater depth", `AB DeepDeepA`, ``,
 			`{"type":"object","properties":{"y":{"type":"integer"}}}`, nil,
 		},
 		{
-			"the struct's own hides all", `A B`, `"properties":{"x":{"type":"boolean"}},`,
+			"the property of the struct itself wins", `A B`, `"properties":{"x":{"type":"boolean"}},`,
 			`{"type":"object","properties":{"x":{"type":"boolean"},"y":{"type":"integer"}}}`, nil,
 		},
 		{
-			"one that is nearer brings back what two hid", `AB A`, ``,
+			"a property with a smaller depth wins over two hidden ones", `AB A`, ``,
 			`{"type":"object","required":["x"],"properties":{"x":{"type":"string"},"y":{"type":"integer"}}}`, nil,
 		},
 	} {

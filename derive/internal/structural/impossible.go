@@ -9,34 +9,34 @@ import (
 	"slices"
 )
 
-// Impossible tells why no value at all is valid, or no item of a list, "" when there may be one. A type and a field of that type can have bounds
-// that each make sense, and together do not.
+// Impossible returns the reason if no value, or no item of a list, can be valid, or "". The bounds of a type and the
+// bounds of a field of that type can contradict each other.
 func (s *Schema) Impossible() string {
 	all := append([]*Schema{s}, s.AllOf...)
 	for _, one := range all {
 		if one.Enum != nil && !slices.ContainsFunc(one.Enum, func(v any) bool { return s.Accepts(v) == nil }) {
-			return "none of " + text(one.Enum) + " is valid by what else is said"
+			return "the other keywords allow none of the enum values " + text(one.Enum)
 		}
 	}
 	for _, low := range all {
 		for _, high := range all {
-			if why := apart(low, high); why != "" {
+			if why := contradiction(low, high); why != "" {
 				return why
 			}
 		}
 	}
 	if s.Items != nil {
 		if why := s.Items.Impossible(); why != "" {
-			return "of each item, " + why
+			return "items: " + why
 		}
 	}
 	return ""
 }
 
-// apart tells which lower bound of one schema is above the upper bound of another.
-func apart(low, high *Schema) string {
+// contradiction returns a message if a lower bound of low is above the corresponding upper bound of high.
+func contradiction(low, high *Schema) string {
 	for _, b := range []struct {
-		what     string
+		unit     string
 		min, max *uint64
 	}{
 		{"characters", low.MinLength, high.MaxLength},
@@ -44,13 +44,13 @@ func apart(low, high *Schema) string {
 		{"fields", low.MinProperties, high.MaxProperties},
 	} {
 		if b.min != nil && b.max != nil && *b.min > *b.max {
-			return fmt.Sprintf("at least %d %s are wanted, and at most %d allowed", *b.min, b.what, *b.max)
+			return fmt.Sprintf("at least %d %s are required, but at most %d are allowed", *b.min, b.unit, *b.max)
 		}
 	}
 	if low.Minimum == "" || high.Maximum == "" || low.acceptsNumber(high.Maximum) == nil && high.acceptsNumber(low.Minimum) == nil {
 		return ""
 	}
-	return fmt.Sprintf("nothing is both %s and %s", bound("above", low.ExclusiveMinimum, low.Minimum), bound("below", high.ExclusiveMaximum, high.Maximum))
+	return fmt.Sprintf("no value is both %s and %s", bound("greater than", low.ExclusiveMinimum, low.Minimum), bound("less than", high.ExclusiveMaximum, high.Maximum))
 }
 
 // bound describes one end of a range.

@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// CheckKeys reports the first list whose items may lack one of the keys that tell them apart, which servers refuse. The
-// types of Kubernetes itself have some.
+// CheckKeys returns an error for the first list of type map whose keys are neither required nor have a default, which
+// servers reject. Some types of Kubernetes itself have such lists.
 func (s *Schema) CheckKeys() error { return s.checkKeys("") }
 
 func (s *Schema) checkKeys(path string) error {
@@ -21,8 +21,8 @@ func (s *Schema) checkKeys(path string) error {
 		for _, key := range s.ListMapKeys {
 			p := s.Items.Properties[key]
 			if p == nil || p.Default == nil && !slices.Contains(s.Items.Required, key) {
-				return fmt.Errorf("%s: items may lack %q, which is a +listMapKey, so servers refuse the list: "+
-					"leave the field out, or use a type of your own where the key is required", path, key)
+				return fmt.Errorf("%s: the +listMapKey %q is optional, so API servers reject the list: "+
+					"remove the field, or use your own type with a required key", path, key)
 			}
 		}
 	}

@@ -16,7 +16,8 @@ import (
 	"github.com/kube-go/sdk/derive/internal/suggest"
 )
 
-// unsupported reports a keyword of JSON Schema that servers don't know. What only describes the document is ignored.
+// unsupported returns an error for a JSON Schema keyword that servers do not support. It ignores keywords that only
+// describe the document.
 func unsupported(in *jsonschema.Schema) error {
 	for _, k := range []struct {
 		name string
@@ -40,16 +41,16 @@ func unsupported(in *jsonschema.Schema) error {
 		{"deprecated", in.Deprecated},
 	} {
 		if k.set {
-			return fmt.Errorf("the schemas of servers have no keyword %s; use a rule in %s", k.name, KeyValidations)
+			return fmt.Errorf("keyword %s is not supported in CustomResourceDefinitions: use a rule in %s", k.name, KeyValidations)
 		}
 	}
 	if in.UniqueItems {
-		return fmt.Errorf("servers refuse uniqueItems; use %s=set", KeyListType)
+		return fmt.Errorf("uniqueItems is not supported in CustomResourceDefinitions: use %s=set", KeyListType)
 	}
 	return nil
 }
 
-// extended are the keywords that JSON Schema has no word for.
+// extended contains the keywords that are not part of JSON Schema.
 type extended struct {
 	Nullable              bool          `json:"nullable"`
 	ExternalDocs          *ExternalDocs `json:"externalDocs"`
@@ -64,7 +65,7 @@ type extended struct {
 	Validations           []Rule        `json:"x-kubernetes-validations"`
 }
 
-// keys are the names of the extended keywords.
+// keys returns the names of the extended keywords.
 func keys() []string {
 	return []string{
 		KeyNullable, KeyExternalDocs, KeyEmbeddedResource, KeyIntOrString, KeyPreserveUnknownFields, KeyListType, KeyListMapKeys,
@@ -72,7 +73,7 @@ func keys() []string {
 	}
 }
 
-// NearKey asks whether another extended keyword was meant; it is empty when none is near.
+// NearKey returns a question that suggests a similar extended keyword, or "".
 func NearKey(name string) string {
 	const prefix = "x-kubernetes-"
 	var ends []string
@@ -86,7 +87,7 @@ func NearKey(name string) string {
 	return fmt.Sprintf("; did you mean %s?", keys()[slices.Index(ends, near)])
 }
 
-// extras converts what JSON Schema has no word for. The values may be of any type that looks right in JSON.
+// extras decodes the extended keywords. The values can have any type with the right JSON.
 func (s *Schema) extras(e map[string]any) error {
 	if len(e) == 0 {
 		return nil
@@ -95,7 +96,7 @@ func (s *Schema) extras(e map[string]any) error {
 		if slices.Contains(keys(), key) {
 			continue
 		}
-		return fmt.Errorf("the schemas of servers have no keyword %s%s", key, NearKey(key))
+		return fmt.Errorf("unknown keyword %s%s", key, NearKey(key))
 	}
 	text, err := json.Marshal(e)
 	if err != nil {

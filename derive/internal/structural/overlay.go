@@ -9,9 +9,9 @@ import (
 	"slices"
 )
 
-// overlay puts the keywords that a field has on top of those of its type, in place. Documentation, defaults and the
-// x-kubernetes keywords of the field win. Where both restrict the value, both hold: a bound that the two give
-// differently moves into two branches of allOf, and of two enums what they share is left.
+// overlay merges the keywords of a field into those of its type, in place. Documentation, defaults and the
+// x-kubernetes-* keywords of the field replace those of the type. Restrictions are combined: different bounds move into
+// two branches of allOf, and the enum becomes the intersection of both enums.
 func (s *Schema) overlay(field *Schema) *Schema {
 	var both branches
 	replace(&s.Title, field.Title)
@@ -53,7 +53,7 @@ func (s *Schema) overlay(field *Schema) *Schema {
 	return s
 }
 
-// overlayChildren merges what is inside of the two.
+// overlayChildren merges subschemas.
 func (s *Schema) overlayChildren(field *Schema) {
 	for name, p := range field.Properties {
 		if s.Properties == nil {
@@ -81,7 +81,7 @@ func (s *Schema) overlayChildren(field *Schema) {
 	}
 }
 
-// overlayBounds treats a bound and whether it is exclusive as one thing.
+// overlayBounds merges bounds together with their exclusive flags.
 func (s *Schema) overlayBounds(both *branches, field *Schema) {
 	bound := func(base, top *json.Number, baseExclusive, topExclusive *bool, set func(*Schema, json.Number, bool)) {
 		switch {
@@ -114,7 +114,7 @@ func (s *Schema) overlayEnum(both *branches, enum []any) {
 	}
 }
 
-// common returns the values that are in both of two lists.
+// common returns the intersection of two lists.
 func common(a, b []any) []any {
 	var both []any
 	for _, v := range a {
@@ -125,7 +125,7 @@ func common(a, b []any) []any {
 	return both
 }
 
-// branches are the two schemas that must both hold.
+// branches contains the two schemas that must both be satisfied.
 type branches struct{ base, top *Schema }
 
 func (b *branches) first() *Schema {
@@ -180,7 +180,7 @@ func restrictPointer(both *branches, base **uint64, top *uint64, set func(*Schem
 	restrict(both, base, top, set)
 }
 
-// Clone returns a copy whose schemas are its own.
+// Clone returns a copy with copies of all subschemas.
 func (s *Schema) Clone() *Schema {
 	if s == nil {
 		return nil
@@ -205,7 +205,7 @@ func (s *Schema) Clone() *Schema {
 	return &c
 }
 
-// size counts the schemas in a schema.
+// size returns the number of schemas, including subschemas.
 func (s *Schema) size() int {
 	if s == nil {
 		return 0

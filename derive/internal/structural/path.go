@@ -12,8 +12,8 @@ import (
 	"github.com/kube-go/sdk/derive/internal/suggest"
 )
 
-// At returns the schema of what a simple JSON path leads to, such as .status.conditions[?(@.type=="Ready")].status. It is
-// nil without an error where the schema allows anything.
+// At returns the schema at a simple JSON path, such as .status.conditions[?(@.type=="Ready")].status. It returns nil
+// without an error if the schema allows any value there.
 func (s *Schema) At(path string) (*Schema, error) {
 	if !strings.HasPrefix(path, ".") {
 		return nil, fmt.Errorf("path %q must begin with a dot", path)
@@ -33,13 +33,13 @@ func (s *Schema) At(path string) (*Schema, error) {
 	return s, nil
 }
 
-// step is one part of a path: a name, or something in brackets that picks an item.
+// step is one step of a path: a name, or an expression in brackets that selects an item.
 type step struct {
 	name  string
 	index bool
 }
 
-// nextStep reads the part of a path that starts at i, and returns where it ends.
+// nextStep parses the step of a path that starts at i, and returns its end.
 func nextStep(path string, i int) (step, int, error) {
 	if path[i] == '.' {
 		var name strings.Builder
@@ -51,7 +51,7 @@ func nextStep(path string, i int) (step, int, error) {
 			name.WriteByte(path[j])
 		}
 		if name.Len() == 0 {
-			return step{}, 0, fmt.Errorf("path %q has an empty name in it", path)
+			return step{}, 0, fmt.Errorf("path %q contains an empty name", path)
 		}
 		return step{name: name.String()}, j, nil
 	}
@@ -60,7 +60,7 @@ func nextStep(path string, i int) (step, int, error) {
 	}
 	inner, j, ok := brackets(path, i)
 	if !ok {
-		return step{}, 0, fmt.Errorf("path %q has a bracket that does not close", path)
+		return step{}, 0, fmt.Errorf("path %q has an unclosed bracket", path)
 	}
 	if name := strings.Trim(inner, `'"`); name != inner && len(name) == len(inner)-2 {
 		return step{name: name}, j, nil
@@ -68,7 +68,7 @@ func nextStep(path string, i int) (step, int, error) {
 	return step{index: true}, j, nil
 }
 
-// brackets returns what is between the bracket at i and its partner, and where that ends.
+// brackets returns the text between the bracket at i and the matching bracket, and the end of the expression.
 func brackets(path string, i int) (inner string, end int, ok bool) {
 	depth, quote := 0, byte(0)
 	for j := i; j < len(path); j++ {
@@ -90,7 +90,7 @@ func brackets(path string, i int) (inner string, end int, ok bool) {
 	return "", 0, false
 }
 
-// follow takes one step.
+// follow returns the schema after one step.
 func follow(root, s *Schema, so string, st step) (*Schema, error) {
 	if st.index {
 		switch {
@@ -114,27 +114,27 @@ func follow(root, s *Schema, so string, st step) (*Schema, error) {
 	case s.PreserveUnknownFields || s.EmbeddedResource || s.Type == "":
 		return nil, nil
 	case s.Type == "array":
-		return nil, fmt.Errorf("path %s is a list: pick an item with [0] or [?(@.field==\"value\")]", so)
+		return nil, fmt.Errorf("path %s is a list: select an item with [0] or [?(@.field==\"value\")]", so)
 	}
-	msg := fmt.Sprintf("path %s.%s leads nowhere", so, st.name)
+	msg := fmt.Sprintf("path %s.%s does not exist", so, st.name)
 	if near := suggest.Nearest(st.name, slices.Sorted(maps.Keys(properties))); near != "" {
 		msg += fmt.Sprintf("; did you mean %s.%s?", so, near)
 	}
 	return nil, fmt.Errorf("%s", msg)
 }
 
-// metadata is what an object's metadata looks like, which its schema does not say.
+// metadata returns the schema of object metadata, which the schema of a kind does not contain.
 func metadata() map[string]*Schema {
 	text := &Schema{Type: "string"}
 	date := &Schema{Type: "string", Format: "date-time"}
-	texts := &Schema{Type: "object", AdditionalProperties: text}
+	strs := &Schema{Type: "object", AdditionalProperties: text}
 	anything := &Schema{}
 	return map[string]*Schema{
 		"name": text, "generateName": text, "namespace": text, "uid": text, "resourceVersion": text, "selfLink": text,
 		"generation":        {Type: "integer"},
 		"creationTimestamp": date, "deletionTimestamp": date,
 		"deletionGracePeriodSeconds": {Type: "integer"},
-		"labels":                     texts, "annotations": texts,
+		"labels":                     strs, "annotations": strs,
 		"finalizers":      {Type: "array", Items: text},
 		"ownerReferences": {Type: "array", Items: anything},
 		"managedFields":   {Type: "array", Items: anything},

@@ -38,16 +38,16 @@ func TestAt(t *testing.T) {
 		{".metadata.generation", "integer", ""},
 		{".metadata.labels.app", "string", ""},
 		{".metadata.ownerReferences[0].name", "", ""},
-		{".spec.nam", "", "path .spec.nam leads nowhere; did you mean .spec.name?"},
-		{".status.x", "", "path .status leads nowhere"},
-		{".metadata.nam", "", "path .metadata.nam leads nowhere; did you mean .metadata.name?"},
-		{".spec.rows.size", "", `path .spec.rows is a list: pick an item with [0] or [?(@.field=="value")]`},
+		{".spec.nam", "", "path .spec.nam does not exist; did you mean .spec.name?"},
+		{".status.x", "", "path .status does not exist"},
+		{".metadata.nam", "", "path .metadata.nam does not exist; did you mean .metadata.name?"},
+		{".spec.rows.size", "", `path .spec.rows is a list: select an item with [0] or [?(@.field=="value")]`},
 		{".spec.name[0]", "", "path .spec.name is not a list, so it has no items"},
-		{".spec.name.x", "", "path .spec.name.x leads nowhere"},
+		{".spec.name.x", "", "path .spec.name.x does not exist"},
 		{"spec", "", `path "spec" must begin with a dot`},
 		{"", "", `path "" must begin with a dot`},
-		{".spec.", "", `path ".spec." has an empty name in it`},
-		{".spec.rows[0", "", `path ".spec.rows[0" has a bracket that does not close`},
+		{".spec.", "", `path ".spec." contains an empty name`},
+		{".spec.rows[0", "", `path ".spec.rows[0" has an unclosed bracket`},
 		{".spec.rows[0]size", "", `path ".spec.rows[0]size": expected a dot or a bracket before "size"`},
 	} {
 		s, err := root.At(tt.path)
@@ -73,7 +73,7 @@ func FuzzAt(f *testing.F) {
 	}}
 	f.Fuzz(func(t *testing.T, path string) {
 		if s, err := root.At(path); s != nil && err != nil {
-			t.Errorf("At(%q) = %v and %v", path, s, err)
+			t.Errorf("At(%q) = %v, %v, want either a schema or an error", path, s, err)
 		}
 	})
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/invopop/jsonschema"
 )
 
-// DefPrefix is how a reference to a definition begins.
+// DefPrefix is the prefix of references to definitions.
 const DefPrefix = "#/$defs/"
 
 // Rewrite returns the structural schema of a document.
@@ -20,7 +20,7 @@ func Rewrite(doc *jsonschema.Schema) (*Schema, error) {
 	return RewritePart(doc, doc.Definitions)
 }
 
-// RewritePart returns the structural schema of a part of a document, with the document's definitions.
+// RewritePart returns the structural schema of a part of a document that has the given definitions.
 func RewritePart(part *jsonschema.Schema, defs jsonschema.Definitions) (*Schema, error) {
 	r := &rewriter{defs: defs, done: map[string]*Schema{}}
 	s, err := r.schema(part)
@@ -28,7 +28,7 @@ func RewritePart(part *jsonschema.Schema, defs jsonschema.Definitions) (*Schema,
 		return nil, err
 	}
 	if r.full(part) {
-		// The server describes these itself, and refuses most of what could be said about them.
+		// The server has its own schema for metadata, and rejects most keywords there.
 		if meta := s.Properties["metadata"]; meta != nil {
 			s.Properties["metadata"] = &Schema{Type: "object"}
 		}
@@ -38,17 +38,17 @@ func RewritePart(part *jsonschema.Schema, defs jsonschema.Definitions) (*Schema,
 
 type rewriter struct {
 	defs  jsonschema.Definitions
-	done  map[string]*Schema // definitions that were rewritten
-	stack []string           // definitions that are being rewritten
-	size  int                // how many schemas were copied
+	done  map[string]*Schema // rewritten definitions
+	stack []string           // definitions in progress
+	size  int                // the number of copied schemas
 }
 
-// full reports whether the part is the document itself, which describes a whole object.
+// full reports whether part is the schema of a whole object.
 func (r *rewriter) full(part *jsonschema.Schema) bool {
 	return part.Definitions != nil
 }
 
-// schema rewrites one schema: what it refers to first, what it embeds next, its own keywords on top.
+// schema rewrites one schema: first its reference, then its embedded schemas, and finally its own keywords.
 func (r *rewriter) schema(in *jsonschema.Schema) (*Schema, error) {
 	out, err := r.own(in)
 	if err != nil {
@@ -72,18 +72,18 @@ func (r *rewriter) schema(in *jsonschema.Schema) (*Schema, error) {
 	return out, nil
 }
 
-// definition rewrites what a reference refers to.
+// definition rewrites the definition of a reference.
 func (r *rewriter) definition(ref string) (*Schema, error) {
 	name, ok := strings.CutPrefix(ref, DefPrefix)
 	def := r.defs[name]
 	if !ok || def == nil {
-		return nil, fmt.Errorf("reference %q leads nowhere", ref)
+		return nil, fmt.Errorf("reference %q does not exist", ref)
 	}
 	if s := r.done[name]; s != nil {
 		return r.copy(name, s)
 	}
 	if i := slices.Index(r.stack, name); i >= 0 {
-		return nil, fmt.Errorf("type %s contains itself (%s); a structural schema can't", name,
+		return nil, fmt.Errorf("type %s contains itself (%s): structural schemas can't be recursive", name,
 			strings.Join(append(r.stack[i:], name), " → "))
 	}
 	r.stack = append(r.stack, name)
@@ -96,19 +96,19 @@ func (r *rewriter) definition(ref string) (*Schema, error) {
 	return r.copy(name, s)
 }
 
-// maxSize is how many schemas there may be in one, which is several times what servers can store.
+// maxSize is the maximum number of schemas in a structural schema, several times as many as servers can store.
 const maxSize = 100_000
 
-// copy returns a copy of a definition that is its user's own.
+// copy returns a copy of a definition for one reference.
 func (r *rewriter) copy(name string, s *Schema) (*Schema, error) {
 	if r.size += s.size(); r.size > maxSize {
-		return nil, fmt.Errorf("type %s makes the schema grow beyond %d fields, and servers store no such: "+
-			"it is used in too many places inside of each other", name, maxSize)
+		return nil, fmt.Errorf("type %s expands the schema to more than %d fields, which API servers can't store: "+
+			"use the type in fewer places", name, maxSize)
 	}
 	return s.Clone(), nil
 }
 
-// own converts the keywords of a schema itself.
+// own converts the keywords of a schema without its references.
 func (r *rewriter) own(in *jsonschema.Schema) (*Schema, error) {
 	out := &Schema{
 		Title:         in.Title,
@@ -153,7 +153,7 @@ func (r *rewriter) own(in *jsonschema.Schema) (*Schema, error) {
 	return out, r.children(in, out)
 }
 
-// children rewrites the schemas inside of a schema.
+// children rewrites subschemas.
 func (r *rewriter) children(in *jsonschema.Schema, out *Schema) error {
 	var err error
 	one := func(s *jsonschema.Schema) *Schema {
@@ -168,7 +168,7 @@ func (r *rewriter) children(in *jsonschema.Schema, out *Schema) error {
 		var children []*Schema
 		for _, s := range list {
 			child := one(s)
-			if child != nil { // servers allow no documentation here
+			if child != nil { // servers reject documentation here
 				child.Title, child.Description = "", ""
 			}
 			children = append(children, child)
@@ -184,7 +184,7 @@ func (r *rewriter) children(in *jsonschema.Schema, out *Schema) error {
 	out.Items = one(in.Items)
 	out.AnyOf, out.OneOf, out.Not = many(in.AnyOf), many(in.OneOf), one(in.Not)
 	switch more := in.AdditionalProperties; {
-	case more == nil, reflect.DeepEqual(more, jsonschema.FalseSchema): // servers prune what is not known
+	case more == nil, reflect.DeepEqual(more, jsonschema.FalseSchema): // servers prune unknown fields
 	case reflect.DeepEqual(more, jsonschema.TrueSchema), reflect.DeepEqual(more, &jsonschema.Schema{}):
 		out.PreserveUnknownFields = true
 	default:
@@ -193,7 +193,7 @@ func (r *rewriter) children(in *jsonschema.Schema, out *Schema) error {
 	return err
 }
 
-// tidy brings a schema into the one form that servers want.
+// tidy normalizes a schema to the form that servers require.
 func (s *Schema) tidy() {
 	slices.Sort(s.Required)
 	s.Required = slices.Compact(s.Required)

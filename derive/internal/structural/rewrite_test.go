@@ -34,7 +34,7 @@ func TestRewrite(t *testing.T) {
 		want string
 	}{
 		{
-			"a reference is replaced by what it refers to, and the field's comment wins",
+			"a reference is replaced by its definition, and the field's description wins",
 			`{"type":"object","properties":{"a":{"$ref":"#/$defs/A","description":"field"},"b":{"$ref":"#/$defs/A"}},
 			 "$defs":{"A":{"type":"string","description":"type","maxLength":5}}}`,
 			`{"type":"object","properties":{"a":{"type":"string","description":"field","maxLength":5},"b":{"type":"string","description":"type","maxLength":5}}}`,
@@ -45,29 +45,29 @@ func TestRewrite(t *testing.T) {
 			`{"type":"string","minLength":1}`,
 		},
 		{
-			"bounds that a field and its type give differently both hold",
+			"different bounds of a field and its type are combined",
 			`{"$ref":"#/$defs/A","maxLength":3,"pattern":"^a","maximum":4,"enum":["x"],"$defs":{"A":{"maxLength":5,"pattern":"b$","exclusiveMaximum":4,"enum":["y"],"minLength":1}}}`,
 			`{"minLength":1,"allOf":[
 				{"maxLength":5,"pattern":"b$","maximum":4,"exclusiveMaximum":true,"enum":["y"]},
 				{"maxLength":3,"pattern":"^a","maximum":4,"enum":["x"]}]}`,
 		},
 		{
-			"of two enums, what they share is left",
+			"two enums become their intersection",
 			`{"$ref":"#/$defs/A","enum":["y","x"],"$defs":{"A":{"enum":["x","z","y"]}}}`,
 			`{"enum":["x","y"]}`,
 		},
 		{
-			"bounds that they give alike are one",
+			"equal bounds are merged",
 			`{"$ref":"#/$defs/A","maxLength":5,"maximum":4,"enum":["x"],"$defs":{"A":{"maxLength":5,"maximum":4,"enum":["x"]}}}`,
 			`{"maxLength":5,"maximum":4,"enum":["x"]}`,
 		},
 		{
-			"what is said of items comes on top",
+			"keywords of items are merged",
 			`{"$ref":"#/$defs/A","items":{"maxLength":3},"$defs":{"A":{"type":"array","items":{"type":"string","minLength":1}}}}`,
 			`{"type":"array","items":{"type":"string","minLength":1,"maxLength":3}}`,
 		},
 		{
-			"embedded properties are hoisted, and hidden by those of the same name",
+			"embedded properties are inlined, and hidden by properties of the same name",
 			`{"type":"object","required":["b"],"properties":{"a":{"type":"string"},"b":{"type":"string"}},"allOf":[{"$ref":"#/$defs/A"}],
 			 "$defs":{"A":{"type":"object","description":"no","required":["a","c"],"properties":{"a":{"type":"integer"},"c":{"type":"boolean"}}}}}`,
 			`{"type":"object","required":["b","c"],"properties":{"a":{"type":"string"},"b":{"type":"string"},"c":{"type":"boolean"}}}`,
@@ -78,22 +78,22 @@ func TestRewrite(t *testing.T) {
 			`{"type":"number","minimum":0,"exclusiveMinimum":true,"maximum":1.5,"exclusiveMaximum":true}`,
 		},
 		{
-			"properties that are not known are pruned or preserved",
+			"unknown properties are pruned or preserved",
 			`{"type":"object","properties":{"a":{"type":"object","additionalProperties":false},"b":{"type":"object","additionalProperties":true},"c":{"type":"object","additionalProperties":{"type":"string"}}}}`,
 			`{"type":"object","properties":{"a":{"type":"object"},"b":{"type":"object","x-kubernetes-preserve-unknown-fields":true},"c":{"type":"object","additionalProperties":{"type":"string"}}}}`,
 		},
 		{
-			"bytes have a format, a constant is an enum, one example is kept",
+			"base64 becomes a format, a constant becomes an enum, and the first example is kept",
 			`{"type":"object","properties":{"a":{"type":"string","contentEncoding":"base64"},"b":{"const":"x"},"c":{"type":"string","examples":["e","f"]}}}`,
 			`{"type":"object","properties":{"a":{"type":"string","format":"byte"},"b":{"enum":["x"]},"c":{"type":"string","example":"e"}}}`,
 		},
 		{
-			"the metadata of a whole object is the server's",
+			"the schema of metadata is removed",
 			`{"type":"object","properties":{"metadata":{"type":"object","description":"no","properties":{"name":{"type":"string"}}}},"$defs":{}}`,
 			`{"type":"object","properties":{"metadata":{"type":"object"}}}`,
 		},
 		{
-			"alternatives are kept",
+			"alternatives are unchanged",
 			`{"oneOf":[{"required":["a"]},{"required":["b"]}],"anyOf":[{"required":["c"]}],"not":{"required":["d"]}}`,
 			`{"oneOf":[{"required":["a"]},{"required":["b"]}],"anyOf":[{"required":["c"]}],"not":{"required":["d"]}}`,
 		},
@@ -112,7 +112,7 @@ func TestRewrite(t *testing.T) {
 				t.Fatalf("Rewrite again: %v", err)
 			}
 			if diff := cmp.Diff(encoded(t, s), encoded(t, again)); diff != "" {
-				t.Errorf("Rewrite changed its document (-first +second):\n%s", diff)
+				t.Errorf("Rewrite modified the document (-first +second):\n%s", diff)
 			}
 		})
 	}
@@ -136,7 +136,7 @@ func decoded(t *testing.T, b []byte) any {
 	return v
 }
 
-func TestRewriteKeepsTheTypesOfExtras(t *testing.T) {
+func TestRewriteDecodesExtras(t *testing.T) {
 	rules := []structural.Rule{{Rule: "true"}}
 	in := &jsonschema.Schema{Type: "array", Extras: map[string]any{
 		structural.KeyNullable:    true,
@@ -155,7 +155,7 @@ func TestRewriteKeepsTheTypesOfExtras(t *testing.T) {
 	}
 }
 
-func TestRewriteGivesAnIntegerOrStringNoType(t *testing.T) {
+func TestRewriteRemovesTypeOfIntOrString(t *testing.T) {
 	got, err := structural.Rewrite(&jsonschema.Schema{Type: "string", Pattern: "^a", Extras: map[string]any{structural.KeyIntOrString: true}})
 	if err != nil {
 		t.Fatal(err)
@@ -166,13 +166,13 @@ func TestRewriteGivesAnIntegerOrStringNoType(t *testing.T) {
 	}
 }
 
-func TestRewriteRefuses(t *testing.T) {
+func TestRewriteRejectsInvalidReferences(t *testing.T) {
 	for _, tt := range []struct {
 		name, in, want string
 	}{
-		{"a type that contains itself", `{"$ref":"#/$defs/A","$defs":{"A":{"items":{"$ref":"#/$defs/B"}},"B":{"items":{"$ref":"#/$defs/A"}}}}`, "type A contains itself (A → B → A); a structural schema can't"},
-		{"a reference to nothing", `{"properties":{"a":{"$ref":"#/$defs/A"}}}`, `reference "#/$defs/A" leads nowhere`},
-		{"a reference out of the document", `{"$ref":"https://example.com/a"}`, `reference "https://example.com/a" leads nowhere`},
+		{"a type that contains itself", `{"$ref":"#/$defs/A","$defs":{"A":{"items":{"$ref":"#/$defs/B"}},"B":{"items":{"$ref":"#/$defs/A"}}}}`, "type A contains itself (A → B → A): structural schemas can't be recursive"},
+		{"a reference without a definition", `{"properties":{"a":{"$ref":"#/$defs/A"}}}`, `reference "#/$defs/A" does not exist`},
+		{"a reference to another document", `{"$ref":"https://example.com/a"}`, `reference "https://example.com/a" does not exist`},
 	} {
 		_, err := structural.Rewrite(doc(t, tt.in))
 		if err == nil || err.Error() != tt.want {
@@ -184,10 +184,10 @@ func TestRewriteRefuses(t *testing.T) {
 func TestCheckKeys(t *testing.T) {
 	const list = `{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["name"],"items":%s}`
 	for _, tt := range []struct{ name, items, want string }{
-		{"a key that is required", `{"required":["name"],"properties":{"name":{"type":"string"}}}`, ""},
-		{"a key that has a default", `{"properties":{"name":{"type":"string","default":"x"}}}`, ""},
-		{"a key that may be missing", `{"properties":{"name":{"type":"string"}}}`, `.spec.*.rows: items may lack "name"`},
-		{"a key that there is not", `{"properties":{}}`, `.spec.*.rows: items may lack "name"`},
+		{"a required key", `{"required":["name"],"properties":{"name":{"type":"string"}}}`, ""},
+		{"a key with a default", `{"properties":{"name":{"type":"string","default":"x"}}}`, ""},
+		{"an optional key", `{"properties":{"name":{"type":"string"}}}`, `.spec.*.rows: the +listMapKey "name" is optional`},
+		{"a key that does not exist", `{"properties":{}}`, `.spec.*.rows: the +listMapKey "name" is optional`},
 	} {
 		text := `{"properties":{"spec":{"additionalProperties":{"properties":{"rows":` + fmt.Sprintf(list, tt.items) + `}}}}}`
 		var s structural.Schema
@@ -206,43 +206,43 @@ func TestAccepts(t *testing.T) {
 		name   string
 		schema string
 		value  string
-		want   string // "" when the value fits
+		want   string // empty if the value is valid
 	}{
-		{"a text", `{"type":"string"}`, `"a"`, ""},
-		{"a number for a text", `{"type":"string"}`, `1`, "1 is not a string"},
-		{"a text for an integer", `{"type":"integer"}`, `"a"`, `"a" is not an integer`},
-		{"a fraction for an integer", `{"type":"integer"}`, `1.5`, "1.5 is not an integer"},
-		{"an integer for a number", `{"type":"number"}`, `1`, ""},
-		{"a truth value", `{"type":"boolean"}`, `true`, ""},
-		{"a text for a truth value", `{"type":"boolean"}`, `"true"`, `"true" is not a boolean`},
-		{"a list for an object", `{"type":"object"}`, `[]`, "[] is not an object"},
-		{"anything where there is no type", `{}`, `[1]`, ""},
+		{"a string", `{"type":"string"}`, `"a"`, ""},
+		{"a number instead of a string", `{"type":"string"}`, `1`, "1 is not a string"},
+		{"a string instead of an integer", `{"type":"integer"}`, `"a"`, `"a" is not an integer`},
+		{"a fraction instead of an integer", `{"type":"integer"}`, `1.5`, "1.5 is not an integer"},
+		{"an integer that is a number", `{"type":"number"}`, `1`, ""},
+		{"a boolean", `{"type":"boolean"}`, `true`, ""},
+		{"a string instead of a boolean", `{"type":"boolean"}`, `"true"`, `"true" is not a boolean`},
+		{"a list instead of an object", `{"type":"object"}`, `[]`, "[] is not an object"},
+		{"any value without a type", `{}`, `[1]`, ""},
 		{"null", `{"type":"string"}`, `null`, "null is not a string"},
-		{"null where it is allowed", `{"type":"string","nullable":true}`, `null`, ""},
-		{"one of an enum", `{"type":"string","enum":["a","b"]}`, `"b"`, ""},
-		{"none of an enum", `{"type":"string","enum":["a","b"]}`, `"c"`, `"c" is not one of ["a","b"]`},
-		{"a text that is too long", `{"type":"string","maxLength":2}`, `"äöü"`, `"äöü" is longer than 2`},
-		{"a text that is just short enough", `{"type":"string","maxLength":3}`, `"äöü"`, ""},
-		{"a text that is too short", `{"type":"string","minLength":2}`, `"ä"`, `"ä" is shorter than 2`},
-		{"a text that does not match", `{"type":"string","pattern":"^a"}`, `"b"`, `"b" does not match ^a`},
+		{"null with nullable", `{"type":"string","nullable":true}`, `null`, ""},
+		{"a value of an enum", `{"type":"string","enum":["a","b"]}`, `"b"`, ""},
+		{"a value that is not in the enum", `{"type":"string","enum":["a","b"]}`, `"c"`, `"c" is not one of ["a","b"]`},
+		{"a string that is too long", `{"type":"string","maxLength":2}`, `"äöü"`, `"äöü" is longer than the maximum length 2`},
+		{"a string of the maximum length", `{"type":"string","maxLength":3}`, `"äöü"`, ""},
+		{"a string that is too short", `{"type":"string","minLength":2}`, `"ä"`, `"ä" is shorter than the minimum length 2`},
+		{"a string that does not match the pattern", `{"type":"string","pattern":"^a"}`, `"b"`, `"b" does not match ^a`},
 		{"a number above the maximum", `{"type":"integer","maximum":3}`, `4`, "4 is above the maximum 3"},
 		{"a number at an exclusive maximum", `{"type":"integer","maximum":3,"exclusiveMaximum":true}`, `3`, "3 is above the maximum 3"},
 		{"a number below the minimum", `{"type":"integer","minimum":3}`, `2`, "2 is below the minimum 3"},
 		{"a number at an exclusive minimum", `{"type":"integer","minimum":3,"exclusiveMinimum":true}`, `3`, "3 is below the minimum 3"},
 		{"a multiple", `{"type":"number","multipleOf":0.1}`, `0.3`, ""},
-		{"a number that is no multiple", `{"type":"integer","multipleOf":5}`, `12`, "12 is not a multiple of 5"},
+		{"a number that is not a multiple", `{"type":"integer","multipleOf":5}`, `12`, "12 is not a multiple of 5"},
 		{"an integer or string", `{"x-kubernetes-int-or-string":true}`, `"50%"`, ""},
 		{"neither an integer nor a string", `{"x-kubernetes-int-or-string":true}`, `true`, "true is neither an integer nor a string"},
-		{"too many items", `{"type":"array","maxItems":1}`, `[1,2]`, "2 items are more than 1"},
-		{"too few items", `{"type":"array","minItems":1}`, `[]`, "0 items are fewer than 1"},
-		{"a wrong item", `{"type":"array","items":{"type":"string"}}`, `["a",1]`, "item 1: 1 is not a string"},
+		{"too many items", `{"type":"array","maxItems":1}`, `[1,2]`, "2 items exceed the maximum of 1"},
+		{"too few items", `{"type":"array","minItems":1}`, `[]`, "0 items are below the minimum of 1"},
+		{"an invalid item", `{"type":"array","items":{"type":"string"}}`, `["a",1]`, "item 1: 1 is not a string"},
 		{"a missing field", `{"type":"object","required":["a"],"properties":{"a":{}}}`, `{}`, `field "a" is missing`},
-		{"a missing field that has a default", `{"type":"object","required":["a"],"properties":{"a":{"default":1}}}`, `{}`, ""},
-		{"a wrong field", `{"type":"object","properties":{"a":{"type":"string"}}}`, `{"a":1}`, "a: 1 is not a string"},
-		{"an unknown field", `{"type":"object","properties":{"a":{"type":"string"}}}`, `{"b":1}`, `there is no field "b"`},
+		{"a missing field with a default", `{"type":"object","required":["a"],"properties":{"a":{"default":1}}}`, `{}`, ""},
+		{"an invalid field", `{"type":"object","properties":{"a":{"type":"string"}}}`, `{"a":1}`, "a: 1 is not a string"},
+		{"an unknown field", `{"type":"object","properties":{"a":{"type":"string"}}}`, `{"b":1}`, `unknown field "b"`},
 		{"an unknown field that is preserved", `{"type":"object","x-kubernetes-preserve-unknown-fields":true}`, `{"b":1}`, ""},
-		{"a wrong value of a map", `{"type":"object","additionalProperties":{"type":"string"}}`, `{"b":1}`, "b: 1 is not a string"},
-		{"one of two branches", `{"type":"string","allOf":[{"maxLength":5},{"maxLength":3}]}`, `"abcd"`, `"abcd" is longer than 3`},
+		{"an invalid value of a map", `{"type":"object","additionalProperties":{"type":"string"}}`, `{"b":1}`, "b: 1 is not a string"},
+		{"a violated branch of allOf", `{"type":"string","allOf":[{"maxLength":5},{"maxLength":3}]}`, `"abcd"`, `"abcd" is longer than the maximum length 3`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var s structural.Schema
@@ -264,18 +264,18 @@ func TestImpossible(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		schema string
-		want   string // "" when there is a value that fits
+		want   string // empty if a value can be valid
 	}{
-		{"bounds that leave one value", `{"minLength":2,"maxLength":2,"minimum":3,"maximum":3}`, ""},
-		{"an enum that is left in part", `{"enum":["a","bb"],"maxLength":1}`, ""},
-		{"an enum of which nothing is left", `{"enum":["aa","bb"],"maxLength":1}`, `none of ["aa","bb"] is valid by what else is said`},
-		{"two enums that share nothing", `{"allOf":[{"enum":["a"]},{"enum":["b"]}]}`, `none of ["a"] is valid by what else is said`},
-		{"lengths", `{"maxLength":1,"allOf":[{"minLength":2}]}`, "at least 2 characters are wanted, and at most 1 allowed"},
-		{"items", `{"minItems":2,"maxItems":1}`, "at least 2 items are wanted, and at most 1 allowed"},
-		{"fields", `{"minProperties":2,"maxProperties":1}`, "at least 2 fields are wanted, and at most 1 allowed"},
-		{"numbers", `{"allOf":[{"minimum":2.5},{"maximum":2}]}`, "nothing is both above or equal to 2.5 and below or equal to 2"},
-		{"numbers of which the only one is excluded", `{"minimum":2,"maximum":2,"exclusiveMaximum":true}`, "nothing is both above or equal to 2 and below 2"},
-		{"what is in a list", `{"type":"array","items":{"minimum":2,"maximum":1}}`, "of each item, nothing is both above or equal to 2 and below or equal to 1"},
+		{"bounds that allow one value", `{"minLength":2,"maxLength":2,"minimum":3,"maximum":3}`, ""},
+		{"an enum with one allowed value", `{"enum":["a","bb"],"maxLength":1}`, ""},
+		{"an enum without allowed values", `{"enum":["aa","bb"],"maxLength":1}`, `the other keywords allow none of the enum values ["aa","bb"]`},
+		{"disjoint enums", `{"allOf":[{"enum":["a"]},{"enum":["b"]}]}`, `the other keywords allow none of the enum values ["a"]`},
+		{"lengths", `{"maxLength":1,"allOf":[{"minLength":2}]}`, "at least 2 characters are required, but at most 1 are allowed"},
+		{"items", `{"minItems":2,"maxItems":1}`, "at least 2 items are required, but at most 1 are allowed"},
+		{"fields", `{"minProperties":2,"maxProperties":1}`, "at least 2 fields are required, but at most 1 are allowed"},
+		{"numbers", `{"allOf":[{"minimum":2.5},{"maximum":2}]}`, "no value is both greater than or equal to 2.5 and less than or equal to 2"},
+		{"an exclusive bound that excludes the only value", `{"minimum":2,"maximum":2,"exclusiveMaximum":true}`, "no value is both greater than or equal to 2 and less than 2"},
+		{"items of a list", `{"type":"array","items":{"minimum":2,"maximum":1}}`, "items: no value is both greater than or equal to 2 and less than or equal to 1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var s structural.Schema
@@ -289,7 +289,7 @@ func TestImpossible(t *testing.T) {
 	}
 }
 
-// numbers decodes JSON with numbers as they are written.
+// numbers decodes JSON with json.Number for numbers.
 func numbers(t *testing.T, text string) any {
 	t.Helper()
 	dec := json.NewDecoder(strings.NewReader(text))
@@ -301,8 +301,8 @@ func numbers(t *testing.T, text string) any {
 	return v
 }
 
-// Documents may also be made by reflection.
-func TestRewriteTakesReflectedDocuments(t *testing.T) {
+// TestRewriteAcceptsReflectedDocuments checks documents of [jsonschema.Reflect].
+func TestRewriteAcceptsReflectedDocuments(t *testing.T) {
 	type Row struct {
 		Size int `json:"size" jsonschema:"minimum=1,exclusiveMaximum=10"`
 	}

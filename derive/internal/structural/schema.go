@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 )
 
-// Schema is a structural schema, with the keywords that apiextensions.k8s.io/v1 knows.
+// Schema is a structural schema, with the keywords of apiextensions.k8s.io/v1.
 type Schema struct {
 	Title        string        `json:"title,omitempty"`
 	Description  string        `json:"description,omitempty"`
@@ -53,22 +53,22 @@ type Schema struct {
 	MapType               string   `json:"x-kubernetes-map-type,omitempty"`
 	Validations           []Rule   `json:"x-kubernetes-validations,omitempty"`
 
-	// Descriptions is DescriptionsKeep or DescriptionsDrop where the type or the field says so.
+	// Descriptions is DescriptionsKeep or DescriptionsDrop, or empty if neither the type nor the field specifies it.
 	Descriptions string `json:"-"`
 
-	// Typical is a value that the Go type can be read from, where the other keywords allow what it can't.
+	// Typical is a value that the Go type can decode, if the other keywords allow values that it can't decode.
 	Typical any `json:"-"`
 
-	origins map[string]origin // of the properties that are embedded
+	origins map[string]origin // origins of embedded properties
 }
 
-// ExternalDocs points to documentation elsewhere.
+// ExternalDocs refers to external documentation.
 type ExternalDocs struct {
 	Description string `json:"description,omitempty"`
 	URL         string `json:"url,omitempty"`
 }
 
-// Rule is a validation rule in CEL.
+// Rule is a CEL validation rule.
 type Rule struct {
 	FieldPath         string `json:"fieldPath,omitempty"`
 	Message           string `json:"message,omitempty"`
@@ -78,7 +78,8 @@ type Rule struct {
 	Rule              string `json:"rule"`
 }
 
-// The keys of a document's Extras, with the types of their values. They are spelt as in the structural schema.
+// The keys of a document's Extras, with the types of their values. They are equal to the keywords in the structural
+// schema.
 const (
 	KeyNullable              = "nullable"                             // bool
 	KeyExternalDocs          = "externalDocs"                         // *ExternalDocs
@@ -89,12 +90,12 @@ const (
 	KeyListMapKeys           = "x-kubernetes-list-map-keys"           // []string
 	KeyMapType               = "x-kubernetes-map-type"                // string
 	KeyValidations           = "x-kubernetes-validations"             // []Rule
-	KeyDescriptions          = "x-kube-descriptions"                  // string; never written
-	KeyTypical               = "x-kube-typical"                       // a value; never written
+	KeyDescriptions          = "x-kube-descriptions"                  // string; not part of the output
+	KeyTypical               = "x-kube-typical"                       // any value; not part of the output
 )
 
-// What becomes of descriptions.
+// The values of KeyDescriptions.
 const (
-	DescriptionsKeep = "keep" // this one is never shortened
-	DescriptionsDrop = "drop" // what is inside has none
+	DescriptionsKeep = "keep" // never shorten this description
+	DescriptionsDrop = "drop" // drop the descriptions of subschemas
 )

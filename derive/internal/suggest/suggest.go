@@ -1,14 +1,14 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package suggest finds what a misspelt word was meant to be.
+// Package suggest finds the most similar candidate for a misspelled word.
 package suggest
 
 import (
 	"strings"
 )
 
-// Nearest finds the candidate that was most likely meant, "" when none is close.
+// Nearest returns the candidate that is most similar to word, or "" if none is similar.
 func Nearest(word string, candidates []string) string {
 	best, bestDistance := "", 1<<30
 	for _, c := range candidates {
@@ -22,8 +22,8 @@ func Nearest(word string, candidates []string) string {
 	return best
 }
 
-// Beginning finds the shortest candidate that a word is the beginning of, as int is of integer; "" when there is none, or
-// the word could be anything.
+// Beginning returns the shortest candidate with the prefix word, such as integer for int. It returns "" if no candidate
+// has the prefix, or if word is shorter than three letters.
 func Beginning(word string, candidates []string) string {
 	shortest := ""
 	for _, c := range candidates {
@@ -34,7 +34,7 @@ func Beginning(word string, candidates []string) string {
 	return shortest
 }
 
-// Distance is how many letters must be added, removed, replaced or swapped with their neighbour.
+// Distance returns the edit distance: the number of letters to add, remove, replace or swap with a neighbor.
 func Distance(a, b string) int {
 	if a == b {
 		return 0

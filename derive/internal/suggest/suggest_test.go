@@ -16,17 +16,17 @@ func TestNearest(t *testing.T) {
 		{"NAME", "name"},
 		{"namepsace", "namespace"},
 		{"replica", "replicas"},
-		{"rep", "replicas"}, // the shortest that begins so
+		{"rep", "replicas"}, // the shortest with this prefix
 		{"re", ""},
 		{"status", ""},
-		{"y", "x"}, // a word of one letter is near to any other
+		{"y", "x"}, // all words of one letter are similar
 	} {
 		if got := suggest.Nearest(tt.in, words); got != tt.want {
 			t.Errorf("Nearest(%q) = %q, want %q", tt.in, got, tt.want)
 		}
 	}
 	if got := suggest.Nearest("a", nil); got != "" {
-		t.Errorf("Nearest among nothing = %q", got)
+		t.Errorf("Nearest without candidates = %q", got)
 	}
 }
 

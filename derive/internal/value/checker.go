@@ -24,7 +24,7 @@ type Checker struct {
 	patterns map[string]*regexp.Regexp
 }
 
-// NewChecker returns a checker of objects. Patterns that are not regular expressions accept anything.
+// NewChecker returns a checker of objects. Invalid patterns match all strings.
 func NewChecker(root *openapi.Schema) *Checker {
 	c := &Checker{root: root, patterns: map[string]*regexp.Regexp{}}
 	root.Each(func(s *openapi.Schema) {
@@ -35,15 +35,16 @@ func NewChecker(root *openapi.Schema) *Checker {
 	return c
 }
 
-// NewDefaultChecker returns a checker of default values, of which servers ask less: an integer or a text is anything.
+// NewDefaultChecker returns a checker of default values. Like the server, it does not check the type of values with
+// x-kubernetes-int-or-string.
 func NewDefaultChecker(root *openapi.Schema) *Checker {
 	c := NewChecker(root)
 	c.literal = true
 	return c
 }
 
-// Check says what in a value does not fit. What has not changed since the old value is not complained about; a nil
-// correlation is that of a new object.
+// Check returns the errors of a value. It ignores errors of values that are unchanged since old. For a new object, old
+// is nil.
 func (c *Checker) Check(path *field.Path, v any, old *Correlated) field.ErrorList {
 	res := c.ratchet(c.root, v, "", old)
 	var errs field.ErrorList
@@ -60,7 +61,7 @@ func (c *Checker) Check(path *field.Path, v any, old *Correlated) field.ErrorLis
 	return errs
 }
 
-// IsBlocking reports whether an error is such that servers don't ask the rules of a schema.
+// IsBlocking reports whether servers skip the evaluation of rules because of an error.
 func IsBlocking(err *field.Error) bool {
 	switch err.Type {
 	case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid:
@@ -70,14 +71,14 @@ func IsBlocking(err *field.Error) bool {
 	}
 }
 
-// problem is an error whose field is relative to the value that is checked.
+// problem is an error with a field path relative to the root value.
 type problem struct {
-	text string // by which duplicates are told
+	text string // identifies duplicates
 	err  *field.Error
 }
 
-// result is what is wrong, and how much has been looked at. Of several alternatives that all fail, the one of which the
-// most has been looked at is reported.
+// result contains problems and the number of successful checks. If all alternatives fail, the one with the most
+// successful checks is reported.
 type result struct {
 	problems []problem
 	matches  int
@@ -100,7 +101,7 @@ func (r *result) valid() bool { return len(r.problems) == 0 }
 
 func failed(p problem) result { return result{problems: []problem{p}} }
 
-// invalid is a problem of the kind that has no kind of its own.
+// invalid returns a problem of type Invalid.
 func invalid(path string, v any, format string, args ...any) problem {
 	return problemOf(path, field.ErrorTypeInvalid, v, path+" in body "+fmt.Sprintf(format, args...))
 }
@@ -112,12 +113,12 @@ func problemOf(path string, t field.ErrorType, v any, text string) problem {
 	return problem{text, &field.Error{Type: t, Field: path, BadValue: v, Detail: text}}
 }
 
-// general is a problem that a server does not place.
+// general returns a problem without a field.
 func general(text string) problem {
 	return problem{text, &field.Error{Type: field.ErrorTypeInvalid, BadValue: "", Detail: text}}
 }
 
-// ratchet checks a value, and lets pass what has not changed.
+// ratchet checks a value, and ignores errors of unchanged values.
 func (c *Checker) ratchet(s *openapi.Schema, v any, path string, old *Correlated) result {
 	res := c.check(s, v, path, old)
 	if !res.valid() && old.Unchanged() {
@@ -126,7 +127,7 @@ func (c *Checker) ratchet(s *openapi.Schema, v any, path string, old *Correlated
 	return res
 }
 
-// check checks a value: the checks are in the server's order, and each counts.
+// check checks a value, in the server's order.
 func (c *Checker) check(s *openapi.Schema, v any, path string, old *Correlated) result {
 	var res result
 	if s == nil {
@@ -164,7 +165,7 @@ func (c *Checker) check(s *openapi.Schema, v any, path string, old *Correlated) 
 	return res
 }
 
-// types returns the types that a value may be of, none when it may be of any.
+// types returns the allowed types of a value, or nil if all types are allowed.
 func (c *Checker) types(s *openapi.Schema) []string {
 	switch {
 	case s.IntOrString && !c.literal:
@@ -188,33 +189,33 @@ func (c *Checker) checkType(s *openapi.Schema, v any, path string) result {
 		return result{matches: 1}
 	}
 	got, size := typeOf(v)
-	fits := slices.Contains(want, got)
+	matches := slices.Contains(want, got)
 	switch v := v.(type) {
 	case float64:
-		fits = fits || slices.Contains(want, "integer") && isWhole(v)
+		matches = matches || slices.Contains(want, "integer") && isWhole(v)
 	case int64:
-		fits = fits || slices.Contains(want, "number")
+		matches = matches || slices.Contains(want, "number")
 	}
 	sized := slices.Contains(want, "number") || slices.Contains(want, "integer")
 	if format != "" {
 		switch v.(type) {
 		case string, []any:
-			if !sized { // any list passes for a text with a format; the server thinks so
+			if !sized { // like the server, accept any list for a string with a format
 				return result{matches: 1}
 			}
 		default:
-			if !fits && size != format {
+			if !matches && size != format {
 				return wrong(format, size)
 			}
 		}
 	}
-	if !fits {
+	if !matches {
 		return wrong(strings.Join(want, ","), got)
 	}
 	return result{matches: 1}
 }
 
-// typeOf returns the type of a value, and the size of a number as servers call it.
+// typeOf returns the type of a value, and the format of a number.
 func typeOf(v any) (name, size string) {
 	switch v.(type) {
 	case string:
@@ -231,7 +232,7 @@ func typeOf(v any) (name, size string) {
 	return "object", ""
 }
 
-// checkString checks the length and the pattern of a text. The first that fails is reported.
+// checkString checks the length and the pattern of a string, and reports the first error.
 func (c *Checker) checkString(s *openapi.Schema, v, path string) result {
 	n := int64(utf8.RuneCountInString(v))
 	switch {
@@ -247,7 +248,7 @@ func (c *Checker) checkString(s *openapi.Schema, v, path string) result {
 	return result{}
 }
 
-// checkEnum checks that a value is one of those that are listed. Null never is.
+// checkEnum checks that a value is one of the enum values. Null is always invalid.
 func checkEnum(s *openapi.Schema, v any, path string) result {
 	if len(s.Enum) == 0 {
 		return result{}
@@ -266,7 +267,7 @@ func checkEnum(s *openapi.Schema, v any, path string) result {
 	return failed(problem{fmt.Sprintf("%s in body should be one of %v", path, s.Enum), e})
 }
 
-// sameAs compares as servers do: after the conversion to the other's type, as Go converts.
+// sameAs compares v, converted to the type of allowed, with allowed.
 func sameAs(v reflect.Value, allowed any) bool {
 	t := reflect.TypeOf(allowed)
 	return v.Type().ConvertibleTo(t) && reflect.DeepEqual(v.Convert(t).Interface(), allowed)
@@ -291,10 +292,10 @@ func (c *Checker) checkList(s *openapi.Schema, v []any, path string, old *Correl
 	return res
 }
 
-func tooMany(path, what string, n, limit int64) problem {
+func tooMany(path, unit string, n, limit int64) problem {
 	e := field.TooMany(nil, int(n), int(limit))
 	e.Field = path
-	return problem{fmt.Sprintf("%s in body should have at most %d %s", path, limit, what), e}
+	return problem{fmt.Sprintf("%s in body should have at most %d %s", path, limit, unit), e}
 }
 
 // checkObject checks an object and its properties.
@@ -337,7 +338,7 @@ func (c *Checker) checkObject(s *openapi.Schema, v map[string]any, path string, 
 	return res
 }
 
-// property checks a property. The type of an object at the root is the same whatever it was.
+// property checks a property. For apiVersion and kind at the root, it does not ignore errors of unchanged values.
 func (c *Checker) property(s *openapi.Schema, key string, v any, parent, path string, old *Correlated) result {
 	if parent == "" && (key == "kind" || key == "apiVersion") {
 		return c.ratchet(s, v, path, nil)

@@ -11,8 +11,8 @@ import (
 	"github.com/kube-go/sdk/derive/internal/openapi"
 )
 
-// Correlated is a value of an object beside the same value of the object before it was changed. Nil is a value that has
-// none before. It remembers what it has compared, so it is not safe for concurrent use.
+// Correlated is a pair of a value and the corresponding old value. It is nil for a value without an old value. It
+// caches results, and is not safe for concurrent use.
 type Correlated struct {
 	new, old any
 	schema   *openapi.Schema
@@ -22,12 +22,12 @@ type Correlated struct {
 	children map[any]*Correlated
 }
 
-// Correlate pairs an object with what it was.
+// Correlate returns the pair of a new and an old object.
 func Correlate(s *openapi.Schema, v, old any) *Correlated {
 	return &Correlated{new: v, old: old, schema: s, children: map[any]*Correlated{}}
 }
 
-// Key returns the pair of a property, nil when it was not there.
+// Key returns the pair of a property, or nil if the old object does not have the property.
 func (c *Correlated) Key(name string) *Correlated {
 	if c == nil || c.schema == nil {
 		return nil
@@ -44,8 +44,8 @@ func (c *Correlated) key(name string) *Correlated {
 	newMap, _ := c.new.(map[string]any)
 	oldMap, _ := c.old.(map[string]any)
 	v, ok := newMap[name]
-	old, was := oldMap[name]
-	if !ok || !was {
+	old, existed := oldMap[name]
+	if !ok || !existed {
 		return nil
 	}
 	s := c.schema.Properties[name]
@@ -58,7 +58,7 @@ func (c *Correlated) key(name string) *Correlated {
 	return Correlate(s, v, old)
 }
 
-// Index returns the pair of an item, nil when there was none with the item's keys.
+// Index returns the pair of an item, or nil if the old list does not have an item with the same keys.
 func (c *Correlated) Index(i int) *Correlated {
 	if c == nil || c.schema.Item() == nil {
 		return nil
@@ -87,13 +87,13 @@ func (c *Correlated) index(i int) *Correlated {
 	return Correlate(c.schema.Item(), newList[i], old)
 }
 
-// ByKeys are the items of a list of type map by their keys. Lists of other types have no keys.
+// ByKeys contains the items of a list of type map, by their keys. It is empty for lists of other types.
 type ByKeys struct {
 	schema *openapi.Schema
 	items  map[string]any
 }
 
-// IndexKeys finds the keys of the items of a list. Of items with the same keys the first counts.
+// IndexKeys indexes the items of a list by their keys. It uses the first of several items with the same keys.
 func IndexKeys(s *openapi.Schema, list []any) ByKeys {
 	b := ByKeys{s, map[string]any{}}
 	for _, item := range list {
@@ -104,7 +104,7 @@ func IndexKeys(s *openapi.Schema, list []any) ByKeys {
 	return b
 }
 
-// Like returns the item that has the keys of another, nil when there is none.
+// Like returns the item with the same keys as item, or nil if no item has these keys.
 func (b ByKeys) Like(item any) any {
 	keys, ok := keysOf(b.schema, item)
 	if !ok {
@@ -113,7 +113,7 @@ func (b ByKeys) Like(item any) any {
 	return b.items[keys]
 }
 
-// keysOf returns what is the same for two items that are one.
+// keysOf returns a string that identifies an item by its keys.
 func keysOf(s *openapi.Schema, item any) (string, bool) {
 	m, ok := item.(map[string]any)
 	if !ok || s.Type != "array" || !s.IsListType("map") || len(s.ListMapKeys) == 0 {
@@ -131,7 +131,7 @@ func keysOf(s *openapi.Schema, item any) (string, bool) {
 	return text.String(), true
 }
 
-// Unchanged reports whether the value is what it was. Items of lists of type map may have moved.
+// Unchanged reports whether the value is equal to the old value. The order of items in lists of type map is ignored.
 func (c *Correlated) Unchanged() bool {
 	if c == nil {
 		return false

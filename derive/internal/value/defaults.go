@@ -12,7 +12,7 @@ import (
 	"github.com/kube-go/sdk/derive/internal/openapi"
 )
 
-// Default sets the default values of an object: where a field is missing, and where it is null and may not be.
+// Default sets the default values of an object, for missing fields and for fields with an invalid null.
 func Default(v any, s *openapi.Schema) {
 	if s == nil {
 		return
@@ -20,7 +20,7 @@ func Default(v any, s *openapi.Schema) {
 	switch v := v.(type) {
 	case map[string]any:
 		for key, p := range s.Properties {
-			if _, ok := v[key]; p.Default != nil && (!ok || lacks(v[key], p)) {
+			if _, ok := v[key]; p.Default != nil && (!ok || invalidNull(v[key], p)) {
 				v[key] = runtime.DeepCopyJSONValue(p.Default)
 			}
 		}
@@ -29,14 +29,14 @@ func Default(v any, s *openapi.Schema) {
 				Default(v[key], p)
 				continue
 			}
-			if more := s.Value(); lacks(v[key], more) {
+			if more := s.Value(); invalidNull(v[key], more) {
 				v[key] = runtime.DeepCopyJSONValue(more.Default)
 			}
 			Default(v[key], s.Value())
 		}
 	case []any:
 		for i := range v {
-			if lacks(v[i], s.Item()) {
+			if invalidNull(v[i], s.Item()) {
 				v[i] = runtime.DeepCopyJSONValue(s.Item().Default)
 			}
 			Default(v[i], s.Item())
@@ -44,5 +44,5 @@ func Default(v any, s *openapi.Schema) {
 	}
 }
 
-// lacks reports whether a value is null and may not be.
-func lacks(v any, s *openapi.Schema) bool { return v == nil && s != nil && !s.Nullable }
+// invalidNull reports whether a value is null although its schema is not nullable.
+func invalidNull(v any, s *openapi.Schema) bool { return v == nil && s != nil && !s.Nullable }

@@ -1,9 +1,9 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package value does to objects what a server does to them by their schema: it drops what is unknown, sets defaults, and
-// says what does not fit, in the server's words.
+// Package value processes objects by their schema as an API server does: it drops unknown fields, sets defaults, and
+// returns validation errors with the messages of the server.
 //
-// Objects are trees of map[string]any, []any, string, int64, float64, bool and nil, as JSON is decoded by
-// unstructured.Unstructured. Rules in CEL are in package cel.
+// Objects are trees of map[string]any, []any, string, int64, float64, bool and nil, like the content of
+// unstructured.Unstructured. Package cel evaluates validation rules.
 package value

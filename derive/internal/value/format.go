@@ -13,7 +13,7 @@ import (
 	"github.com/kube-go/sdk/derive/internal/openapi"
 )
 
-// format returns the format of a schema if the server knows it for its type. Others are documentation.
+// format returns the format of a schema if the server validates it for the schema's type, or "".
 func (c *Checker) format(s *openapi.Schema) string {
 	if s.Format == "" || c.literal {
 		return s.Format
@@ -26,7 +26,7 @@ func (c *Checker) format(s *openapi.Schema) string {
 	ok := false
 	switch typ {
 	case "", "string":
-		ok = knownText(s.Format)
+		ok = knownString(s.Format)
 	case "integer":
 		ok = s.Format == "int32" || s.Format == "int64"
 	case "number":
@@ -38,14 +38,14 @@ func (c *Checker) format(s *openapi.Schema) string {
 	return s.Format
 }
 
-// KnownFormat reports whether servers know a format for a type. Others are documentation.
+// KnownFormat reports whether servers validate the format for the schema's type.
 func KnownFormat(s *openapi.Schema) bool {
 	return s.Format == "" || (&Checker{}).format(s) != ""
 }
 
-// knownText reports whether a format is one of those that servers know of texts. Dashes don't count. See
+// knownString reports whether a format is one of the string formats that servers validate. Dashes are ignored. See
 // https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation.
-func knownText(format string) bool {
+func knownString(format string) bool {
 	switch strings.ReplaceAll(format, "-", "") {
 	case "bsonobjectid", "uri", "email", "hostname", "ipv4", "ipv6", "cidr", "mac", "uuid", "uuid3", "uuid4", "uuid5",
 		"isbn", "isbn10", "isbn13", "creditcard", "ssn", "hexcolor", "rgbcolor", "byte", "password", "date", "duration",

@@ -9,7 +9,7 @@ import (
 	"github.com/kube-go/sdk/derive/internal/openapi"
 )
 
-// checkJunctors checks allOf, anyOf, oneOf and not. What is inside of them knows nothing of old values.
+// checkJunctors checks allOf, anyOf, oneOf and not. It does not ignore errors of unchanged values inside of junctors.
 func (c *Checker) checkJunctors(s *openapi.Schema, v any, path string) result {
 	var res result
 	c.checkAny(&res, s.AnyOf, v, path)

@@ -21,8 +21,8 @@ import (
 	"github.com/kube-go/sdk/derive/internal/openapi"
 )
 
-// Coerce gives the metadata of embedded resources its form: what metadata does not have is dropped. It is an error when a
-// field is of another type.
+// Coerce normalizes the metadata of embedded resources: it drops unknown fields. It returns an error if a field has the
+// wrong type.
 func Coerce(path *field.Path, v any, s *openapi.Schema, resource bool) *field.Error {
 	if s == nil && !resource {
 		return nil
@@ -89,7 +89,7 @@ func MetaOf(v map[string]any) (*metav1.ObjectMeta, error) {
 	return meta, nil
 }
 
-// CheckMeta checks what embedded resources say of themselves.
+// CheckMeta checks apiVersion, kind and metadata of embedded resources.
 func CheckMeta(path *field.Path, v any, s *openapi.Schema, resource bool) field.ErrorList {
 	if s == nil && !resource {
 		return nil
@@ -125,12 +125,12 @@ func checkResource(path *field.Path, v map[string]any) field.ErrorList {
 		return append(errs, field.Invalid(path.Child("metadata"), v["metadata"], err.Error()))
 	}
 	if meta.Name == "" {
-		meta.Name = "any" // it may be without
+		meta.Name = "any" // the name is optional
 	}
 	return append(errs, validation.ValidateObjectMeta(meta, meta.Namespace != "", PathSegment, path.Child("metadata"))...)
 }
 
-// PathSegment says what is wrong with a name that is part of a path, or with how one begins.
+// PathSegment validates a name that is a path segment, or the prefix of such a name.
 func PathSegment(name string, prefix bool) []string {
 	if prefix {
 		return content.IsPathSegmentPrefix(name)
@@ -139,7 +139,7 @@ func PathSegment(name string, prefix bool) []string {
 }
 
 func checkAPIVersion(path *field.Path, v map[string]any) field.ErrorList {
-	text, errs := requiredText(path, v, "apiVersion")
+	text, errs := requiredString(path, v, "apiVersion")
 	if len(errs) > 0 {
 		return errs
 	}
@@ -150,7 +150,7 @@ func checkAPIVersion(path *field.Path, v map[string]any) field.ErrorList {
 }
 
 func checkKind(path *field.Path, v map[string]any) field.ErrorList {
-	text, errs := requiredText(path, v, "kind")
+	text, errs := requiredString(path, v, "kind")
 	if len(errs) > 0 {
 		return errs
 	}
@@ -160,8 +160,8 @@ func checkKind(path *field.Path, v map[string]any) field.ErrorList {
 	return nil
 }
 
-// requiredText returns a string that must be there.
-func requiredText(path *field.Path, v map[string]any, key string) (string, field.ErrorList) {
+// requiredString returns a required string.
+func requiredString(path *field.Path, v map[string]any, key string) (string, field.ErrorList) {
 	value, ok := v[key]
 	text, isText := value.(string)
 	switch {

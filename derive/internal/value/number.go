@@ -11,7 +11,7 @@ import (
 	"github.com/kube-go/sdk/derive/internal/openapi"
 )
 
-// checkNumber checks the bounds of a number. A bound that itself does not fit the type is reported, and holds.
+// checkNumber checks the bounds of a number. It also reports bounds that do not fit the type.
 func (c *Checker) checkNumber(s *openapi.Schema, v any, path string) result {
 	var typ, format string
 	if types := c.types(s); len(types) == 1 && (types[0] == "integer" || types[0] == "number") {
@@ -25,14 +25,14 @@ func (c *Checker) checkNumber(s *openapi.Schema, v any, path string) result {
 		if limit == nil {
 			return
 		}
-		whole, isInt := v.(int64)
+		integer, isInt := v.(int64)
 		if p, ok := fitsType(*limit, typ, format, name, path); !ok {
 			res.add(p)
 			isInt = false
 		}
 		var p *problem
 		if isInt {
-			p = exact(whole, int64(*limit))
+			p = exact(integer, int64(*limit))
 		} else {
 			p = rough(asFloat(v), *limit)
 		}
@@ -88,8 +88,8 @@ func above[N int64 | float64](path string, n, limit N, exclusive bool) *problem 
 	return nil
 }
 
-// fitsType checks that a number is of a type and a format.
-func fitsType(v any, typ, format, what, path string) (problem, bool) {
+// fitsType checks that a number has a type and a format.
+func fitsType(v any, typ, format, subject, path string) (problem, bool) {
 	var text string
 	switch v := v.(type) {
 	case int64:
@@ -110,9 +110,9 @@ func fitsType(v any, typ, format, what, path string) (problem, bool) {
 	case err == nil:
 		return problem{}, true
 	case format != "":
-		return general(fmt.Sprintf("%s value must be of type %s with format %s in %s", what, typ, format, path)), false
+		return general(fmt.Sprintf("%s value must be of type %s with format %s in %s", subject, typ, format, path)), false
 	}
-	return general(fmt.Sprintf("%s value must be of type %s (default format) in %s", what, typ, path)), false
+	return general(fmt.Sprintf("%s value must be of type %s (default format) in %s", subject, typ, path)), false
 }
 
 func asFloat(v any) float64 {
@@ -130,7 +130,7 @@ func isMultiple(n, factor float64) bool {
 	return isWhole(n / factor)
 }
 
-// isWhole reports whether a number is an integer that JSON carries without loss, give or take what dividing adds.
+// isWhole reports whether a number is an integer that JSON represents exactly, except for rounding errors of divisions.
 func isWhole(f float64) bool {
 	const (
 		largest = 1<<53 - 1

@@ -11,8 +11,7 @@ import (
 	"github.com/kube-go/sdk/derive/internal/openapi"
 )
 
-// Prune removes the fields of an object that its schema does not have, and returns their paths. What a resource says of
-// itself stays.
+// Prune removes unknown fields, and returns their paths. It keeps apiVersion, kind and metadata of resources.
 func Prune(v any, s *openapi.Schema, resource bool) []string {
 	if resource && (s == nil || !s.EmbeddedResource) {
 		clone := openapi.Schema{}
@@ -30,7 +29,7 @@ func Prune(v any, s *openapi.Schema, resource bool) []string {
 
 type pruner struct{ unknown []string }
 
-// prune removes what is unknown. With keep, of this value and the items of it nothing is unknown.
+// prune removes unknown fields. With keep, it does not remove fields of this value and its items.
 func (p *pruner) prune(path string, v any, s *openapi.Schema, keep bool) {
 	if !keep && s.Preserves() {
 		keep = true
@@ -67,10 +66,10 @@ func (p *pruner) property(path string, v map[string]any, key string, s *openapi.
 	}
 }
 
-// isMeta reports whether a field of a resource says what it is.
+// isMeta reports whether a field is one of the common fields of resources.
 func isMeta(key string) bool { return key == "apiVersion" || key == "kind" || key == "metadata" }
 
-// PruneNulls removes the nulls that may not be and have no default.
+// PruneNulls removes invalid nulls of fields without a default.
 func PruneNulls(v any, s *openapi.Schema) {
 	switch v := v.(type) {
 	case map[string]any:

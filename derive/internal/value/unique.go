@@ -14,7 +14,7 @@ import (
 	"github.com/kube-go/sdk/derive/internal/openapi"
 )
 
-// CheckUnique checks that sets have no item twice, and lists of type map no keys.
+// CheckUnique checks that sets have unique items, and that lists of type map have unique keys.
 func CheckUnique(path *field.Path, s *openapi.Schema, v any) field.ErrorList {
 	var errs field.ErrorList
 	switch v := v.(type) {
@@ -68,7 +68,7 @@ func checkKeys(path *field.Path, s *openapi.Schema, v []any) field.ErrorList {
 	return errs
 }
 
-// repeated returns where values are for the second time.
+// repeated returns the indexes of duplicate values.
 func repeated(list []any) []int {
 	seen := map[string]int{}
 	var places []int
@@ -85,7 +85,7 @@ func repeated(list []any) []int {
 	return places
 }
 
-// plain writes a value as people write it in a list of values.
+// plain formats a value for use in a list of values.
 func plain(v any) string {
 	if s, ok := v.(string); ok {
 		return s

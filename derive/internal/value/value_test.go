@@ -20,7 +20,7 @@ func keyed(keys ...string) *openapi.Schema {
 	}
 }
 
-func TestItemsAreFoundByTheirKeys(t *testing.T) {
+func TestLikeFindsItemsByKeys(t *testing.T) {
 	item := func(a, b, v any) map[string]any { return map[string]any{"a": a, "b": b, "v": v} }
 	old := []any{item("x", "y", "1"), item("x", "z", "2"), "odd", item("x", "z", "3"), map[string]any{"a": "x"}}
 	tests := []struct {
@@ -29,13 +29,13 @@ func TestItemsAreFoundByTheirKeys(t *testing.T) {
 		in   any
 		want any
 	}{
-		{"by one key", []string{"a"}, item("x", "?", "?"), old[0]},
-		{"by two keys, the first item counts", []string{"a", "b"}, item("x", "z", "?"), old[1]},
-		{"not with other keys", []string{"a", "b"}, item("z", "x", "?"), nil},
-		{"not without a key", []string{"a", "b"}, map[string]any{"a": "x"}, nil},
-		{"not with a key that is no scalar", []string{"a"}, item([]any{"x"}, "y", "?"), nil},
-		{"not what is no object", []string{"a"}, "odd", nil},
-		{"keys don't run into each other", []string{"a", "b"}, item("x\" string \"z", "", "?"), nil},
+		{"one key", []string{"a"}, item("x", "?", "?"), old[0]},
+		{"two keys, the first of two items", []string{"a", "b"}, item("x", "z", "?"), old[1]},
+		{"other keys", []string{"a", "b"}, item("z", "x", "?"), nil},
+		{"a missing key", []string{"a", "b"}, map[string]any{"a": "x"}, nil},
+		{"a key that is not a scalar", []string{"a"}, item([]any{"x"}, "y", "?"), nil},
+		{"an item that is not an object", []string{"a"}, "odd", nil},
+		{"keys with quotes", []string{"a", "b"}, item("x\" string \"z", "", "?"), nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -58,12 +58,12 @@ func TestUnchanged(t *testing.T) {
 		new, old map[string]any
 		want     bool
 	}{
-		{"the same", map[string]any{"list": []any{one}}, map[string]any{"list": []any{one}}, true},
-		{"items of a map may move", map[string]any{"list": []any{one, two}}, map[string]any{"list": []any{two, one}}, true},
-		{"other items may not", map[string]any{"atomic": []any{"a", "b"}}, map[string]any{"atomic": []any{"b", "a"}}, false},
-		{"a field more", map[string]any{"list": []any{one}, "atomic": []any{}}, map[string]any{"list": []any{one}}, false},
-		{"an item less", map[string]any{"list": []any{one}}, map[string]any{"list": []any{one, two}}, false},
-		{"what the schema does not have", map[string]any{"zz": "1"}, map[string]any{"zz": "1"}, false},
+		{"equal values", map[string]any{"list": []any{one}}, map[string]any{"list": []any{one}}, true},
+		{"a reordered list of type map", map[string]any{"list": []any{one, two}}, map[string]any{"list": []any{two, one}}, true},
+		{"a reordered atomic list", map[string]any{"atomic": []any{"a", "b"}}, map[string]any{"atomic": []any{"b", "a"}}, false},
+		{"an additional field", map[string]any{"list": []any{one}, "atomic": []any{}}, map[string]any{"list": []any{one}}, false},
+		{"a removed item", map[string]any{"list": []any{one}}, map[string]any{"list": []any{one, two}}, false},
+		{"an unknown field", map[string]any{"zz": "1"}, map[string]any{"zz": "1"}, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -73,6 +73,6 @@ func TestUnchanged(t *testing.T) {
 		})
 	}
 	if (*value.Correlated)(nil).Unchanged() {
-		t.Error("a new value is said to be unchanged")
+		t.Error("Unchanged of a new value = true, want false")
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/kube-go/sdk/derive/internal/suggest"
 )
 
-// check returns what a server would refuse, see
+// check reports fields that servers reject, see
 // https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/.
 func (w *Webhook) check() []error {
 	c := &checker{}
@@ -31,9 +31,9 @@ func (w *Webhook) check() []error {
 	switch w.SideEffects {
 	case "None", "NoneOnDryRun":
 	case "":
-		c.wrong("sideEffects=… is missing: say None, or NoneOnDryRun")
+		c.wrong("sideEffects=… is missing: set None or NoneOnDryRun")
 	default:
-		c.wrong("sideEffects=%s: servers want None, or NoneOnDryRun for a webhook that looks at dryRun", w.SideEffects)
+		c.wrong("sideEffects=%s must be None, or NoneOnDryRun for a webhook that reads dryRun", w.SideEffects)
 	}
 	if t := w.TimeoutSeconds; t != nil && (*t < 1 || *t > 30) {
 		c.wrong("timeoutSeconds=%d must be from 1 to 30", *t)
@@ -69,19 +69,19 @@ func (c *checker) oneOf(arg, word string, words ...string) {
 	c.wrong("%s", msg)
 }
 
-// reviews checks which versions of the question the webhook understands.
+// reviews checks the versions of AdmissionReview that the webhook supports.
 func (c *checker) reviews(versions []string) {
 	if !slices.Contains(versions, "v1") && !slices.Contains(versions, "v1beta1") {
-		c.wrong("admissionReviewVersions=%s: servers ask in v1 or v1beta1; name one of them", strings.Join(versions, ";"))
+		c.wrong("admissionReviewVersions=%s must contain v1 or v1beta1: servers send no others", strings.Join(versions, ";"))
 	}
 	for i, v := range versions {
 		if len(validation.IsDNS1035Label(v)) > 0 || slices.Contains(versions[:i], v) {
-			c.wrong("admissionReviewVersions: %q is no version, or is named twice", v)
+			c.wrong("admissionReviewVersions: %q is not a version, or is set twice", v)
 		}
 	}
 }
 
-// client checks where the webhook is.
+// client checks the address of the webhook.
 func (c *checker) client(cc clientConfig) {
 	switch {
 	case (cc.Service == nil) == (cc.URL == nil):
@@ -117,7 +117,7 @@ func (c *checker) path(path string) {
 	}
 }
 
-// rule checks what the webhook is asked about.
+// rule checks the operations and resources of the webhook.
 func (c *checker) rule(r rule) {
 	for _, op := range r.Operations {
 		c.oneOf("verbs", op, operations()...)
@@ -130,7 +130,7 @@ func (c *checker) rule(r rule) {
 			c.wrong("%s=… is empty", list.arg)
 		}
 		if len(list.words) > 1 && slices.Contains(list.words, "*") {
-			c.wrong("%s=%s: * stands for all, so it must be alone", list.arg, strings.Join(list.words, ";"))
+			c.wrong("%s=%s: * matches all, so it must be the only one", list.arg, strings.Join(list.words, ";"))
 		}
 	}
 	if slices.Contains(r.APIVersions, "") {
@@ -139,7 +139,7 @@ func (c *checker) rule(r rule) {
 	c.resources(r.Resources)
 }
 
-// resources checks that none of them is said twice by a star.
+// resources checks that no wildcard matches another resource of the list.
 func (c *checker) resources(list []string) {
 	if len(list) == 0 {
 		c.wrong("resources=… is empty")
@@ -161,14 +161,14 @@ func (c *checker) resources(list []string) {
 		case name == "" || hasSub && sub == "":
 			c.wrong("resource %q has an empty part", res)
 		case covered:
-			c.wrong("resources=%s: %s is covered by another with a star; remove it", strings.Join(list, ";"), res)
+			c.wrong("resources=%s: a wildcard matches %s, too: remove it", strings.Join(list, ";"), res)
 		}
 	}
 }
 
 func (c *checker) conditions(list []matchCondition) {
 	if len(list) > 64 {
-		c.wrong("patch: there are %d matchConditions; servers want 64 at most", len(list))
+		c.wrong("patch: %d matchConditions are more than 64", len(list))
 	}
 	for i, m := range list {
 		switch {
@@ -177,7 +177,7 @@ func (c *checker) conditions(list []matchCondition) {
 		case strings.TrimSpace(m.Expression) == "":
 			c.wrong("patch: matchConditions: %s has no expression", m.Name)
 		case slices.ContainsFunc(list[:i], func(o matchCondition) bool { return o.Name == m.Name }):
-			c.wrong("patch: matchConditions: the name %q is given twice", m.Name)
+			c.wrong("patch: matchConditions: the name %q is set twice", m.Name)
 		}
 	}
 }

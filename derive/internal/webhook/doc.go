@@ -1,5 +1,5 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package webhook makes webhook configurations of what the sources say they serve.
+// Package webhook creates webhook configurations from the webhook markers of sources.
 package webhook

@@ -14,16 +14,16 @@ import (
 	"strings"
 )
 
-// patched returns the webhook with the fields that a patch in JSON sets, or removes where they are null. Lists are
-// replaced: of those that a strategic merge would merge, the markers fill none.
+// patched returns the webhook with the fields that a JSON patch sets, or removes if they are null. Lists are replaced:
+// the markers set no list that a strategic merge would merge.
 func (w *Webhook) patched(patch string) (*Webhook, error) {
 	var change map[string]any
 	dec := json.NewDecoder(strings.NewReader(patch))
 	if err := dec.Decode(&change); err != nil {
-		return nil, fmt.Errorf("it must be an object in JSON: %w", err)
+		return nil, fmt.Errorf("it must be a JSON object: %w", err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("there is text behind the object")
+		return nil, errors.New("text follows the object")
 	}
 	body, err := json.Marshal(w)
 	if err != nil {
@@ -49,14 +49,14 @@ func (w *Webhook) patched(patch string) (*Webhook, error) {
 	return out, out.keeps(object)
 }
 
-// known refuses directives of strategic merge patches, and null for what is not there, which is a misspelt name.
+// known returns an error for a directive of a strategic merge patch, and for null as the value of an unknown field.
 func known(change map[string]any, path string, object map[string]any) error {
 	for _, key := range slices.Sorted(maps.Keys(change)) {
 		if strings.HasPrefix(key, "$") {
-			return fmt.Errorf("%s%s: directives are not understood: write the value itself", path, key)
+			return fmt.Errorf("%s%s: directives are not supported: write the value itself", path, key)
 		}
 		if _, there := object[key]; change[key] == nil && !there {
-			return fmt.Errorf("%s%s is null, but there is nothing to remove", path, key)
+			return fmt.Errorf("%s%s is null, but the field is not set", path, key)
 		}
 		if inner, ok := change[key].(map[string]any); ok {
 			below, _ := object[key].(map[string]any)
@@ -68,7 +68,7 @@ func known(change map[string]any, path string, object map[string]any) error {
 	return nil
 }
 
-// merge is a JSON merge patch, see https://www.rfc-editor.org/rfc/rfc7386.
+// merge applies a JSON merge patch, see https://www.rfc-editor.org/rfc/rfc7386.
 func merge(object, change map[string]any) {
 	for key, v := range change {
 		inner, isObject := v.(map[string]any)
@@ -88,7 +88,7 @@ func merge(object, change map[string]any) {
 	}
 }
 
-// keeps checks that nothing of an object was lost when it was decoded, which happens to names in the wrong case.
+// keeps checks that decoding has kept all fields of an object. Names in the wrong case are lost.
 func (w *Webhook) keeps(object map[string]any) error {
 	body, err := json.Marshal(w)
 	if err != nil {
@@ -99,12 +99,12 @@ func (w *Webhook) keeps(object map[string]any) error {
 		return err
 	}
 	if path := lost(object, again, ""); path != "" {
-		return fmt.Errorf("there is no field %q", path)
+		return fmt.Errorf("unknown field %q", path)
 	}
 	return nil
 }
 
-// lost returns the path of the first key that is in one value and not in the other, "" when there is none.
+// lost returns the path of the first key that only the first value has, or "" if the second one has all keys.
 func lost(object, again any, path string) string {
 	switch object := object.(type) {
 	case map[string]any:
@@ -131,7 +131,7 @@ func lost(object, again any, path string) string {
 	return ""
 }
 
-// empty reports whether a value is one that is left out when it is written.
+// empty reports whether omitempty omits a value.
 func empty(v any) bool {
 	switch v := v.(type) {
 	case string:

@@ -15,7 +15,7 @@ import (
 	"github.com/kube-go/sdk/derive/internal/marker"
 )
 
-// Webhook is one entry of a configuration, as admissionregistration.k8s.io/v1 spells it.
+// Webhook is a webhook of a configuration, with the fields of admissionregistration.k8s.io/v1.
 type Webhook struct {
 	Name                    string                `json:"name"`
 	AdmissionReviewVersions []string              `json:"admissionReviewVersions"`
@@ -71,7 +71,7 @@ type metadata struct {
 	Name string `json:"name"`
 }
 
-// Parse reads the arguments of +kubebuilder:webhook, and returns all that is wrong with them.
+// Parse reads the arguments of +kubebuilder:webhook, and returns all of their errors.
 func Parse(a marker.Args) (*Webhook, []error) {
 	w := &Webhook{
 		Name:                    a.String("name"),
@@ -93,7 +93,7 @@ func Parse(a marker.Args) (*Webhook, []error) {
 	var errs []error
 	if n, err := number(a, "timeoutSeconds"); err != nil {
 		errs = append(errs, err)
-	} else if n != nil && *n != 0 { // controller-gen takes zero for the default
+	} else if n != nil && *n != 0 { // zero is the default, as in controller-gen
 		w.TimeoutSeconds = n
 	}
 	if url := a.String("url"); url != "" {
@@ -113,7 +113,7 @@ func Parse(a marker.Args) (*Webhook, []error) {
 	}
 	for _, v := range a.Strings("webhookVersions") {
 		if v != "v1" {
-			errs = append(errs, fmt.Errorf("webhookVersions: servers know v1 only, not %q", v))
+			errs = append(errs, fmt.Errorf("webhookVersions: %q must be v1", v))
 		}
 	}
 	if patch := a.String("patch"); patch != "" {
@@ -128,7 +128,7 @@ func Parse(a marker.Args) (*Webhook, []error) {
 
 func operations() []string { return []string{"CREATE", "UPDATE", "DELETE", "CONNECT", "*"} }
 
-// canonical returns the word as servers spell it, or as it is when they don't know it.
+// canonical returns a word in the case that servers require, or unchanged if it is unknown.
 func canonical(word string, words ...string) string {
 	for _, w := range words {
 		if strings.EqualFold(w, word) {
@@ -160,8 +160,8 @@ func number(a marker.Args, name string) (*int32, error) {
 	return new(int32(n)), nil
 }
 
-// Configurations gathers webhooks, ordered by name, into one configuration of each kind that there are any of. The names
-// are those of the configurations; empty ones are replaced by those that controller-gen gives.
+// Configurations returns a configuration of each kind that has webhooks, which are ordered by name. Empty names of
+// configurations are replaced by those of controller-gen.
 func Configurations(webhooks []*Webhook, mutating, validating string) []Configuration {
 	var all []Configuration
 	for _, c := range []struct {
@@ -186,7 +186,7 @@ func Configurations(webhooks []*Webhook, mutating, validating string) []Configur
 	return all
 }
 
-// YAML writes configurations as people read them.
+// YAML returns the configurations as YAML documents.
 func YAML(configs []Configuration) ([]byte, error) {
 	var out []byte
 	for i, c := range configs {

@@ -11,7 +11,7 @@ import (
 	"github.com/kube-go/sdk/core"
 )
 
-// DocumentApply is [Document] with every field optional: a server-side apply of it claims what is set, and nothing else.
+// DocumentApply is [Document] with optional fields: a server-side apply owns only the fields that are set.
 type DocumentApply struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitzero"`
@@ -20,7 +20,7 @@ type DocumentApply struct {
 	Status *DocumentStatusApply `json:"status,omitempty"`
 }
 
-// KubeResource returns what Document is called on the wire.
+// KubeResource returns the resource of Document.
 func (*DocumentApply) KubeResource() core.Resource {
 	return core.Resource{
 		Group:        "docs.example.com",
@@ -34,13 +34,13 @@ func (*DocumentApply) KubeResource() core.Resource {
 	}
 }
 
-// DocumentSpecApply is [DocumentSpec] with every field optional.
+// DocumentSpecApply is [DocumentSpec] with optional fields.
 type DocumentSpecApply struct {
 	// Title shown to readers.
 	Title *string `json:"title,omitempty"`
 }
 
-// DocumentStatusApply is [DocumentStatus] with every field optional.
+// DocumentStatusApply is [DocumentStatus] with optional fields.
 type DocumentStatusApply struct {
 	// Words is how many words there are.
 	Words *int `json:"words,omitempty"`

@@ -29,7 +29,7 @@ func NewForm(namespace, name string, spec FormSpec) *Form {
 	}
 }
 
-// KubeResource returns what Form is called on the wire.
+// KubeResource returns the resource of Form.
 func (*Form) KubeResource() core.Resource {
 	return core.Resource{
 		Group:      "forms.example.com",
@@ -41,14 +41,14 @@ func (*Form) KubeResource() core.Resource {
 	}
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *Form) DeepCopyInto(out *Form) {
 	*out = *in
 	in.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
 	in.Spec.DeepCopyInto(&out.Spec)
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *Form) DeepCopy() *Form {
 	if in == nil {
 		return nil
@@ -58,7 +58,7 @@ func (in *Form) DeepCopy() *Form {
 	return out
 }
 
-// DeepCopyObject returns a deep copy as what the Kubernetes libraries handle, nil for nil.
+// DeepCopyObject returns a deep copy as a runtime.Object, or nil for nil.
 func (in *Form) DeepCopyObject() runtime.Object {
 	if out := in.DeepCopy(); out != nil {
 		return out
@@ -66,7 +66,7 @@ func (in *Form) DeepCopyObject() runtime.Object {
 	return nil
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *FormSpec) DeepCopyInto(out *FormSpec) {
 	*out = *in
 	in.Source.DeepCopyInto(&out.Source)
@@ -77,7 +77,7 @@ func (in *FormSpec) DeepCopyInto(out *FormSpec) {
 	}
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *FormSpec) DeepCopy() *FormSpec {
 	if in == nil {
 		return nil
@@ -87,7 +87,7 @@ func (in *FormSpec) DeepCopy() *FormSpec {
 	return out
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *Source) DeepCopyInto(out *Source) {
 	*out = *in
 	if in.Git != nil {
@@ -98,7 +98,7 @@ func (in *Source) DeepCopyInto(out *Source) {
 	}
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *Source) DeepCopy() *Source {
 	if in == nil {
 		return nil
@@ -108,12 +108,12 @@ func (in *Source) DeepCopy() *Source {
 	return out
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *Git) DeepCopyInto(out *Git) {
 	*out = *in
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *Git) DeepCopy() *Git {
 	if in == nil {
 		return nil
@@ -123,12 +123,12 @@ func (in *Git) DeepCopy() *Git {
 	return out
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *Web) DeepCopyInto(out *Web) {
 	*out = *in
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *Web) DeepCopy() *Web {
 	if in == nil {
 		return nil
@@ -138,7 +138,7 @@ func (in *Web) DeepCopy() *Web {
 	return out
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *Target) DeepCopyInto(out *Target) {
 	*out = *in
 	if in.Local != nil {
@@ -155,7 +155,7 @@ func (in *Target) DeepCopyInto(out *Target) {
 	}
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *Target) DeepCopy() *Target {
 	if in == nil {
 		return nil
@@ -165,7 +165,7 @@ func (in *Target) DeepCopy() *Target {
 	return out
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *Schedule) DeepCopyInto(out *Schedule) {
 	*out = *in
 	if in.Once != nil {
@@ -176,7 +176,7 @@ func (in *Schedule) DeepCopyInto(out *Schedule) {
 	}
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *Schedule) DeepCopy() *Schedule {
 	if in == nil {
 		return nil
@@ -186,12 +186,12 @@ func (in *Schedule) DeepCopy() *Schedule {
 	return out
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *Window) DeepCopyInto(out *Window) {
 	*out = *in
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *Window) DeepCopy() *Window {
 	if in == nil {
 		return nil
@@ -201,12 +201,12 @@ func (in *Window) DeepCopy() *Window {
 	return out
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *Rate) DeepCopyInto(out *Rate) {
 	*out = *in
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *Rate) DeepCopy() *Rate {
 	if in == nil {
 		return nil
@@ -332,11 +332,11 @@ const formCRD = `{
           ],
           "x-kubernetes-validations": [
            {
-            "message": "git must be set when type is \"Git\", and not otherwise",
+            "message": "git must be set if and only if type is \"Git\"",
             "rule": "(has(self.type) && self.type == \"Git\") == has(self.git)"
            },
            {
-            "message": "in-web must be set when type is \"HTTP\", and not otherwise",
+            "message": "in-web must be set if and only if type is \"HTTP\"",
             "rule": "(has(self.type) && self.type == \"HTTP\") == has(self.in__dash__web)"
            }
           ]

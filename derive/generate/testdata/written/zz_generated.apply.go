@@ -11,7 +11,7 @@ import (
 	"github.com/kube-go/sdk/core"
 )
 
-// BookApply is [Book] with every field optional: a server-side apply of it claims what is set, and nothing else.
+// BookApply is [Book] with optional fields: a server-side apply owns only the fields that are set.
 type BookApply struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitzero"`
@@ -20,7 +20,7 @@ type BookApply struct {
 	Status *BookStatusApply `json:"status,omitempty"`
 }
 
-// KubeResource returns what Book is called on the wire.
+// KubeResource returns the resource of Book.
 func (*BookApply) KubeResource() core.Resource {
 	return core.Resource{
 		Group:        "written.example.com",
@@ -34,14 +34,14 @@ func (*BookApply) KubeResource() core.Resource {
 	}
 }
 
-// BookSpecApply is [BookSpec] with every field optional.
+// BookSpecApply is [BookSpec] with optional fields.
 type BookSpecApply struct {
 	Title    *string  `json:"title,omitempty"`
 	Pages    []string `json:"pages,omitzero"`
 	Replicas *int32   `json:"replicas,omitempty"`
 }
 
-// BookStatusApply is [BookStatus] with every field optional.
+// BookStatusApply is [BookStatus] with optional fields.
 type BookStatusApply struct {
 	Replicas *int32 `json:"replicas,omitempty"`
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/kube-go/sdk/core"
 )
 
-// KubeResource returns what Book is called on the wire.
+// KubeResource returns the resource of Book.
 func (*Book) KubeResource() core.Resource {
 	return core.Resource{
 		Group:        "written.example.com",
@@ -25,14 +25,14 @@ func (*Book) KubeResource() core.Resource {
 	}
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *Book) DeepCopyInto(out *Book) {
 	*out = *in
 	in.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
 	in.Spec.DeepCopyInto(&out.Spec)
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *Book) DeepCopy() *Book {
 	if in == nil {
 		return nil
@@ -42,7 +42,7 @@ func (in *Book) DeepCopy() *Book {
 	return out
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *BookSpec) DeepCopyInto(out *BookSpec) {
 	*out = *in
 	if in.Pages != nil {
@@ -51,7 +51,7 @@ func (in *BookSpec) DeepCopyInto(out *BookSpec) {
 	}
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *BookSpec) DeepCopy() *BookSpec {
 	if in == nil {
 		return nil
@@ -61,12 +61,12 @@ func (in *BookSpec) DeepCopy() *BookSpec {
 	return out
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *BookStatus) DeepCopyInto(out *BookStatus) {
 	*out = *in
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *BookStatus) DeepCopy() *BookStatus {
 	if in == nil {
 		return nil
@@ -76,7 +76,7 @@ func (in *BookStatus) DeepCopy() *BookStatus {
 	return out
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *BookList) DeepCopyInto(out *BookList) {
 	*out = *in
 	in.ListMeta.DeepCopyInto(&out.ListMeta)
@@ -89,7 +89,7 @@ func (in *BookList) DeepCopyInto(out *BookList) {
 	}
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *BookList) DeepCopy() *BookList {
 	if in == nil {
 		return nil
@@ -99,7 +99,7 @@ func (in *BookList) DeepCopy() *BookList {
 	return out
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *Extra) DeepCopyInto(out *Extra) {
 	*out = *in
 	if in.Pages != nil {
@@ -108,7 +108,7 @@ func (in *Extra) DeepCopyInto(out *Extra) {
 	}
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *Extra) DeepCopy() *Extra {
 	if in == nil {
 		return nil
@@ -118,7 +118,7 @@ func (in *Extra) DeepCopy() *Extra {
 	return out
 }
 
-// DeepCopyObject returns a deep copy as what the Kubernetes libraries handle, nil for nil.
+// DeepCopyObject returns a deep copy as a runtime.Object, or nil for nil.
 func (in *Book) DeepCopyObject() runtime.Object {
 	if out := in.DeepCopy(); out != nil {
 		return out
@@ -126,7 +126,7 @@ func (in *Book) DeepCopyObject() runtime.Object {
 	return nil
 }
 
-// DeepCopyObject returns a deep copy as what the Kubernetes libraries handle, nil for nil.
+// DeepCopyObject returns a deep copy as a runtime.Object, or nil for nil.
 func (in *BookList) DeepCopyObject() runtime.Object {
 	if out := in.DeepCopy(); out != nil {
 		return out

@@ -15,7 +15,7 @@ import (
 	"github.com/kube-go/sdk/core"
 )
 
-// ZooApply is [Zoo] with every field optional: a server-side apply of it claims what is set, and nothing else.
+// ZooApply is [Zoo] with optional fields: a server-side apply owns only the fields that are set.
 type ZooApply struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitzero"`
@@ -24,7 +24,7 @@ type ZooApply struct {
 	Status *ObservedApply `json:"status,omitempty"`
 }
 
-// KubeResource returns what Zoo is called on the wire.
+// KubeResource returns the resource of Zoo.
 func (*ZooApply) KubeResource() core.Resource {
 	return core.Resource{
 		Group:        "zoo.example.com",
@@ -37,7 +37,7 @@ func (*ZooApply) KubeResource() core.Resource {
 	}
 }
 
-// ZooSpecApply is [ZooSpec] with every field optional.
+// ZooSpecApply is [ZooSpec] with optional fields.
 type ZooSpecApply struct {
 	Texts    *TextsApply    `json:"texts,omitempty"`
 	Numbers  *NumbersApply  `json:"numbers,omitempty"`
@@ -49,14 +49,14 @@ type ZooSpecApply struct {
 	Required *RequiredApply `json:"required,omitempty"`
 }
 
-// ObservedApply is [Observed] with every field optional.
+// ObservedApply is [Observed] with optional fields.
 type ObservedApply struct {
 	Replicas   *int32                 `json:"replicas,omitempty"`
 	Selector   *string                `json:"selector,omitempty"`
 	Conditions []MetaV1ConditionApply `json:"conditions,omitzero"`
 }
 
-// TextsApply is [Texts] with every field optional.
+// TextsApply is [Texts] with optional fields.
 type TextsApply struct {
 	// Text is a text.
 	Text  *string `json:"text,omitempty"`
@@ -74,7 +74,7 @@ type TextsApply struct {
 	Fixed   *string    `json:"fixed,omitempty"`
 }
 
-// NumbersApply is [Numbers] with every field optional.
+// NumbersApply is [Numbers] with optional fields.
 type NumbersApply struct {
 	Int      *int     `json:"int,omitempty"`
 	Int8     *int8    `json:"int8,omitempty"`
@@ -91,7 +91,7 @@ type NumbersApply struct {
 	Quoted   *int     `json:"quoted,omitempty,string"`
 }
 
-// ListsApply is [Lists] with every field optional.
+// ListsApply is [Lists] with optional fields.
 type ListsApply struct {
 	Texts    []string                `json:"texts,omitzero"`
 	Names    Names                   `json:"names,omitzero"`
@@ -104,7 +104,7 @@ type ListsApply struct {
 	Bytes    [][]byte                `json:"bytes,omitzero"`
 }
 
-// MapsApply is [Maps] with every field optional.
+// MapsApply is [Maps] with optional fields.
 type MapsApply struct {
 	Texts    map[string]string               `json:"texts,omitzero"`
 	Points   map[Key]PointApply              `json:"points,omitzero"`
@@ -114,7 +114,7 @@ type MapsApply struct {
 	Atomic   map[string]string               `json:"atomic,omitzero"`
 }
 
-// StructsApply is [Structs] with every field optional.
+// StructsApply is [Structs] with optional fields.
 type StructsApply struct {
 	EmbeddedApply `json:",inline"`
 	PointApply    `json:",inline"`
@@ -135,7 +135,7 @@ type StructsApply struct {
 	ByHands []ByHandApply   `json:"byHands,omitzero"`
 }
 
-// KnownApply is [Known] with every field optional.
+// KnownApply is [Known] with optional fields.
 type KnownApply struct {
 	Time      *metav1.Time                     `json:"time,omitempty"`
 	MicroTime *metav1.MicroTime                `json:"microTime,omitempty"`
@@ -153,7 +153,7 @@ type KnownApply struct {
 	Retyped   *PointApply                      `json:"retyped,omitempty"`
 }
 
-// DefaultsApply is [Defaults] with every field optional.
+// DefaultsApply is [Defaults] with optional fields.
 type DefaultsApply struct {
 	Level   *Level              `json:"level,omitempty"`
 	Bool    *bool               `json:"bool,omitempty"`
@@ -166,7 +166,7 @@ type DefaultsApply struct {
 	Size    *resource.Quantity  `json:"size,omitempty"`
 }
 
-// RequiredApply is [Required] with every field optional.
+// RequiredApply is [Required] with optional fields.
 type RequiredApply struct {
 	Plain     *string  `json:"plain,omitempty"`
 	Pointer   *string  `json:"pointer,omitempty"`
@@ -178,7 +178,7 @@ type RequiredApply struct {
 	NotEmpty  []string `json:"notEmpty,omitzero"`
 }
 
-// MetaV1ConditionApply is k8s.io/apimachinery/pkg/apis/meta/v1.Condition with every field optional.
+// MetaV1ConditionApply is k8s.io/apimachinery/pkg/apis/meta/v1.Condition with optional fields.
 type MetaV1ConditionApply struct {
 	Type               *string                 `json:"type,omitempty"`
 	Status             *metav1.ConditionStatus `json:"status,omitempty"`
@@ -188,20 +188,20 @@ type MetaV1ConditionApply struct {
 	Message            *string                 `json:"message,omitempty"`
 }
 
-// PointApply is [Point] with every field optional.
+// PointApply is [Point] with optional fields.
 type PointApply struct {
 	Name *string `json:"name,omitempty"`
 	X    *int    `json:"x,omitempty"`
 }
 
-// EmbeddedApply is [Embedded] with every field optional.
+// EmbeddedApply is [Embedded] with optional fields.
 type EmbeddedApply struct {
 	// First is first.
 	First  *string  `json:"first,omitempty"`
 	Second []string `json:"second,omitzero"`
 }
 
-// ChoiceApply is [Choice] with every field optional.
+// ChoiceApply is [Choice] with optional fields.
 type ChoiceApply struct {
 	A *string `json:"a,omitempty"`
 	B *string `json:"b-c,omitempty"`
@@ -211,49 +211,49 @@ type ChoiceApply struct {
 	I *string `json:"in,omitempty"`
 }
 
-// TreeApply is [Tree] with every field optional.
+// TreeApply is [Tree] with optional fields.
 type TreeApply struct {
 	Name     *string     `json:"name,omitempty"`
 	Children []TreeApply `json:"children,omitzero"`
 	Parent   *TreeApply  `json:"parent,omitempty"`
 }
 
-// PairInt32Apply is [Pair[int32]] with every field optional.
+// PairInt32Apply is [Pair[int32]] with optional fields.
 type PairInt32Apply struct {
 	Left  *int32 `json:"left,omitempty"`
 	Right *int32 `json:"right,omitempty"`
 }
 
-// PairPointApply is [Pair[*Point]] with every field optional.
+// PairPointApply is [Pair[*Point]] with optional fields.
 type PairPointApply struct {
 	Left  *PointApply `json:"left,omitempty"`
 	Right *PointApply `json:"right,omitempty"`
 }
 
-// ByHandApply is [ByHand] with every field optional.
+// ByHandApply is [ByHand] with optional fields.
 type ByHandApply struct {
 	List []string `json:"list,omitzero"`
 }
 
-// MetaV1LabelSelectorApply is k8s.io/apimachinery/pkg/apis/meta/v1.LabelSelector with every field optional.
+// MetaV1LabelSelectorApply is k8s.io/apimachinery/pkg/apis/meta/v1.LabelSelector with optional fields.
 type MetaV1LabelSelectorApply struct {
 	MatchLabels      map[string]string                     `json:"matchLabels,omitzero"`
 	MatchExpressions []MetaV1LabelSelectorRequirementApply `json:"matchExpressions,omitzero"`
 }
 
-// CoreV1LocalObjectReferenceApply is k8s.io/api/core/v1.LocalObjectReference with every field optional.
+// CoreV1LocalObjectReferenceApply is k8s.io/api/core/v1.LocalObjectReference with optional fields.
 type CoreV1LocalObjectReferenceApply struct {
 	Name *string `json:"name,omitempty"`
 }
 
-// CoreV1ResourceRequirementsApply is k8s.io/api/core/v1.ResourceRequirements with every field optional.
+// CoreV1ResourceRequirementsApply is k8s.io/api/core/v1.ResourceRequirements with optional fields.
 type CoreV1ResourceRequirementsApply struct {
 	Limits   corev1.ResourceList        `json:"limits,omitzero"`
 	Requests corev1.ResourceList        `json:"requests,omitzero"`
 	Claims   []CoreV1ResourceClaimApply `json:"claims,omitzero"`
 }
 
-// CoreV1TolerationApply is k8s.io/api/core/v1.Toleration with every field optional.
+// CoreV1TolerationApply is k8s.io/api/core/v1.Toleration with optional fields.
 type CoreV1TolerationApply struct {
 	Key               *string                    `json:"key,omitempty"`
 	Operator          *corev1.TolerationOperator `json:"operator,omitempty"`
@@ -262,14 +262,14 @@ type CoreV1TolerationApply struct {
 	TolerationSeconds *int64                     `json:"tolerationSeconds,omitempty"`
 }
 
-// MetaV1LabelSelectorRequirementApply is k8s.io/apimachinery/pkg/apis/meta/v1.LabelSelectorRequirement with every field optional.
+// MetaV1LabelSelectorRequirementApply is k8s.io/apimachinery/pkg/apis/meta/v1.LabelSelectorRequirement with optional fields.
 type MetaV1LabelSelectorRequirementApply struct {
 	Key      *string                       `json:"key,omitempty"`
 	Operator *metav1.LabelSelectorOperator `json:"operator,omitempty"`
 	Values   []string                      `json:"values,omitzero"`
 }
 
-// CoreV1ResourceClaimApply is k8s.io/api/core/v1.ResourceClaim with every field optional.
+// CoreV1ResourceClaimApply is k8s.io/api/core/v1.ResourceClaim with optional fields.
 type CoreV1ResourceClaimApply struct {
 	Name    *string `json:"name,omitempty"`
 	Request *string `json:"request,omitempty"`

@@ -32,7 +32,7 @@ func NewZoo(namespace, name string, spec ZooSpec) *Zoo {
 	}
 }
 
-// KubeResource returns what Zoo is called on the wire.
+// KubeResource returns the resource of Zoo.
 func (*Zoo) KubeResource() core.Resource {
 	return core.Resource{
 		Group:        "zoo.example.com",
@@ -45,7 +45,7 @@ func (*Zoo) KubeResource() core.Resource {
 	}
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *Zoo) DeepCopyInto(out *Zoo) {
 	*out = *in
 	in.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
@@ -53,7 +53,7 @@ func (in *Zoo) DeepCopyInto(out *Zoo) {
 	in.Status.DeepCopyInto(&out.Status)
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *Zoo) DeepCopy() *Zoo {
 	if in == nil {
 		return nil
@@ -63,7 +63,7 @@ func (in *Zoo) DeepCopy() *Zoo {
 	return out
 }
 
-// DeepCopyObject returns a deep copy as what the Kubernetes libraries handle, nil for nil.
+// DeepCopyObject returns a deep copy as a runtime.Object, or nil for nil.
 func (in *Zoo) DeepCopyObject() runtime.Object {
 	if out := in.DeepCopy(); out != nil {
 		return out
@@ -71,7 +71,7 @@ func (in *Zoo) DeepCopyObject() runtime.Object {
 	return nil
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *ZooSpec) DeepCopyInto(out *ZooSpec) {
 	*out = *in
 	in.Texts.DeepCopyInto(&out.Texts)
@@ -88,7 +88,7 @@ func (in *ZooSpec) DeepCopyInto(out *ZooSpec) {
 	}
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *ZooSpec) DeepCopy() *ZooSpec {
 	if in == nil {
 		return nil
@@ -98,7 +98,7 @@ func (in *ZooSpec) DeepCopy() *ZooSpec {
 	return out
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *Texts) DeepCopyInto(out *Texts) {
 	*out = *in
 	if in.Pointer != nil {
@@ -110,7 +110,7 @@ func (in *Texts) DeepCopyInto(out *Texts) {
 	}
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *Texts) DeepCopy() *Texts {
 	if in == nil {
 		return nil
@@ -120,12 +120,12 @@ func (in *Texts) DeepCopy() *Texts {
 	return out
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *Coded) DeepCopyInto(out *Coded) {
 	*out = *in
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *Coded) DeepCopy() *Coded {
 	if in == nil {
 		return nil
@@ -135,7 +135,7 @@ func (in *Coded) DeepCopy() *Coded {
 	return out
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *Numbers) DeepCopyInto(out *Numbers) {
 	*out = *in
 	if in.Replicas != nil {
@@ -143,7 +143,7 @@ func (in *Numbers) DeepCopyInto(out *Numbers) {
 	}
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *Numbers) DeepCopy() *Numbers {
 	if in == nil {
 		return nil
@@ -153,7 +153,7 @@ func (in *Numbers) DeepCopy() *Numbers {
 	return out
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *Lists) DeepCopyInto(out *Lists) {
 	*out = *in
 	if in.Texts != nil {
@@ -221,7 +221,7 @@ func (in *Lists) DeepCopyInto(out *Lists) {
 	}
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *Lists) DeepCopy() *Lists {
 	if in == nil {
 		return nil
@@ -231,12 +231,12 @@ func (in *Lists) DeepCopy() *Lists {
 	return out
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *Point) DeepCopyInto(out *Point) {
 	*out = *in
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *Point) DeepCopy() *Point {
 	if in == nil {
 		return nil
@@ -246,7 +246,7 @@ func (in *Point) DeepCopy() *Point {
 	return out
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *Maps) DeepCopyInto(out *Maps) {
 	*out = *in
 	if in.Texts != nil {
@@ -313,7 +313,7 @@ func (in *Maps) DeepCopyInto(out *Maps) {
 	}
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *Maps) DeepCopy() *Maps {
 	if in == nil {
 		return nil
@@ -323,7 +323,7 @@ func (in *Maps) DeepCopy() *Maps {
 	return out
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *Structs) DeepCopyInto(out *Structs) {
 	*out = *in
 	in.Embedded.DeepCopyInto(&out.Embedded)
@@ -372,7 +372,7 @@ func (in *Structs) DeepCopyInto(out *Structs) {
 	}
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *Structs) DeepCopy() *Structs {
 	if in == nil {
 		return nil
@@ -382,7 +382,7 @@ func (in *Structs) DeepCopy() *Structs {
 	return out
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *Embedded) DeepCopyInto(out *Embedded) {
 	*out = *in
 	if in.Second != nil {
@@ -391,7 +391,7 @@ func (in *Embedded) DeepCopyInto(out *Embedded) {
 	}
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *Embedded) DeepCopy() *Embedded {
 	if in == nil {
 		return nil
@@ -401,7 +401,7 @@ func (in *Embedded) DeepCopy() *Embedded {
 	return out
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *Choice) DeepCopyInto(out *Choice) {
 	*out = *in
 	if in.A != nil {
@@ -424,7 +424,7 @@ func (in *Choice) DeepCopyInto(out *Choice) {
 	}
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *Choice) DeepCopy() *Choice {
 	if in == nil {
 		return nil
@@ -434,7 +434,7 @@ func (in *Choice) DeepCopy() *Choice {
 	return out
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *Tree) DeepCopyInto(out *Tree) {
 	*out = *in
 	if in.Children != nil {
@@ -450,7 +450,7 @@ func (in *Tree) DeepCopyInto(out *Tree) {
 	}
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *Tree) DeepCopy() *Tree {
 	if in == nil {
 		return nil
@@ -460,7 +460,7 @@ func (in *Tree) DeepCopy() *Tree {
 	return out
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *Known) DeepCopyInto(out *Known) {
 	*out = *in
 	if in.MicroTime != nil {
@@ -490,7 +490,7 @@ func (in *Known) DeepCopyInto(out *Known) {
 	}
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *Known) DeepCopy() *Known {
 	if in == nil {
 		return nil
@@ -500,7 +500,7 @@ func (in *Known) DeepCopy() *Known {
 	return out
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *Defaults) DeepCopyInto(out *Defaults) {
 	*out = *in
 	if in.List != nil {
@@ -520,7 +520,7 @@ func (in *Defaults) DeepCopyInto(out *Defaults) {
 	in.Size.DeepCopyInto(&out.Size)
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *Defaults) DeepCopy() *Defaults {
 	if in == nil {
 		return nil
@@ -530,7 +530,7 @@ func (in *Defaults) DeepCopy() *Defaults {
 	return out
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *Required) DeepCopyInto(out *Required) {
 	*out = *in
 	if in.Pointer != nil {
@@ -542,7 +542,7 @@ func (in *Required) DeepCopyInto(out *Required) {
 	}
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *Required) DeepCopy() *Required {
 	if in == nil {
 		return nil
@@ -552,7 +552,7 @@ func (in *Required) DeepCopy() *Required {
 	return out
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *Observed) DeepCopyInto(out *Observed) {
 	*out = *in
 	if in.Conditions != nil {
@@ -561,7 +561,7 @@ func (in *Observed) DeepCopyInto(out *Observed) {
 	}
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *Observed) DeepCopy() *Observed {
 	if in == nil {
 		return nil

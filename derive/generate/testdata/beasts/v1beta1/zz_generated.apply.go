@@ -11,7 +11,7 @@ import (
 	"github.com/kube-go/sdk/core"
 )
 
-// BeastApply is [Beast] with every field optional: a server-side apply of it claims what is set, and nothing else.
+// BeastApply is [Beast] with optional fields: a server-side apply owns only the fields that are set.
 type BeastApply struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitzero"`
@@ -19,7 +19,7 @@ type BeastApply struct {
 	Spec *BeastSpecApply `json:"spec,omitempty"`
 }
 
-// KubeResource returns what Beast is called on the wire.
+// KubeResource returns the resource of Beast.
 func (*BeastApply) KubeResource() core.Resource {
 	return core.Resource{
 		Group:      "beasts.example.com",
@@ -32,12 +32,12 @@ func (*BeastApply) KubeResource() core.Resource {
 	}
 }
 
-// BeastSpecApply is [BeastSpec] with every field optional.
+// BeastSpecApply is [BeastSpec] with optional fields.
 type BeastSpecApply struct {
 	Claws []SharedClawApply `json:"claws,omitzero"`
 }
 
-// SharedClawApply is github.com/kube-go/sdk/derive/generate/testdata/beasts/shared.Claw with every field optional.
+// SharedClawApply is github.com/kube-go/sdk/derive/generate/testdata/beasts/shared.Claw with optional fields.
 type SharedClawApply struct {
 	Length  *int     `json:"length,omitempty"`
 	Colours []string `json:"colours,omitzero"`

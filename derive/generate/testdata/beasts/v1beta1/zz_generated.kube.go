@@ -21,7 +21,7 @@ type Beast struct {
 	Spec BeastSpec `json:"spec"`
 }
 
-// KubeResource returns what Beast is called on the wire.
+// KubeResource returns the resource of Beast.
 func (*Beast) KubeResource() core.Resource {
 	return core.Resource{
 		Group:      "beasts.example.com",
@@ -34,14 +34,14 @@ func (*Beast) KubeResource() core.Resource {
 	}
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *Beast) DeepCopyInto(out *Beast) {
 	*out = *in
 	in.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
 	in.Spec.DeepCopyInto(&out.Spec)
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *Beast) DeepCopy() *Beast {
 	if in == nil {
 		return nil
@@ -51,7 +51,7 @@ func (in *Beast) DeepCopy() *Beast {
 	return out
 }
 
-// DeepCopyObject returns a deep copy as what the Kubernetes libraries handle, nil for nil.
+// DeepCopyObject returns a deep copy as a runtime.Object, or nil for nil.
 func (in *Beast) DeepCopyObject() runtime.Object {
 	if out := in.DeepCopy(); out != nil {
 		return out
@@ -59,7 +59,7 @@ func (in *Beast) DeepCopyObject() runtime.Object {
 	return nil
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *BeastSpec) DeepCopyInto(out *BeastSpec) {
 	*out = *in
 	if in.Claws != nil {
@@ -74,7 +74,7 @@ func (in *BeastSpec) DeepCopyInto(out *BeastSpec) {
 	}
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *BeastSpec) DeepCopy() *BeastSpec {
 	if in == nil {
 		return nil

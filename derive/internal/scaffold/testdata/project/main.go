@@ -1,7 +1,6 @@
-// Widget-controller reconciles objects of the kind Widget. Its work is in package controller; this is the program that one
-// deploys.
+// Widget-controller runs the controllers of this project. They are in package controller; this is the program to deploy.
 //
-//kube:output crds=config/crd rbac=config/rbac roleName=widget-controller
+//kube:output crds=config/crd rbac=config/rbac roleName=widget-controller webhooks=config/webhook
 package main
 
 //go:generate go tool kube-derive ./...
@@ -16,31 +15,37 @@ import (
 	"os/signal"
 	"syscall"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/kube-go/sdk/kube"
 
 	"example.com/kube-project/internal/controller"
 )
 
+// The replicas compete for a lease in the namespace that they run in:
+//
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=widget-system,resources=leases,verbs=get;create;update
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) && ctx.Err() == nil {
+	err := run(ctx, os.Args[1:])
+	stopped := err == context.Cause(ctx) //nolint:errorlint // a stop that takes too long wraps the cause
+	if err != nil && !stopped && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "widget-controller:", err)
 		os.Exit(1)
 	}
 }
 
-// run runs the controller on the cluster of the kubeconfig, or else on the one that the program runs in.
+// run runs the controllers on the cluster of the kubeconfig, or else on the cluster that the program runs in.
 func run(ctx context.Context, args []string) error {
+	options := &kube.ManagerOptions{}
 	flags := flag.NewFlagSet("widget-controller", flag.ContinueOnError)
-	install := flags.Bool("install", false, "install the CustomResourceDefinition first")
-	probes := flags.String("probes", "", "the `address` to answer probes on, such as :8081 (default none)")
+	install := flags.Bool("install", false, "install the CustomResourceDefinitions first")
+	flags.StringVar(&options.LeaderElection, "lease", "", "the `name` of the lease of the leader (default no election)")
+	flags.StringVar(&options.HealthAddr, "health", "", "the `address` of /livez and /readyz, such as :8081 (default none)")
+	flags.StringVar(&options.MetricsAddr, "metrics", "", "the `address` of /metrics, such as :8080 (default none)")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	c, err := kube.NewClient(ctx, nil)
 	if err != nil {
 		return err
@@ -50,12 +55,8 @@ func run(ctx context.Context, args []string) error {
 			return err
 		}
 	}
-	logger.Info("running", "server", c.Server())
-	ctl := controller.New(c, logger)
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return ctl.Run(ctx) })
-	if *probes != "" {
-		group.Go(func() error { return serve(ctx, *probes, answer(ctl.Ready)) })
-	}
-	return group.Wait()
+	slog.Info("running", "server", c.Server())
+	m := kube.NewManager(c, options)
+	controller.Add(m, c)
+	return m.Run(ctx)
 }

@@ -4,8 +4,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ConditionReady is the type of the condition that says whether the object is as its spec asks.
-const ConditionReady = "Ready"
+// WidgetReady is the type of the condition that says whether the controller has done what the spec asks for.
+const WidgetReady = "Ready"
 
 // From WidgetSpec and its markers, `make generate` makes the kind Widget with its deep copies, and its CRD. The comments of
 // types and fields become descriptions in the CRD, which kubectl explain prints. This one does not: an empty line follows.
@@ -30,7 +30,7 @@ type WidgetStatus struct {
 	// ObservedGeneration is the generation of the object that the rest of the status is about.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Conditions tell how far the controller has come.
+	// Conditions report the progress of the controller.
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`

@@ -1,9 +1,8 @@
-// Package e2e tests the controller on the cluster that KUBECONFIG names.
+// Package e2e tests the controllers on the cluster of KUBECONFIG.
 package e2e
 
 import (
 	"context"
-	"errors"
 	"os"
 	"testing"
 	"time"
@@ -13,16 +12,18 @@ import (
 
 	"github.com/kube-go/sdk/kube"
 
-	v1 "example.com/kube-project/api/v1"
 	"example.com/kube-project/internal/controller"
 )
 
-func TestController(t *testing.T) {
+// start runs the controllers until the test ends. It returns a context for the requests of the test, a client, and the
+// name of an empty namespace.
+func start(t *testing.T) (context.Context, *kube.Client, string) {
+	t.Helper()
 	if os.Getenv("KUBECONFIG") == "" {
 		t.Skip("needs a cluster: set KUBECONFIG, or run make e2e")
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
+	t.Cleanup(cancel)
 	c, err := kube.NewClient(ctx, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -35,37 +36,19 @@ func TestController(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	running, stop := context.WithCancel(ctx)
+	m := kube.NewManager(c, nil)
+	controller.Add(m, c)
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan error, 1)
-	go func() { done <- controller.New(c, nil).Run(running) }()
+	go func() { done <- m.Run(running) }()
 	t.Cleanup(func() {
-		stop()
-		if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
+		if err := namespaces.Delete(running, ns.Name, nil); err != nil {
 			t.Error(err)
 		}
-		if err := namespaces.Delete(context.WithoutCancel(ctx), ns.Name, nil); err != nil {
+		stop()
+		if err := <-done; err != context.Canceled { //nolint:errorlint // a stop that takes too long wraps it
 			t.Error(err)
 		}
 	})
-
-	objects := kube.Namespaced[v1.Widget](c, ns.Name)
-	configMaps := kube.Namespaced[corev1.ConfigMap](c, ns.Name)
-	obj := v1.NewWidget("", "hello", v1.WidgetSpec{Message: "hi"})
-	if _, err := objects.Create(ctx, obj, nil); err != nil {
-		t.Fatal(err)
-	}
-	ready := kube.StatusCondition[v1.Widget](v1.ConditionReady, metav1.ConditionTrue)
-	if _, err := kube.Await(ctx, objects, "hello", ready, nil); err != nil {
-		t.Fatal(err)
-	}
-	cm, err := configMaps.Get(ctx, "hello", nil)
-	if err != nil || cm.Data["message"] != "hi" {
-		t.Errorf("the ConfigMap is %v, %v; want the message", cm, err)
-	}
-	if err := objects.Delete(ctx, "hello", nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := kube.AwaitGone(ctx, objects, "hello", "", nil); err != nil {
-		t.Errorf("the finalizer does not let it go: %v", err)
-	}
+	return ctx, c, ns.Name
 }

@@ -9,30 +9,31 @@ import (
 	v1 "example.com/kube-project/api/v1"
 )
 
-func TestConfigMap(t *testing.T) {
+func TestWidgetConfigMap(t *testing.T) {
 	obj := v1.NewWidget("prod", "hello", v1.WidgetSpec{Message: "hi"})
-	got := configMap(obj, metav1.OwnerReference{UID: "1"})
+	got := widgetConfigMap(obj, metav1.OwnerReference{UID: "1"})
 	if got.Namespace != "prod" || got.Name != "hello" || got.Data["message"] != "hi" {
-		t.Errorf("configMap(%+v) = %+v", obj.Spec, got)
+		t.Errorf("widgetConfigMap(%+v) = %+v", obj.Spec, got)
 	}
 	if len(got.OwnerReferences) != 1 || got.OwnerReferences[0].UID != "1" {
-		t.Errorf("its owners are %+v, want the one that was given", got.OwnerReferences)
+		t.Errorf("owners = %+v, want the given one", got.OwnerReferences)
 	}
 }
 
-func TestStatus(t *testing.T) {
+func TestWidgetStatus(t *testing.T) {
 	obj := v1.NewWidget("prod", "hello", v1.WidgetSpec{Message: "hi"})
 	obj.Generation = 2
-	first := status(obj)
-	if cond := meta.FindStatusCondition(first.Status.Conditions, v1.ConditionReady); cond == nil || cond.ObservedGeneration != 2 {
-		t.Errorf("the condition is %+v, want that generation 2 is ready", cond)
+	first := widgetStatus(obj)
+	cond := meta.FindStatusCondition(first.Status.Conditions, v1.WidgetReady)
+	if cond == nil || cond.ObservedGeneration != 2 {
+		t.Errorf("condition = %+v, want that generation 2 is ready", cond)
 	}
 	if first.Spec != (v1.WidgetSpec{}) {
 		t.Errorf("an apply of the status would claim the spec %+v", first.Spec)
 	}
-	// Once more, it keeps the time of the last transition, so that nothing is written.
+	// The second status keeps the time of the last transition, so that nothing is written.
 	obj.Status = first.Status
-	if again := status(obj); again.Status.Conditions[0] != first.Status.Conditions[0] {
+	if again := widgetStatus(obj); again.Status.Conditions[0] != first.Status.Conditions[0] {
 		t.Errorf("the condition has changed to %+v", again.Status.Conditions[0])
 	}
 }

@@ -1,0 +1,42 @@
+// Package controller has the controllers of this project. Each kind has a file with its reconcile.
+package controller
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kube-go/sdk/kube"
+
+	v1 "example.com/kube-project/api/v1"
+)
+
+// FieldManager owns the fields that the controllers apply.
+const FieldManager = "widget-controller"
+
+// Add adds the controllers to a manager. kube-derive add kind appends a line.
+func Add(m *kube.Manager, c *kube.Client) {
+	// The cache has one watch for each kind, which all controllers share.
+	cache := kube.NewCache(c, nil)
+	addWidget(m, c, cache)
+}
+
+// definitions returns the CustomResourceDefinitions. kube-derive add kind appends a line.
+func definitions() []func() (*unstructured.Unstructured, error) {
+	return []func() (*unstructured.Unstructured, error){
+		kube.CRD[v1.Widget],
+	}
+}
+
+// Install installs the CustomResourceDefinitions and waits until the server serves the kinds.
+func Install(ctx context.Context, c *kube.Client) error {
+	var crds []*unstructured.Unstructured
+	for _, definition := range definitions() {
+		crd, err := definition()
+		if err != nil {
+			return err
+		}
+		crds = append(crds, crd)
+	}
+	return kube.InstallCRDs(ctx, c, crds, &kube.InstallOptions{FieldManager: FieldManager})
+}

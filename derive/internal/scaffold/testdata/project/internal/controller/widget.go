@@ -1,0 +1,116 @@
+package controller
+
+import (
+	"context"
+	"log/slog"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/kube"
+
+	v1 "example.com/kube-project/api/v1"
+)
+
+// widgetFinalizer keeps an object until its cleanup is done.
+const widgetFinalizer = "group.example.com/widget-cleanup"
+
+// The permissions of the reconcile. `make generate` writes a ClusterRole with them. The permission to update the
+// finalizers of an object is needed to make it an owner of others that blocks its own deletion.
+//
+// +kubebuilder:rbac:groups=group.example.com,resources=widgets,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=group.example.com,resources=widgets/status,verbs=patch
+// +kubebuilder:rbac:groups=group.example.com,resources=widgets/finalizers,verbs=update
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=list;watch;create;patch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// widgetReconciler reconciles the objects of the kind Widget: it publishes the message of each in a ConfigMap.
+type widgetReconciler struct {
+	objects    *kube.API[v1.Widget]
+	configMaps *kube.API[corev1.ConfigMap]
+	recorder   *kube.Recorder
+}
+
+// addWidget adds the controller of the kind Widget to a manager.
+func addWidget(m *kube.Manager, c *kube.Client, cache *kube.Cache) {
+	r := &widgetReconciler{
+		objects:    kube.ClusterWide[v1.Widget](c),
+		configMaps: kube.ClusterWide[corev1.ConfigMap](c),
+		recorder:   kube.NewRecorder(c, &kube.RecorderOptions{Controller: "group.example.com/widget"}),
+	}
+	m.AddToAll(r.recorder)
+	ctl := kube.NewController(kube.For[v1.Widget](cache), &kube.ControllerOptions{
+		OnResult: func(res kube.Result) {
+			if res.Err == nil { // errors are logged by default
+				slog.Info("reconciled", "widget", res.Key.String(), "next", res.Action.String(), "took", res.Took)
+			}
+		},
+	}).Owns(kube.Source[corev1.ConfigMap](cache))
+	m.Add(ctl.With(r.reconcile))
+}
+
+// reconcile is called for an object after changes, but not with the changes. It may run again for work that is done.
+func (r *widgetReconciler) reconcile(ctx context.Context, obj *v1.Widget) (kube.Action, error) {
+	return kube.Finalize(ctx, r.objects, widgetFinalizer, obj, kube.FinalizerFuncs[v1.Widget]{
+		Apply:   r.apply,
+		Cleanup: r.cleanup,
+	})
+}
+
+// apply applies the ConfigMap of an object, and its status.
+func (r *widgetReconciler) apply(ctx context.Context, obj *v1.Widget) (kube.Action, error) {
+	owner, err := kube.ControllerRef(obj)
+	if err != nil {
+		return kube.Action{}, err
+	}
+	options := &kube.ApplyOptions{FieldManager: FieldManager, Force: true}
+	if _, err := r.configMaps.Apply(ctx, widgetConfigMap(obj, owner), options); err != nil {
+		return kube.Action{}, err
+	}
+	if obj.Status.ObservedGeneration != obj.Generation { // this spec is new
+		note := "published in configmap " + obj.Name
+		r.recorder.Event(obj, kube.Event{Reason: "Published", Action: "Publish", Note: note})
+	}
+	// If nothing has changed, the server writes nothing.
+	if _, err := r.objects.Status().Apply(ctx, widgetStatus(obj), options); err != nil {
+		return kube.Action{}, err
+	}
+	return kube.AwaitChange(), nil
+}
+
+// cleanup removes what the cluster does not remove automatically. The ConfigMap is deleted with its owner. Delete here
+// what the controller has created outside of the cluster. The object is kept until cleanup returns no error.
+func (r *widgetReconciler) cleanup(_ context.Context, obj *v1.Widget) (kube.Action, error) {
+	r.recorder.Event(obj, kube.Event{Reason: "Removed", Action: "Cleanup", Note: "removed what was outside of the cluster"})
+	return kube.AwaitChange(), nil
+}
+
+// widgetConfigMap returns the ConfigMap of an object.
+func widgetConfigMap(obj *v1.Widget, owner metav1.OwnerReference) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:       obj.Namespace,
+			Name:            obj.Name,
+			OwnerReferences: []metav1.OwnerReference{owner},
+		},
+		Data: map[string]string{"message": obj.Spec.Message},
+	}
+}
+
+// widgetStatus returns an object with only its identity and its new status.
+func widgetStatus(obj *v1.Widget) *v1.Widget {
+	conditions := append([]metav1.Condition{}, obj.Status.Conditions...)
+	meta.SetStatusCondition(&conditions, metav1.Condition{ // keeps the time of the last transition
+		Type: v1.WidgetReady, Status: metav1.ConditionTrue, Reason: "Published",
+		Message: "published in configmap " + obj.Name, ObservedGeneration: obj.Generation,
+	})
+	return &v1.Widget{
+		ObjectMeta: metav1.ObjectMeta{Namespace: obj.Namespace, Name: obj.Name},
+		Status: v1.WidgetStatus{
+			ObservedGeneration: obj.Generation,
+			Conditions:         conditions,
+			ConfigMap:          obj.Name,
+		},
+	}
+}

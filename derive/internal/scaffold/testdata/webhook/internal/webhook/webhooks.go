@@ -1,0 +1,54 @@
+// Package webhook has the webhooks of this project. Each kind has a file with its functions.
+package webhook
+
+import (
+	"net/http"
+
+	"github.com/kube-go/sdk/core/conversion"
+	"github.com/kube-go/sdk/kube"
+	"github.com/kube-go/sdk/runtime/webhook"
+)
+
+// The server makes its certificates, stores them in a secret for all replicas, and writes the certificate authority into
+// the configurations that name it:
+//
+// +kubebuilder:rbac:groups="",namespace=widget-system,resources=secrets,verbs=get;create;update
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations;validatingwebhookconfigurations,resourceNames=widget-controller,verbs=get;update
+
+// handlers returns the handlers of admission requests by path. kube-derive add webhook appends a line.
+func handlers() map[string]http.Handler {
+	return map[string]http.Handler{}
+}
+
+// converters returns what converts kinds with several versions. kube-derive add version appends a line.
+func converters() []func() (*conversion.Converter, error) {
+	return []func() (*conversion.Converter, error){}
+}
+
+// Add adds a server with the webhooks to a manager. All replicas serve them.
+func Add(m *kube.Manager, c *kube.Client, addr string) error {
+	all := handlers()
+	var definitions []string
+	for _, converter := range converters() {
+		conv, err := converter()
+		if err != nil {
+			return err
+		}
+		res := conv.Resource()
+		all["/convert/"+res.Plural] = webhook.Conversion(conv.Convert, nil)
+		definitions = append(definitions, res.Plural+"."+res.Group)
+	}
+	s := webhook.NewServer(c, &webhook.Options{
+		Addr:        addr,
+		Service:     "widget-controller",
+		Mutating:    []string{"widget-controller"},
+		Validating:  []string{"widget-controller"},
+		Definitions: definitions,
+	})
+	for path, handler := range all {
+		s.Handle(path, handler)
+	}
+	m.AddToAll(s)
+	m.AddCheck("webhooks", s.Ready)
+	return nil
+}

@@ -1,0 +1,518 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scaffold
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/format"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// find returns the versions of a kind. The group may be empty if only one has such a kind.
+func (t *Tree) find(name, group string) (versions, all []kindOf, err error) {
+	all, err = t.kinds()
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, k := range all {
+		if k.name == name && (group == "" || k.group == group) {
+			versions = append(versions, k)
+		}
+	}
+	switch {
+	case len(versions) == 0 && group != "":
+		return nil, nil, fmt.Errorf("the project has no kind %s of the group %s marked //kube:resource; it has %s",
+			name, group, names(all))
+	case len(versions) == 0:
+		return nil, nil, fmt.Errorf("the project has no kind %s marked //kube:resource; it has %s", name, names(all))
+	}
+	for _, k := range versions {
+		if k.group != versions[0].group {
+			return nil, nil, fmt.Errorf("the groups %s and %s have a kind %s: choose one with -group",
+				versions[0].group, k.group, name)
+		}
+	}
+	return versions, all, nil
+}
+
+// stored returns the version that the API server stores.
+func stored(versions []kindOf) (kindOf, error) {
+	if len(versions) == 1 {
+		return versions[0], nil
+	}
+	if i := slices.IndexFunc(versions, func(k kindOf) bool { return k.stored }); i >= 0 {
+		return versions[i], nil
+	}
+	return kindOf{}, fmt.Errorf("no version of %s is marked storage=true: add it to the //kube:resource marker of the "+
+		"stored version, such as in %s", versions[0].name, versions[0].path)
+}
+
+// AddVersion adds a version to a kind, as a copy of the stored version, with functions that convert between the two, a
+// test of them, and a conversion webhook. The group may be empty if only one has such a kind.
+func (t *Tree) AddVersion(name, group, version string) error {
+	if err := checkVersion(version); err != nil {
+		return err
+	}
+	return t.atomically(func() error { return t.addVersion(name, group, version) })
+}
+
+func (t *Tree) addVersion(name, group, version string) error {
+	versions, all, err := t.find(name, group)
+	if err != nil {
+		return err
+	}
+	for _, k := range versions {
+		if k.version == version {
+			return fmt.Errorf("kind %s has the version %s already, in %s: choose another version", name, version, k.path)
+		}
+	}
+	base, err := stored(versions)
+	if err != nil {
+		return err
+	}
+	at, err := t.placeOf(base.group, version, all)
+	if err != nil {
+		return err
+	}
+	if n := slices.IndexFunc(all, func(k kindOf) bool { return k.path == base.path && k != base }); n >= 0 {
+		return fmt.Errorf("%s has the kinds %s and %s: move one with its types to another file first",
+			base.path, name, all[n].name)
+	}
+	hub, err := t.placeOf(base.group, base.version, all)
+	if err != nil {
+		return err
+	}
+	w := &conversions{tree: t, base: base, hub: hub, at: at, version: version}
+	if err := w.read(); err != nil {
+		return err
+	}
+	files, err := w.types()
+	if err != nil {
+		return err
+	}
+	functions, err := w.functions()
+	if err != nil {
+		return err
+	}
+	if at.isNew && !slices.ContainsFunc(files, func(f File) bool { return path.Base(f.Path) == "doc.go" }) {
+		doc, err := t.template(&Kind{Name: name, Group: base.group, Version: version}, at, "api/v1/doc.go")
+		if err != nil {
+			return err
+		}
+		files = append(files, doc)
+	}
+	if err := t.create(append(files, functions)...); err != nil {
+		return err
+	}
+	t.copySample(base, version)
+	if !base.stored {
+		line := storageArg.ReplaceAllString(base.marker, "") + " storage=true"
+		if err := t.replaceLine(base.path, base.marker, line); err != nil {
+			return err
+		}
+		base.marker, base.stored = line, true
+	}
+	if versions, all, err = t.find(name, base.group); err != nil {
+		return err
+	}
+	return t.addConversion(versions, all)
+}
+
+// copySample copies the sample of a version.
+func (t *Tree) copySample(base kindOf, version string) {
+	singular := strings.ToLower(base.name)
+	text, ok := t.files["config/samples/"+singular+".yaml"]
+	old, updated := "apiVersion: "+base.group+"/"+base.version+"\n", "apiVersion: "+base.group+"/"+version+"\n"
+	name := "config/samples/" + singular + "_" + version + ".yaml"
+	if ok && t.files[name] == nil && bytes.Contains(text, []byte(old)) {
+		t.files[name] = bytes.Replace(text, []byte(old), []byte(updated), 1)
+	}
+}
+
+// conversions writes the types of a version, and the functions that convert them.
+type conversions struct {
+	tree    *Tree
+	base    kindOf
+	hub     place // of the package of base
+	at      place // of the package of the version
+	version string
+
+	specs map[string]*ast.TypeSpec // of the package of base
+	files map[string]*source       // by the names of types
+
+	queue  []string // types that need functions
+	queued map[string]bool
+}
+
+// read finds the types of the package.
+func (w *conversions) read() error {
+	w.specs, w.files = map[string]*ast.TypeSpec{}, map[string]*source{}
+	for _, name := range w.tree.goFiles(w.base.dir) {
+		s, err := w.tree.parse(name)
+		if err != nil {
+			return err
+		}
+		for _, decl := range s.file.Decls {
+			if g, ok := decl.(*ast.GenDecl); ok {
+				for _, spec := range g.Specs {
+					if spec, ok := spec.(*ast.TypeSpec); ok {
+						w.specs[spec.Name.Name], w.files[spec.Name.Name] = spec, s
+					}
+				}
+			}
+		}
+	}
+	if w.base.status != "" && w.specs[w.base.status] == nil {
+		return fmt.Errorf("%s has no type %s, which //kube:subresource status means", w.base.dir, w.base.status)
+	}
+	return nil
+}
+
+var packageClause = regexp.MustCompile(`(?m)^package \w+`)
+
+// types returns copies of the file with the kind, and of the files with types that it uses and the new package lacks.
+func (w *conversions) types() ([]File, error) {
+	var files []File
+	seen := map[string]bool{}
+	queue := []string{w.base.spec}
+	for len(queue) > 0 {
+		s := w.files[queue[0]]
+		queue = queue[1:]
+		if seen[s.path] {
+			continue
+		}
+		seen[s.path] = true
+		if s.path != w.base.path && bytes.Contains(s.text, []byte("//kube:resource ")) {
+			return nil, fmt.Errorf("%s has another kind, and types that %s uses: move them to a file of their own first",
+				s.path, w.base.name)
+		}
+		f, err := w.copyOf(s)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, f)
+		more, err := w.usedBy(s)
+		if err != nil {
+			return nil, err
+		}
+		queue = append(queue, more...)
+	}
+	return files, nil
+}
+
+// copyOf returns the copy of a file.
+func (w *conversions) copyOf(s *source) (File, error) {
+	for _, decl := range s.file.Decls {
+		for _, name := range declaredNames(decl) {
+			if other, err := w.tree.declares(w.at.dir, name); err != nil {
+				return File{}, err
+			} else if other != "" {
+				return File{}, fmt.Errorf("%s declares %s, which a copy of %s would declare again: rename one of them",
+					other, name, s.path)
+			}
+		}
+	}
+	var lines []string
+	for line := range strings.Lines(string(s.text)) {
+		switch text := strings.TrimSpace(line); {
+		case text == w.base.marker:
+			line = storageArg.ReplaceAllString(line, "")
+			line = versionArg.ReplaceAllString(line, " version="+w.version)
+		case strings.HasPrefix(text, "//kube:conversion"): // it belongs to all versions
+			continue
+		}
+		lines = append(lines, line)
+	}
+	text := packageClause.ReplaceAllString(strings.Join(lines, ""), "package "+w.version)
+	return File{w.at.dir + "/" + path.Base(s.path), []byte(text)}, nil
+}
+
+var (
+	versionArg = regexp.MustCompile(` version=\S+`)
+	storageArg = regexp.MustCompile(` storage=\S+`)
+)
+
+// usedBy returns the types of the package that a file uses and the new package does not have.
+func (w *conversions) usedBy(s *source) (list []string, err error) {
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		if sel, ok := n.(*ast.SelectorExpr); ok { // its name is of another package
+			_, ok := sel.X.(*ast.Ident)
+			return !ok
+		}
+		id, ok := n.(*ast.Ident)
+		if !ok || err != nil || w.specs[id.Name] == nil || w.files[id.Name].path == s.path {
+			return true
+		}
+		var other string
+		if other, err = w.tree.declares(w.at.dir, id.Name); err == nil && other == "" {
+			list = append(list, id.Name)
+		}
+		return true
+	})
+	return list, err
+}
+
+// functions returns the file with the functions that convert the kind and its types.
+func (w *conversions) functions() (File, error) {
+	var b strings.Builder
+	hub, kind := w.hub.alias, w.base.name
+	fmt.Fprintf(&b, "package %s\n\nimport %s %q\n", w.version, hub, w.tree.module+"/"+w.hub.dir)
+	fmt.Fprintf(&b, "\n// These functions convert between %s and %s, the version that the API server stores. They convert\n"+
+		"// everything but metadata. After a change of the types of one version, change them, too: a test converts random\n"+
+		"// objects there and back.\n", w.version, w.base.version)
+	for _, to := range []bool{true, false} {
+		d := w.direction(to)
+		way := "to"
+		if !to {
+			way = "from"
+		}
+		fmt.Fprintf(&b, "\n// %s converts an object %s version %s.\n", kind+d.suffix, way, w.base.version)
+		fmt.Fprintf(&b, "func %s(in *%s) (*%s, error) {\n", kind+d.suffix, d.from+kind, d.to+kind)
+		fmt.Fprintf(&b, "\treturn &%s{\n", d.to+kind)
+		w.queue, w.queued = nil, map[string]bool{}
+		fmt.Fprintf(&b, "\t\tSpec: %s(in.Spec),\n", w.function(w.base.spec, d))
+		if w.base.status != "" {
+			fmt.Fprintf(&b, "\t\tStatus: %s(in.Status),\n", w.function(w.base.status, d))
+		}
+		b.WriteString("\t}, nil\n}\n")
+		if err := w.drain(&b, d); err != nil {
+			return File{}, err
+		}
+	}
+	for _, name := range []string{"convertList", "convertMap", "convertPointer"} {
+		if other, err := w.tree.declares(w.at.dir, name); err != nil {
+			return File{}, err
+		} else if strings.Contains(b.String(), name+"(") && other == "" {
+			b.WriteString(helperFunctions()[name])
+		}
+	}
+	name := w.at.dir + "/" + strings.ToLower(kind) + "_conversion.go"
+	text, err := format.Source([]byte(b.String()))
+	if err != nil {
+		return File{}, fmt.Errorf("%s: %w", name, err)
+	}
+	return File{name, text}, nil
+}
+
+// drain writes the functions of the queued types.
+func (w *conversions) drain(b *strings.Builder, d direction) error {
+	for len(w.queue) > 0 {
+		name := w.queue[0]
+		w.queue = w.queue[1:]
+		if other, err := w.tree.declares(w.at.dir, unexported(name)+d.suffix); err != nil {
+			return err
+		} else if other == "" { // another kind may have it
+			w.write(b, name, d)
+		}
+	}
+	return nil
+}
+
+// direction is one of the two directions of conversions.
+type direction struct {
+	suffix   string // of functions, such as ToV1
+	from, to string // before the names of types, such as "v1."
+}
+
+func (w *conversions) direction(toHub bool) direction {
+	v := exported(w.base.version)
+	if toHub {
+		return direction{"To" + v, "", w.hub.alias + "."}
+	}
+	return direction{"From" + v, w.hub.alias + ".", ""}
+}
+
+// function returns the name of the function that converts a type.
+func (w *conversions) function(name string, d direction) string {
+	if !w.queued[name] {
+		w.queued[name] = true
+		w.queue = append(w.queue, name)
+	}
+	return unexported(name) + d.suffix
+}
+
+// write writes the function that converts a type.
+func (w *conversions) write(b *strings.Builder, name string, d direction) {
+	fmt.Fprintf(b, "\nfunc %s%s(in %s) %s {\n", unexported(name), d.suffix, d.from+name, d.to+name)
+	fields, ok := w.specs[name].Type.(*ast.StructType)
+	if !ok {
+		value, err := w.convert(w.specs[name].Type, "in", d)
+		if err != nil {
+			value = "in" // the compiler reports it
+		}
+		fmt.Fprintf(b, "\treturn %s(%s)\n}\n", d.to+name, value)
+		return
+	}
+	fmt.Fprintf(b, "\treturn %s{\n", d.to+name)
+	for _, f := range fields.Fields.List {
+		list := f.Names
+		if list == nil { // it is embedded
+			list = []*ast.Ident{embedded(f.Type)}
+		}
+		for _, id := range list {
+			if id == nil || !id.IsExported() {
+				continue // not encoded, or of another package
+			}
+			if value, err := w.convert(f.Type, "in."+id.Name, d); err != nil {
+				fmt.Fprintf(b, "\t\t// TODO: convert %s, which %v.\n", id.Name, err)
+			} else {
+				fmt.Fprintf(b, "\t\t%s: %s,\n", id.Name, value)
+			}
+		}
+	}
+	b.WriteString("\t}\n}\n")
+}
+
+// embedded returns the name of an embedded field.
+func embedded(e ast.Expr) *ast.Ident {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e
+	case *ast.StarExpr:
+		return embedded(e.X)
+	case *ast.SelectorExpr:
+		return e.Sel
+	}
+	return nil
+}
+
+// convert returns the expression for a value of another version.
+func (w *conversions) convert(typ ast.Expr, value string, d direction) (string, error) {
+	if !w.mentions(typ) {
+		return value, nil
+	}
+	if id, ok := typ.(*ast.Ident); ok {
+		spec := w.specs[id.Name]
+		switch {
+		case spec.Assign.IsValid():
+			return w.convert(spec.Type, value, d)
+		case spec.TypeParams != nil:
+			return "", fmt.Errorf("is of the generic type %s", id.Name)
+		}
+		return w.function(id.Name, d) + "(" + value + ")", nil
+	}
+	helper, elem := "", ast.Expr(nil)
+	switch typ := typ.(type) {
+	case *ast.StarExpr:
+		helper, elem = "convertPointer", typ.X
+	case *ast.ArrayType:
+		if typ.Len != nil {
+			return "", errors.New("is an array")
+		}
+		helper, elem = "convertList", typ.Elt
+	case *ast.MapType:
+		if w.mentions(typ.Key) {
+			return "", errors.New("has keys of another type")
+		}
+		helper, elem = "convertMap", typ.Value
+	default:
+		return "", errors.New("has a type without a name")
+	}
+	if id, ok := elem.(*ast.Ident); ok && !w.specs[id.Name].Assign.IsValid() && w.specs[id.Name].TypeParams == nil {
+		return fmt.Sprintf("%s(%s, %s)", helper, value, w.function(id.Name, d)), nil
+	}
+	inner, err := w.convert(elem, "in", d)
+	if err != nil {
+		return "", err
+	}
+	from, to := w.typeIn(elem, d.from), w.typeIn(elem, d.to)
+	if from == "" {
+		return "", errors.New("has elements of another package")
+	}
+	return fmt.Sprintf("%s(%s, func(in %s) %s { return %s })", helper, value, from, to, inner), nil
+}
+
+// mentions reports whether a type is of the package, or is made of one that is.
+func (w *conversions) mentions(typ ast.Expr) bool {
+	found := false
+	ast.Inspect(typ, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			return false
+		case *ast.Field: // its names are not types
+			found = found || w.mentions(n.Type)
+			return false
+		case *ast.Ident:
+			spec := w.specs[n.Name]
+			found = found || spec != nil && (!spec.Assign.IsValid() || w.mentions(spec.Type))
+		}
+		return !found
+	})
+	return found
+}
+
+// typeIn returns the text of a type with the qualifier of a package; "" if it has parts of other packages.
+func (w *conversions) typeIn(typ ast.Expr, qualifier string) string {
+	switch e := typ.(type) {
+	case *ast.Ident:
+		if w.specs[e.Name] != nil {
+			return qualifier + e.Name
+		}
+		return e.Name
+	case *ast.StarExpr:
+		return prefixed("*", w.typeIn(e.X, qualifier))
+	case *ast.ArrayType:
+		return prefixed("[]", w.typeIn(e.Elt, qualifier))
+	case *ast.MapType:
+		if key := w.typeIn(e.Key, qualifier); key != "" {
+			return prefixed("map["+key+"]", w.typeIn(e.Value, qualifier))
+		}
+	}
+	return ""
+}
+
+func prefixed(prefix, typ string) string {
+	if typ == "" {
+		return ""
+	}
+	return prefix + typ
+}
+
+// helperFunctions are the functions that convert containers, by name.
+func helperFunctions() map[string]string {
+	return map[string]string{
+		"convertList": `
+func convertList[A, B any](in []A, convert func(A) B) []B {
+	if in == nil {
+		return nil
+	}
+	out := make([]B, len(in))
+	for i, v := range in {
+		out[i] = convert(v)
+	}
+	return out
+}
+`,
+		"convertMap": `
+func convertMap[K comparable, A, B any](in map[K]A, convert func(A) B) map[K]B {
+	if in == nil {
+		return nil
+	}
+	out := make(map[K]B, len(in))
+	for k, v := range in {
+		out[k] = convert(v)
+	}
+	return out
+}
+`,
+		"convertPointer": `
+func convertPointer[A, B any](in *A, convert func(A) B) *B {
+	if in == nil {
+		return nil
+	}
+	out := convert(*in)
+	return &out
+}
+`,
+	}
+}
+
+func exported(s string) string   { return strings.ToUpper(s[:1]) + s[1:] }
+func unexported(s string) string { return strings.ToLower(s[:1]) + s[1:] }
