@@ -14,7 +14,7 @@ import (
 )
 
 // WatchOptions are the options of [Watch]: LabelSelector, FieldSelector, ShardSelector, OmitManagedFields, OnError,
-// OnStatus, PageSize, Paged, Server, Timeout, and ResourceVersion (only for [watcher.Events]). See [watcher.Options].
+// OnStatus, PageSize, Paged, Server, Timeout, and ResourceVersion and Window (only for [watcher.Events]). See [watcher.Options].
 type WatchOptions = watcher.Options
 
 // Watch yields the existing objects of an API as Added, and then their changes, until the context ends. It recovers
@@ -33,11 +33,12 @@ type (
 	// CacheOptions are the options of [NewCache]: Cluster, Compression, Logger, SnapshotDir, Source. See
 	// [cache.Options].
 	CacheOptions = cache.Options
-	// Selection selects the objects of a view: Namespace, LabelSelector, FieldSelector. See [cache.Selection].
+	// Selection selects the objects of a view: Namespace, LabelSelector, FieldSelector, Sharded. See
+	// [cache.Selection].
 	Selection = cache.Selection
 	// View is one kind of object in a cache. [ViewOf] and [ViewOfResource] return one. Methods: Run, Ready, Store,
-	// Health, Status, Subscribe, Follow, State, Observe, Concerns, WaitFor, Resource, Server, Cluster, On. See
-	// [cache.View].
+	// Health, Status, Subscribe, Follow, State, Observe, Concerns, WaitFor, Resource, Cache, Server, Cluster, On,
+	// Shard. See [cache.View].
 	View[K any] = cache.View[K]
 	// Store is the objects of a view, packed. Methods: Get, Has, Len, All (with [SelectOptions]), State, Ready,
 	// ResourceVersion, Subscribe, Follow, Observe, WaitFor, Resource. See [reflector.Store].

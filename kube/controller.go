@@ -15,6 +15,7 @@ import (
 	"github.com/kube-go/sdk/runtime/events"
 	"github.com/kube-go/sdk/runtime/finalizer"
 	"github.com/kube-go/sdk/runtime/manager"
+	"github.com/kube-go/sdk/runtime/sharding"
 )
 
 // Controllers.
@@ -133,8 +134,8 @@ type (
 	// Recorder writes events. [NewRecorder] returns one. Methods: Event, which does not block; Run, which writes the
 	// events; Dropped. See [events.Recorder].
 	Recorder = events.Recorder
-	// RecorderOptions are the options of [NewRecorder]: Controller, Instance, Queue, FlushTimeout, Logger. See
-	// [events.Options].
+	// RecorderOptions are the options of [NewRecorder]: Controller, Instance, Queue, RequestsPerSecond, FlushTimeout,
+	// Logger. See [events.Options].
 	RecorderOptions = events.Options
 	// Event describes what happened to an object: Type ([EventNormal] or [EventWarning]), Reason, Action, Note,
 	// Related. See [events.Event].
@@ -153,15 +154,18 @@ func NewRecorder(c *Client, o *RecorderOptions) *Recorder { return events.NewRec
 // Managers.
 type (
 	// Manager runs the controllers and servers of a program together. [NewManager] returns one. Methods: Add adds what
-	// only the leader runs, AddToAll what every replica does, AddCheck a check of readiness; Run runs everything until its
-	// context ends; Leading. See [manager.Manager].
+	// only the leader runs, AddToAll what every replica does, AddCheck a check of readiness, AddTable a table of the
+	// debug page; Run runs everything until its context ends; Leading; Shards; Metrics returns the metrics of what was added. See [manager.Manager].
 	Manager = manager.Manager
-	// ManagerOptions are the options of [NewManager]: LeaderElection, Election, HealthAddr, MetricsAddr, Metrics,
-	// StopTimeout, Logger. See [manager.Options].
+	// ManagerOptions are the options of [NewManager]: LeaderElection, Election, Sharding, Shards, HealthAddr, MetricsAddr,
+	// Metrics, DebugAddr, StopTimeout, Logger. See [manager.Options].
 	ManagerOptions = manager.Options
 	// ElectionOptions are options of ManagerOptions: Namespace, Identity, LeaseDuration, RenewDeadline, RetryPeriod,
-	// Logger, and Name, which the manager sets. See [election.Options].
+	// Labels, Annotations, Logger, and Name, which the manager sets. See [election.Options].
 	ElectionOptions = election.Options
+	// ShardingOptions are options of ManagerOptions: Namespace, Identity, ByNamespace, LeaseDuration, RenewDeadline,
+	// RetryPeriod, Logger, and Name, which the manager sets. See [sharding.Options].
+	ShardingOptions = sharding.Options
 )
 
 // NewManager returns a manager, to which controllers are added: m.Add(NewController(For[K](cache),

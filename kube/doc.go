@@ -107,7 +107,7 @@
 //
 // Write the spec as a struct; "go tool kube-derive" generates the kind, its resource, its deep copies and its
 // CustomResourceDefinition, which [CRD] returns and [InstallCRDs] installs. "kube-derive init" creates a project.
-// [AdmissionHandler] and [ConversionHandler] are the HTTP handlers of webhooks.
+// [NewWebhookServer] serves webhooks; [ValidateHandler], [MutateHandler] and [ConversionHandler] return their handlers.
 //
 // # Errors
 //
@@ -128,6 +128,12 @@
 // Clients, APIs, caches, stores and recorders are safe for concurrent use. The caller owns the objects that they
 // return.
 //
+// # WebAssembly modules
+//
+// The same program can be a module that a WebAssembly host runs, see [github.com/kube-go/sdk/client/guest]. The host has
+// the credentials, the connection and the objects of caches. The names for pods (exec, logs, ports) and for webhook
+// servers do not exist in a module.
+//
 // # Other packages
 //
 // All packages have the import path github.com/kube-go/sdk/…
@@ -139,6 +145,7 @@
 //   - [github.com/kube-go/sdk/core/machine]: the status of a state machine
 //   - [github.com/kube-go/sdk/core/managed]: managed fields: owners, conflicts, extraction, migration
 //   - [github.com/kube-go/sdk/core/admission]: admission requests and responses
+//   - [github.com/kube-go/sdk/core/abi]: the interface of controllers that are WebAssembly modules
 //   - [github.com/kube-go/sdk/core/conversion]: conversion between the versions of a kind
 //   - [github.com/kube-go/sdk/core/conversion/conversiontest]: tests of conversion functions
 //   - [github.com/kube-go/sdk/client]: the client, its APIs, entries and feeds
@@ -150,18 +157,21 @@
 //   - [github.com/kube-go/sdk/client/pod]: verbs of pods: exec, attach, logs, port forwarding, eviction, resize
 //   - [github.com/kube-go/sdk/client/podfiles]: copying files to and from containers
 //   - [github.com/kube-go/sdk/client/node]: verbs of nodes: cordon, proxy
+//   - [github.com/kube-go/sdk/client/guest]: programs that run as WebAssembly modules
 //   - [github.com/kube-go/sdk/client/service]: the proxy of services
 //   - [github.com/kube-go/sdk/client/serviceaccount]: tokens of service accounts
 //   - [github.com/kube-go/sdk/client/csr]: approval of certificate signing requests
 //   - [github.com/kube-go/sdk/client/rollout]: restarts of workloads
-//   - [github.com/kube-go/sdk/client/webhook]: HTTP handlers of admission and conversion webhooks
 //   - [github.com/kube-go/sdk/runtime/watcher]: a watch that recovers from failures
 //   - [github.com/kube-go/sdk/runtime/reflector]: the packed store of one kind
 //   - [github.com/kube-go/sdk/runtime/cache]: shared watches
 //   - [github.com/kube-go/sdk/runtime/applier]: which key runs when: priorities, back-off, holds, gates, ownership
 //   - [github.com/kube-go/sdk/runtime/controller]: controllers
 //   - [github.com/kube-go/sdk/runtime/manager]: controllers and servers under one Run
+//   - [github.com/kube-go/sdk/runtime/debugpage]: a page that shows what the controllers of a program do
+//   - [github.com/kube-go/sdk/runtime/metrics]: the metrics of controllers, caches, state machines and elections
 //   - [github.com/kube-go/sdk/runtime/election]: one leader among replicas
+//   - [github.com/kube-go/sdk/runtime/sharding]: the objects divided among replicas
 //   - [github.com/kube-go/sdk/runtime/finalizer]: finalizers
 //   - [github.com/kube-go/sdk/runtime/fsm]: reconciles as finite state machines whose transitions the compiler checks
 //   - [github.com/kube-go/sdk/runtime/fsm/fsmtest]: tests of state machines: crashes at any request, transitions taken
@@ -170,6 +180,7 @@
 //   - [github.com/kube-go/sdk/runtime/drain]: draining nodes
 //   - [github.com/kube-go/sdk/runtime/logs]: merged logs of many pods
 //   - [github.com/kube-go/sdk/runtime/inventory]: apply and prune the objects that one object declares
+//   - [github.com/kube-go/sdk/runtime/webhook]: a server of admission and conversion webhooks, and its certificates
 //   - [github.com/kube-go/sdk/runtime/install]: installing CustomResourceDefinitions
 //   - [github.com/kube-go/sdk/derive]: definitions of kinds by reflection
 //   - [github.com/kube-go/sdk/derive/generate]: the generator of kube-derive

@@ -1,6 +1,8 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build !wasip1
+
 package kube
 
 import (

@@ -19,8 +19,8 @@ import (
 type WaitOptions = wait.Options
 
 // Await watches an object until a condition holds, and returns the object. A condition is a func(*K) error that returns
-// nil when it holds, and otherwise an error that says what is missing; [StatusCondition] and [Established] return one.
-// See [wait.Await].
+// nil when it holds, and otherwise an error that says what is missing: [Ready], or a result of [StatusCondition],
+// [JSONPath] or [Established]. See [wait.Await].
 func Await[K any, P core.ObjectPtr[K]](
 	ctx context.Context, api *API[K], name string, c wait.Condition[K], o *WaitOptions,
 ) (*K, error) {
@@ -39,6 +39,14 @@ func AwaitGone[K any, P core.ObjectPtr[K]](
 func DeleteAndWait[K any, P core.ObjectPtr[K]](ctx context.Context, api *API[K], name string, o *DeleteOptions) error {
 	return wait.DeleteAndWait[K, P](ctx, api, name, o)
 }
+
+// Ready is the condition for [Await] that an object of any kind has what its spec asks for, such as a Deployment whose
+// replicas are updated and available, or a Job that is complete. See [wait.Ready].
+func Ready[K any](obj *K) error { return wait.Ready(obj) }
+
+// JSONPath returns the condition for [Await] that a field has a value, or any value if it is empty. See
+// [wait.JSONPath].
+func JSONPath[K any](path, value string) wait.Condition[K] { return wait.JSONPath[K](path, value) }
 
 // StatusCondition returns the condition for [Await] that an entry of status.conditions has a status. See
 // [wait.StatusCondition].

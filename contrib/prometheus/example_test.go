@@ -17,6 +17,7 @@ import (
 	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/runtime/cache"
 	"github.com/kube-go/sdk/runtime/controller"
+	"github.com/kube-go/sdk/runtime/manager"
 )
 
 func Example() {
@@ -56,27 +57,20 @@ func Example() {
 	// Output: kube_client_requests_total 1
 }
 
-func ExampleNewRuntime() {
+func ExampleNewCollector() {
 	c := newServer("orders").client() // kube.NewClient(ctx, nil)
-	shared := cache.New(c, nil)
 	machine := newMachine(c)
-	ctl := controller.New(controller.For[database](shared), nil)
-
-	metrics := kubeprometheus.NewRuntime(nil)
-	if err := metrics.AddController(ctl); err != nil {
-		fmt.Println(err)
-		return
-	}
-	metrics.AddCache(shared)
-	metrics.AddMachine(machine)
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(metrics)
-
 	ctx, stop := context.WithCancel(context.Background())
-	_ = ctl.Run(ctx, func(ctx context.Context, db *database) (controller.Action, error) {
+	ctl := controller.New(controller.For[database](cache.New(c, nil)), nil)
+	m := manager.New(c, nil)
+	m.Add(ctl.With(func(ctx context.Context, db *database) (controller.Action, error) {
 		defer stop()
 		return machine.Reconcile(ctx, db)
-	})
+	}))
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(kubeprometheus.NewCollector(m.Metrics()))
+
+	_ = m.Run(ctx)
 	families, err := registry.Gather()
 	if err != nil {
 		fmt.Println(err)

@@ -134,7 +134,6 @@ type Applier[K comparable, C any] struct {
 	timer   *time.Timer     // wakes waiters when a delay is over; nil until first used
 	alarm   instant         // when the timer fires, or never
 	drained chan struct{}   // closed when no key waits or runs; nil before Drain
-	settled chan struct{}   // closed when the state is settled; nil unless a call of Settle waits
 }
 
 // New creates an empty applier. It panics if a duration in opts other than HoldTimeout is negative, MaxBackoff is less
@@ -250,16 +249,8 @@ func (a *Applier[K, C]) observe(step func()) {
 	a.notify()
 }
 
-// Gate closes or opens the gate of a name. While a gate is closed, Get hands out no key; changes are collected. All
-// gates are open at first. Close a gate until the caches are synced, or while this process is not the leader.
-func (a *Applier[K, C]) Gate(name string, open bool) {
-	a.mu.Lock()
-	defer a.unlock()
-	a.state.gate(name, open, a.now())
-}
-
 // Own sets which keys may run: those for which owned returns true. The others are dropped, and later adds of them are
-// ignored; a run that has begun continues, see [Applier.Settle]. A nil function means all keys, which is the default.
+// ignored; a run that has begun continues. A nil function means all keys, which is the default.
 // The function is called with a lock held. It must be fast, must not call methods of the applier, and must always
 // return the same for a key.
 //
@@ -268,28 +259,6 @@ func (a *Applier[K, C]) Own(owned func(K) bool) {
 	a.mu.Lock()
 	defer a.unlock()
 	a.state.own(owned, a.now())
-}
-
-// Settle waits until no key runs that must not run now: any key while a gate is closed, and a key that is not owned.
-// Call it before another process takes over. If ctx ends first, Settle returns its cause.
-func (a *Applier[K, C]) Settle(ctx context.Context) error {
-	settled := a.settling()
-	select {
-	case <-settled:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// settling returns a channel that is closed when the state is settled.
-func (a *Applier[K, C]) settling() <-chan struct{} {
-	a.mu.Lock()
-	defer a.unlock()
-	if a.settled == nil {
-		a.settled = make(chan struct{})
-	}
-	return a.settled
 }
 
 // Resize sets the maximum number of keys that run at the same time; 0 means no limit. Runs above a lower limit
@@ -375,10 +344,6 @@ func (a *Applier[K, C]) notify() {
 	}
 	if n := int64(a.state.holds.len); n != a.holding.Load() { // a load is cheaper
 		a.holding.Store(n)
-	}
-	if a.settled != nil && a.state.settled() {
-		close(a.settled)
-		a.settled = nil
 	}
 	if a.drained != nil && a.state.ready.len+a.state.running == 0 {
 		close(a.drained)

@@ -52,6 +52,7 @@ func BenchmarkAddGetDone(b *testing.B) {
 		{"three priorities", 3, 3, 0, []applier.Priority{applier.Low, applier.Normal, applier.High}},
 		{"all priorities", 256, 256, 0, allPriorities()},
 		{"100k keys", 100_000, 0, 0, []applier.Priority{applier.Normal}},
+		{"10k keys waiting", 20_000, 10_000, 0, []applier.Priority{applier.Low, applier.Normal, applier.High}},
 		{"100k keys waiting", 100_000, 99_999, 0, []applier.Priority{applier.Low, applier.Normal}},
 		{"100k keys delayed", 100_000, 0, 100_000, []applier.Priority{applier.Normal}},
 	} {

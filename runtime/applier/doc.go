@@ -35,7 +35,7 @@
 //   - A waiting key has the highest priority that it was added with. When its priority rises, it becomes the last of
 //     the waiting keys with the new priority.
 //   - A key does not run while a write of its last run is unobserved, for at most [Options.HoldTimeout].
-//   - No key runs while a gate is closed, and no key that is not owned. At most [Options.Concurrency] keys run.
+//   - No key runs that is not owned. At most [Options.Concurrency] keys run.
 //
 // # Retries
 //
@@ -55,11 +55,9 @@
 // or [Applier.Gone] the deletion, or until [Applier.Forget] removes the source. Other keys are not delayed, and a hold
 // occupies no worker.
 //
-// # Gates and ownership
+// # Ownership
 //
-// [Applier.Gate] stops all keys, for example until the caches are synced, or while another replica is the leader.
-// [Applier.Own] stops some of them, for example those of another shard. [Applier.Settle] waits for the runs that began
-// before, so that two processes never run the same key.
+// [Applier.Own] stops some keys, for example those of a cluster that has left. Runs that have begun continue.
 //
 // # Shutdown
 //

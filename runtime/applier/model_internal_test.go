@@ -33,7 +33,6 @@ type model struct {
 
 	holdFor time.Duration
 	limit   int
-	shut    map[string]bool
 	owned   func(string) bool
 }
 
@@ -57,7 +56,7 @@ func newModel(o Options) *model {
 	return &model{
 		quiet: o.Debounce, maxQuiet: o.MaxDebounce,
 		base: o.Backoff.InitialBackoff, most: o.Backoff.MaxBackoff, aging: o.Aging, holdFor: o.HoldTimeout, limit: o.Concurrency,
-		keys: map[string]*modelKey{}, shut: map[string]bool{}, owned: func(string) bool { return true },
+		keys: map[string]*modelKey{}, owned: func(string) bool { return true },
 	}
 }
 
@@ -207,15 +206,6 @@ func (m *model) own(owned func(string) bool, now time.Duration) {
 	}
 }
 
-func (m *model) settled() bool {
-	for key, k := range m.keys {
-		if k.runs && (len(m.shut) > 0 || !m.owned(key)) {
-			return false
-		}
-	}
-	return true
-}
-
 func (m *model) running() (n int) {
 	for _, k := range m.keys {
 		if k.runs {
@@ -303,7 +293,7 @@ func (m *model) take(now time.Duration) (Item[string, string], bool) {
 			oldest = k
 		}
 	}
-	if first == nil || len(m.shut) > 0 || m.limit > 0 && m.running() >= m.limit {
+	if first == nil || m.limit > 0 && m.running() >= m.limit {
 		return Item[string, string]{}, false
 	}
 	if oldest != first && now-oldest.since >= m.aging {
@@ -354,9 +344,6 @@ func (m *model) drain() {
 		k.wake, k.retry, k.quiet, k.writes = nil, nil, nil, nil
 	}
 	m.delays = nil
-	if len(m.shut) > 0 {
-		m.dropWaiting()
-	}
 }
 
 func (m *model) close() {
@@ -465,14 +452,7 @@ func compare(t *testing.T, steps, keys int, dice func(n int) (int, bool)) {
 			source, uid := level%2, types.UID(strconv.Itoa(int(version-min(version, uint64(span/4)))))
 			s.gone(source, uid, now)
 			m.observe(func(w Write) bool { return w.UID == uid && w.Source == source }, now)
-		case what < 92:
-			name, open := strconv.Itoa(level%2), span%4 > 0
-			s.gate(name, open, now)
-			m.pass(now)
-			if delete(m.shut, name); !open {
-				m.shut[name] = true
-			}
-		case what == 92:
+		case what < 93:
 			s.resize(span%8, now)
 			m.pass(now)
 			m.limit = span % 8
@@ -496,9 +476,6 @@ func compare(t *testing.T, steps, keys int, dice func(n int) (int, bool)) {
 		}
 		if got, want := s.stats(now), m.stats(now); got != want {
 			t.Fatalf("after %+v: stats are %+v, want %+v", log, got, want)
-		}
-		if got, want := s.settled(), m.settled(); got != want {
-			t.Fatalf("after %+v: settled is %t, want %t", log, got, want)
 		}
 		if keys < 100 || len(log)%50 == 0 {
 			checkInvariants(t, &s)

@@ -4,7 +4,6 @@
 package applier_test
 
 import (
-	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -117,62 +116,6 @@ func TestDrainReleasesHeldKeys(t *testing.T) {
 			t.Error(err)
 		}
 	})
-}
-
-func TestClosedGateStopsAllKeys(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := applier.New[string, string](nil)
-		defer a.Close()
-		a.Gate("synced", false)
-		a.Gate("leader", false)
-		a.Add("a", applier.Normal, "")
-		got := goGet(t.Context(), a)
-		a.Gate("synced", true)
-		synctest.Wait()
-		if len(got) > 0 {
-			t.Fatal("a key was handed out while a gate was closed")
-		}
-		a.Gate("leader", true)
-		wantError(t, <-got, nil)
-	})
-}
-
-func TestDrainDropsWaitingKeysWhileAGateIsClosed(t *testing.T) {
-	a := applier.New[string, string](nil)
-	a.Add("a", applier.Normal, "")
-	a.Gate("leader", false)
-	wantError(t, a.Drain(t.Context()), nil)
-	_, err := a.Get(t.Context())
-	wantError(t, err, applier.ErrClosed)
-}
-
-func TestSettleWaitsForRunsThatMustNotContinue(t *testing.T) {
-	for name, forbid := range map[string]func(*applier.Applier[string, string]){
-		"a closed gate":           func(a *applier.Applier[string, string]) { a.Gate("leader", false) },
-		"a key that is not owned": func(a *applier.Applier[string, string]) { a.Own(func(key string) bool { return key != "a" }) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				a := applier.New[string, string](nil)
-				defer a.Close()
-				a.Add("a", applier.Normal, "")
-				get(t, a, "a")
-				wantError(t, a.Settle(t.Context()), nil) // nothing is forbidden
-				forbid(a)
-				ctx, cancel := context.WithCancelCause(t.Context())
-				cancel(errStop)
-				wantError(t, a.Settle(ctx), errStop)
-				settled := make(chan error, 1)
-				go func() { settled <- a.Settle(t.Context()) }()
-				synctest.Wait()
-				if len(settled) > 0 {
-					t.Error("Settle did not wait for the run")
-				}
-				a.Done("a")
-				wantError(t, <-settled, nil)
-			})
-		})
-	}
 }
 
 func TestKeyThatIsNotOwnedDoesNotRun(t *testing.T) {

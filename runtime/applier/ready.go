@@ -23,18 +23,23 @@ type ready[K comparable, C any] struct {
 // A level is the list of waiting entries of one priority.
 type level[K comparable, C any] struct {
 	priority Priority
+	len      int
 	list[K, C]
 }
 
 // push appends the entry to the list of its priority.
 func (r *ready[K, C]) push(e *entry[K, C]) {
-	r.level(e.priority).push(e)
+	l := r.level(e.priority)
+	l.push(e)
+	l.len++
 	r.len++
 }
 
 // remove removes the entry from the list of its priority.
 func (r *ready[K, C]) remove(e *entry[K, C]) {
-	r.level(e.priority).remove(e)
+	l := r.level(e.priority)
+	l.remove(e)
+	l.len--
 	r.len--
 }
 

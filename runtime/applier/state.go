@@ -42,9 +42,7 @@ type state[K comparable, C any] struct {
 	numHeld int
 	closed  bool // ignores adds
 
-	shut    map[string]bool // the closed gates
-	owned   func(K) bool    // nil means all keys
-	foreign int             // the running keys that are not owned
+	owned func(K) bool // nil means all keys
 
 	overdue []Overdue[K] // keys that were released although writes had not been observed
 
@@ -68,7 +66,6 @@ func newState[K comparable, C any](o Options, b backoff) state[K, C] {
 
 		entries: newEntries[K, C](),
 		ready:   ready[K, C]{aging: o.Aging},
-		shut:    make(map[string]bool),
 		holds:   holds[K, C]{sources: make(map[int]*sourceHolds[K, C])},
 	}
 }
@@ -149,10 +146,7 @@ func (s *state[K, C]) retry(key K, p Priority, cause C, atLeast time.Duration, n
 
 // available returns the number of keys that may be taken now.
 func (s *state[K, C]) available() int {
-	switch {
-	case len(s.shut) > 0:
-		return 0
-	case s.limit > 0:
+	if s.limit > 0 {
 		return min(s.ready.len, max(0, s.limit-s.running))
 	}
 	return s.ready.len
@@ -216,9 +210,6 @@ func (s *state[K, C]) done(key K, now instant) {
 		x.failures = 0
 		x.retryAt = never
 		s.delays.set(e)
-	}
-	if s.foreign > 0 && !s.owns(key) {
-		s.foreign--
 	}
 	if x == nil || len(x.holds) == 0 {
 		s.free(e)
@@ -290,16 +281,6 @@ func (s *state[K, C]) release(e *entry[K, C]) {
 	s.free(e)
 }
 
-// gate closes or opens a gate. No key is taken while a gate is closed.
-func (s *state[K, C]) gate(name string, open bool, now instant) {
-	s.advance(now)
-	if open {
-		delete(s.shut, name)
-	} else {
-		s.shut[name] = true
-	}
-}
-
 // resize sets the maximum number of running keys.
 func (s *state[K, C]) resize(limit int, now instant) {
 	s.advance(now)
@@ -309,7 +290,7 @@ func (s *state[K, C]) resize(limit int, now instant) {
 // own sets which keys are owned, and drops all others that are not running or held.
 func (s *state[K, C]) own(owned func(K) bool, now instant) {
 	s.advance(now)
-	s.owned, s.foreign = owned, 0
+	s.owned = owned
 	for e := s.held.head; e != nil; e = e.next { // in order, since some may be due at the same time
 		if !s.owns(e.key) {
 			s.disown(e)
@@ -323,7 +304,6 @@ func (s *state[K, C]) own(owned func(K) bool, now instant) {
 		case e.isRunning():
 			s.disown(e)
 			e.phase = running
-			s.foreign++
 		default:
 			s.disown(e)
 			unused = append(unused, e)
@@ -346,11 +326,6 @@ func (s *state[K, C]) disown(e *entry[K, C]) {
 	}
 	e.forgetCauses()
 	s.delays.set(e)
-}
-
-// settled reports whether no key runs that must not run now.
-func (s *state[K, C]) settled() bool {
-	return s.foreign == 0 && (len(s.shut) == 0 || s.running == 0)
 }
 
 // advance makes the keys ready whose delays are over.
@@ -396,9 +371,6 @@ func (s *state[K, C]) drain() {
 		e.slot = 0
 		return e.phase != idle
 	})
-	if len(s.shut) > 0 {
-		s.dropWaiting()
-	}
 }
 
 // dropWaiting drops all keys that are not running.

@@ -54,6 +54,7 @@ type Cache struct {
 	source  func(core.Resource, string) watcher.Source
 	codec   func(samples [][]byte) (reflector.Codec, error)
 	dir     string // of snapshots
+	setup   error  // the error of the options
 
 	learned watcher.Server // what the watches know of the server
 
@@ -81,6 +82,7 @@ func New(c *client.Client, o *Options) *Cache {
 		source:  o.Source,
 		codec:   o.Compression,
 		dir:     o.SnapshotDir,
+		setup:   checkOptions(o),
 		watches: make(map[key]*watch),
 	}
 	if cache.logger == nil {
@@ -90,15 +92,9 @@ func New(c *client.Client, o *Options) *Cache {
 		cache.server = c.Server()
 	}
 	if cache.source == nil {
-		cache.source = func(res core.Resource, namespace string) watcher.Source { return feedOf(c, res, namespace) }
+		cache.source = sourceOf(c)
 	}
 	return cache
-}
-
-// feedOf returns the objects of a server. Protobuf is the smallest form; for other kinds than built-in ones, the server
-// responds in JSON.
-func feedOf(c *client.Client, res core.Resource, namespace string) *client.Feed {
-	return client.NewFeed(c, res, namespace).Protobuf()
 }
 
 // Cluster returns the name of the cache's cluster, see [Options.Cluster].
@@ -109,6 +105,11 @@ type Selection struct {
 	Namespace     string
 	LabelSelector string
 	FieldSelector string
+
+	// Sharded selects only the objects that this replica of the program owns, so that each replica lists, watches and
+	// holds its part of them. Only a controller that divides its objects can run such a view, see "Sharded views" in the
+	// comment of the package.
+	Sharded bool
 }
 
 // canonical returns the selection with its selectors in a fixed order, so that equal selections share a watch. An

@@ -19,6 +19,9 @@ type View[K any] struct {
 	on    func(*Cache) *View[K]
 }
 
+// Cache returns the cache of the objects.
+func (v *View[K]) Cache() *Cache { return v.watch.cache }
+
 // Server returns the URL of the objects' server.
 func (v *View[K]) Server() string { return v.watch.cache.server }
 
@@ -89,6 +92,8 @@ func (v *View[K]) Concerns(obj core.Object) bool {
 		return false
 	case v.store.Has(core.RefOf(obj)): // the server reports its deletion if the selection excludes it now
 		return true
+	case v.watch.window != nil && !v.watch.window.Has(obj.GetUID(), obj.GetNamespace()):
+		return false
 	}
 	return v.watch.selects(obj)
 }

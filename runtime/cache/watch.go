@@ -33,10 +33,12 @@ type watch struct {
 	labels    labels.Selector // parsed from the selection
 	setup     error           // the error of an invalid resource or selection
 	reflector *reflector.Reflector
+	window    *watcher.Window // nil without Selection.Sharded
 
 	mu      sync.Mutex // guards the fields below, and the number of users of the run
 	views   map[reflect.Type]any
-	last    *run // nil before the first
+	shards  Shards // of the window, or nil
+	last    *run   // nil before the first
 	discard *time.Timer
 }
 
@@ -60,17 +62,25 @@ func newWatch(c *Cache, res core.Resource, s Selection, setup error) *watch {
 			c.logger.LogAttrs(context.Background(), slog.LevelWarn, "watch", slog.Any("err", err))
 		},
 	}
+	dir := c.dir
+	if s.Sharded {
+		dir, options.Window = "", new(watcher.Window) // the objects of the next process are others
+	}
 	w := &watch{
 		cache:     c,
+		window:    options.Window,
 		resource:  res,
 		selection: s,
 		views:     make(map[reflect.Type]any),
 		reflector: reflector.New(c.source(res, s.Namespace), &reflector.Options{
 			Watch: options, Compression: c.codec,
-			SnapshotDir: c.dir, SnapshotScope: fmt.Sprintf("%q", []string{c.server, c.cluster, s.Namespace}),
+			SnapshotDir: dir, SnapshotScope: fmt.Sprintf("%q", []string{c.server, c.cluster, s.Namespace}),
 		}),
 	}
 	w.labels, w.setup = s.parse()
+	if c.setup != nil {
+		setup = c.setup
+	}
 	switch {
 	case setup != nil:
 		w.setup = errors.Join(setup, w.setup)

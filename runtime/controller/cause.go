@@ -27,6 +27,7 @@ const (
 	CauseRequeue      CauseType = "requeue"       // the last run returned RequeueAfter
 	CauseExternal     CauseType = "external"      // see [On]
 	CauseReconcileAll CauseType = "reconcile-all" // see [Controller.ReconcileAll]
+	CauseResharded    CauseType = "resharded"     // another replica has given the object to this one, see [Runner.Shard]
 )
 
 // Cause is an event that caused a run.

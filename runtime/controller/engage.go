@@ -137,6 +137,7 @@ func (s *session) dismiss(m *member) {
 		stage.retain(r)
 	}
 	s.gone.forget(m.cluster)
+	s.failing.left(m.cluster)
 	s.trackers.each(func(t Tracker) { t.Left(m.cluster) })
 	for _, f := range m.feeds {
 		s.applier.Forget(f.number)

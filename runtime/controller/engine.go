@@ -15,6 +15,7 @@ import (
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/runtime/applier"
+	"github.com/kube-go/sdk/runtime/internal/terms"
 	"github.com/kube-go/sdk/runtime/reflector"
 )
 
@@ -25,6 +26,9 @@ type engine struct {
 	resource core.Resource // of the reconciled objects
 	sources  []*source     // the primary one first
 	tallies  tallies
+	owners   owners
+	shard    func(*session) ownership // nil without Runner.Shard
+	invalid  error                    // of Runner.Shard
 
 	mu      sync.Mutex    // guards the fields below
 	session *session      // the current one, or nil
@@ -41,7 +45,9 @@ type session struct {
 	pool      *pool
 	gone      *goneKeys // nil without OnGone
 	trackers  *trackers
+	failing   *failing
 	stages    map[*source]stage
+	ownership ownership // nil without Runner.Shard
 
 	roster  atomic.Pointer[roster] // stored with engine.mu held
 	running sync.WaitGroup         // the members that run; added to with engine.mu held
@@ -60,6 +66,9 @@ var (
 // run reconciles objects until ctx ends or a source fails permanently.
 func (e *engine) run(ctx context.Context, reconcile func(context.Context, reflector.State) (Action, error)) error {
 	members, err := e.members()
+	if err == nil {
+		err = e.invalid
+	}
 	if err != nil {
 		return err
 	}
@@ -69,7 +78,8 @@ func (e *engine) run(ctx context.Context, reconcile func(context.Context, reflec
 	defer stopTaking(nil)
 	feeds, stopFeeds := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stopFeeds(nil)
-	s := &session{engine: e, reconcile: reconcile, pool: newPool(), feeds: feeds, trackers: new(trackers)}
+	s := &session{engine: e, reconcile: reconcile, pool: newPool(), feeds: feeds, trackers: &trackers{owners: &e.owners}}
+	s.failing = &failing{has: func(key Key) bool { return s.roster.Load().has(key) }}
 	s.applier = applier.New[Key, *event](e.opts.applier())
 	if e.opts.OnGone != nil {
 		s.gone = new(goneKeys)
@@ -83,6 +93,9 @@ func (e *engine) run(ctx context.Context, reconcile func(context.Context, reflec
 	}
 	if err := s.begin(members); err != nil {
 		return err
+	}
+	if s.shard != nil {
+		s.ownership = s.shard(s)
 	}
 	for _, m := range members {
 		s.running.Go(func() { stopTaking(m.run(feeds, s)) })
@@ -200,7 +213,12 @@ func (s *session) work(take context.Context) error {
 	<-take.Done()
 	s.applier.Close()
 	cause, idle := context.Cause(take), s.pool.stop()
-	for _, limit := range []time.Duration{s.opts.StopTimeout, stuckAfter} {
+	limits := []time.Duration{s.opts.StopTimeout, stuckAfter}
+	if _, lost := errors.AsType[terms.Lost](cause); lost {
+		stop(cause) // another replica may begin soon
+		limits = limits[1:]
+	}
+	for _, limit := range limits {
 		late := time.NewTimer(limit)
 		select {
 		case <-idle:
@@ -229,7 +247,9 @@ func (s *session) worker() *worker {
 		onGone:    s.opts.OnGone,
 		trackers:  s.trackers,
 		left:      s.left,
+		ownership: s.ownership,
 		tally:     s.tallies.shard(),
+		failing:   s.failing,
 	}
 	w.writes.session = s
 	return w

@@ -6,37 +6,39 @@ package controller
 import (
 	"maps"
 	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // goneKeys is the keys whose object was deleted, until a worker has seen that it no longer exists. A nil *goneKeys is
 // always empty.
 type goneKeys struct {
 	mu   sync.Mutex // guards keys
-	keys map[Key]struct{}
+	keys map[Key]types.UID
 }
 
-func (g *goneKeys) mark(key Key) {
+func (g *goneKeys) mark(key Key, uid types.UID) {
 	if g == nil {
 		return
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.keys == nil {
-		g.keys = make(map[Key]struct{})
+		g.keys = make(map[Key]types.UID)
 	}
-	g.keys[key] = struct{}{}
+	g.keys[key] = uid
 }
 
-// take removes a key, and reports whether it was marked.
-func (g *goneKeys) take(key Key) bool {
+// take removes a key. It returns the UID of the deleted object, and reports whether the key was marked.
+func (g *goneKeys) take(key Key) (uid types.UID, ok bool) {
 	if g == nil {
-		return false
+		return "", false
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	_, ok := g.keys[key]
+	uid, ok = g.keys[key]
 	delete(g.keys, key)
-	return ok
+	return uid, ok
 }
 
 // forget removes the keys of a cluster.
@@ -46,5 +48,5 @@ func (g *goneKeys) forget(cluster string) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	maps.DeleteFunc(g.keys, func(key Key, _ struct{}) bool { return key.Cluster == cluster })
+	maps.DeleteFunc(g.keys, func(key Key, _ types.UID) bool { return key.Cluster == cluster })
 }

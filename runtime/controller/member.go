@@ -114,6 +114,13 @@ func (m *member) run(ctx context.Context, s *session) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer stop(nil)
+	if s.ownership != nil {
+		unfollow, err := s.ownership.follow(m)
+		if err != nil {
+			return err
+		}
+		defer unfollow()
+	}
 	for i, f := range m.feeds {
 		defer f.feed.Observe(f.observer(s, &wg))()
 		if slices.ContainsFunc(m.feeds[:i], func(o *memberFeed) bool { return o.feed == f.feed }) {
@@ -220,6 +227,10 @@ func (f *memberFeed) enqueue(ctx context.Context, c reflector.Change, s *session
 	if !f.passes(ctx, c, s.opts.Logger) {
 		return
 	}
+	primary := f.source == s.sources[0]
+	if primary && s.ownership != nil && !s.ownership.owns(f.feed.Cluster(), known(c)) {
+		return
+	}
 	key, priority := Key{f.feed.Cluster(), c.Ref}, applier.Normal
 	if f.isOld(c) {
 		priority = applier.Low
@@ -228,8 +239,9 @@ func (f *memberFeed) enqueue(ctx context.Context, c reflector.Change, s *session
 		stage.offer(key, c, priority, f.event(c, s.opts.RecordChanges))
 		return
 	}
-	if c.Type == core.Deleted && f.source == s.sources[0] {
-		s.gone.mark(key)
+	if c.Type == core.Deleted && primary && s.gone != nil {
+		head, _ := c.Old.Head()
+		s.gone.mark(key, head.UID)
 	}
 	refs, err := f.source.refs(c)
 	if err != nil {

@@ -5,6 +5,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -28,6 +29,9 @@ func (r *Runner) Run(ctx context.Context) error { return r.run(ctx) }
 // source. It reconciles nothing. A Run that begins meanwhile has the objects immediately. Engaged clusters are not
 // among the sources.
 func (r *Runner) Standby(ctx context.Context) error {
+	if r.engine.invalid != nil {
+		return r.engine.invalid
+	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var (
@@ -51,6 +55,23 @@ func (r *Runner) Standby(ctx context.Context) error {
 	<-ctx.Done()
 	wg.Wait()
 	return context.Cause(ctx)
+}
+
+// Shard makes the controller reconcile only the objects that this replica of the program owns. The others are watched,
+// and not reconciled, or not even watched if the view of the reconciled kind has [cache.Selection] Sharded. If objects
+// are divided by namespace, the views of other sources may be sharded, too, unless a change in one namespace concerns
+// an object in another one. Run returns an error that names the option if other views are sharded. When the shard
+// changes, objects that are new in it run, with the cause [CauseResharded], and the context of a run of an object that
+// has to move ends after [Options.StopTimeout]. [Options.OnGone] is called in one replica, and not if the object
+// changes its owner meanwhile. Call Shard before Run; package manager does.
+func (r *Runner) Shard(s Shards) {
+	e := r.engine
+	e.shard = func(current *session) ownership { return newSharded(current, s) }
+	members, _ := e.members() // Run returns the error
+	for _, m := range members {
+		_, err := divide(m, s)
+		e.invalid = errors.Join(e.invalid, err)
+	}
 }
 
 // Name returns the name of the controller, see [Options.Name].

@@ -39,6 +39,9 @@ func (e *timeoutError) Unwrap() error { return context.DeadlineExceeded }
 type RunHealth struct {
 	Key Key
 
+	// Cause is the first event since the last run, see [Run].
+	Cause Cause
+
 	// Age is the time since the run began.
 	Age time.Duration
 
@@ -49,7 +52,7 @@ type RunHealth struct {
 // runHealth returns the state of the current runs, the oldest first.
 func (s *session) runHealth() (all []RunHealth) {
 	for _, r := range s.pool.runs() {
-		h := RunHealth{Key: r.item.Key, Age: time.Since(r.begun)}
+		h := RunHealth{Key: r.item.Key, Cause: r.item.Cause.cause(r.item.Key), Age: time.Since(r.begun)}
 		if limit := s.opts.RunTimeout; limit > 0 && h.Age >= limit+stuckAfter {
 			h.Err = &timeoutError{h.Key, limit}
 		}

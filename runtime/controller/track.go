@@ -26,8 +26,8 @@ type Tracker interface {
 
 // Track returns the tracker that owner has in the current Run of the controller, for the context of a reconcile, and
 // the key of the reconciled object, which is the only one for which the tracker may keep something. The first call
-// creates the tracker with the function. The owner is any comparable value that only the caller has, such as a pointer.
-// For other contexts, Track returns nil.
+// creates the tracker with the function. The owner is any comparable value that only the caller has, such as a pointer;
+// [Runner.Owners] returns it. For other contexts, Track returns nil.
 func Track(ctx context.Context, owner any, create func() Tracker) (Tracker, Key) {
 	r, ok := ctx.Value(runKey{}).(*run)
 	if !ok || r.worker.trackers == nil {
@@ -39,6 +39,8 @@ func Track(ctx context.Context, owner any, create func() Tracker) (Tracker, Key)
 // trackers are the trackers of a session. A nil *trackers has none.
 type trackers struct {
 	all atomic.Pointer[map[any]Tracker] // nil or immutable; stored with mu held
+
+	owners *owners // of all sessions
 
 	mu    sync.Mutex // guards ended
 	ended bool
@@ -61,6 +63,7 @@ func (t *trackers) of(owner any, create func() Tracker) Tracker {
 	}
 	if next[owner] == nil {
 		next[owner] = create()
+		t.owners.add(owner)
 	}
 	t.all.Store(&next)
 	return next[owner]

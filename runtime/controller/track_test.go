@@ -71,6 +71,9 @@ func TestTrackerIsNotifiedOfObjectsThatNoLongerExist(t *testing.T) {
 		if created != 2 {
 			t.Errorf("%d trackers were created by two Runs", created)
 		}
+		if got := c.With(reconcile).Owners(); len(got) != 1 || got[0] != any(owner) {
+			t.Errorf("Owners() = %v after two Runs, want the owner once", got)
+		}
 	})
 	if tr, _ := controller.Track(t.Context(), "owner", nil); tr != nil {
 		t.Error("Track() is not nil outside a run")

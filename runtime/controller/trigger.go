@@ -116,6 +116,15 @@ func (s *session) reconcileAll() {
 
 // addAll adds the objects that a subscription begins with.
 func (f *memberFeed) addAll(s *session, cause *event) {
+	f.existing(s, func(key Key, state reflector.State) {
+		if s.ownership == nil || s.ownership.owns(key.Cluster, state) {
+			s.applier.Add(key, applier.Low, cause)
+		}
+	})
+}
+
+// existing calls each for the objects that a subscription begins with.
+func (f *memberFeed) existing(s *session, each func(Key, reflector.State)) {
 	if !ready(f.feed) {
 		return // follow adds them when it is
 	}
@@ -123,6 +132,6 @@ func (f *memberFeed) addAll(s *session, cause *event) {
 		if err != nil || change.Type == core.Bookmark {
 			return
 		}
-		s.applier.Add(Key{f.feed.Cluster(), change.Ref}, applier.Low, cause)
+		each(Key{f.feed.Cluster(), change.Ref}, change.New)
 	}
 }

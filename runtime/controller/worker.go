@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/runtime/applier"
@@ -49,11 +51,13 @@ type worker struct {
 	describes bool // report needs the causes of successful runs, too
 	writes    writes
 	leave     func(w *worker, over bool) bool // see pool.leave
-	gone      func(Key) bool                  // see goneKeys.take
+	gone      func(Key) (types.UID, bool)     // see goneKeys.take
 	onGone    func(context.Context, Key)      // see Options.OnGone
 	trackers  *trackers
 	left      func(Key) // see session.left
+	ownership ownership // nil without Runner.Shard
 	tally     *tally    // counts the runs; may be nil
+	failing   *failing  // remembers failed runs; may be nil
 
 	started   time.Time    // of the goroutine
 	goroutine atomic.Int64 // see goroutineID
@@ -96,15 +100,29 @@ func (w *worker) one(ctx context.Context, item applier.Item[Key, *event]) {
 	}
 	object, err := w.read(item.Key)
 	exists := object.Exists()
-	gone := w.gone(item.Key)
+	uid, gone := w.gone(item.Key)
 	if !exists && err == nil {
 		w.trackers.gone(item.Key)
+		w.failing.remove(item.Key)
 	}
 	if !exists && !gone && err == nil {
 		w.applier.Done(item.Key)
 		return
 	}
 	r := &run{Context: ctx, worker: w, item: item, begun: w.now()}
+	if w.ownership != nil {
+		if exists {
+			head, _ := object.Head()
+			uid = head.UID
+		}
+		end, ok := w.ownership.begin(r, uid)
+		if !ok {
+			w.trackers.gone(item.Key)
+			w.applier.Done(item.Key)
+			return
+		}
+		defer end()
+	}
 	w.current.Store(r)
 	if w.timeout > 0 {
 		defer w.limit(r)()
@@ -126,6 +144,9 @@ func (w *worker) reconciled(ctx context.Context, r *run, object reflector.State,
 		}
 		if w.trackers.any() {
 			w.left(r.item.Key)
+			if w.ownership != nil && !w.ownership.owns(r.item.Key.Cluster, object) {
+				w.trackers.gone(r.item.Key)
+			}
 		}
 		w.finish(ctx, r.item, result)
 	}()
@@ -182,6 +203,7 @@ func (w *worker) finish(ctx context.Context, item applier.Item[Key, *event], r R
 	if r.Err != nil || w.describes {
 		r.Run = runOf(item)
 	}
+	w.failing.note(&r, item.Failures+1)
 	w.tally.count(&r, item.Waited)
 	w.report(ctx, r)
 }

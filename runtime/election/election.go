@@ -19,6 +19,8 @@ import (
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/runtime/internal/leases"
+	"github.com/kube-go/sdk/runtime/internal/terms"
 )
 
 // Options are the options of [New]. The zero value of a field is its default.
@@ -43,6 +45,9 @@ type Options struct {
 	// RetryPeriod is the time between renewals. Replicas that wait read the lease about twice as often. Default: 2 s.
 	RetryPeriod time.Duration
 
+	// Labels and Annotations are those of a lease that this replica creates. An existing lease keeps its own.
+	Labels, Annotations map[string]string
+
 	// Logger logs the begin and the end of terms, and failed requests as warnings. Default: [slog.Default].
 	Logger *slog.Logger
 }
@@ -57,7 +62,7 @@ const (
 // Errors of an [Elector].
 var (
 	// ErrLost is the error of a term that ended because the lease could not be renewed in time, or was taken away.
-	ErrLost = errors.New("the leadership is lost")
+	ErrLost error = terms.Lost("the leadership is lost")
 
 	// ErrNotLeader is the error of a request that [Elector.Fence] refuses.
 	ErrNotLeader = errors.New("this replica is not the leader")
@@ -66,14 +71,14 @@ var (
 // Elector is one replica's candidate for a lease. Create one with [New].
 type Elector struct {
 	options Options
-	leases  *client.API[lease]
+	leases  *client.API[leases.Lease]
 	logger  *slog.Logger
 	invalid error
 
 	mu      sync.Mutex // guards the fields below
 	state   state
-	lease   *lease // as it was read or written last, or nil
-	err     error  // of the last request
+	lease   *leases.Lease // as it was read or written last, or nil
+	err     error         // of the last request
 	running bool
 }
 
@@ -84,7 +89,9 @@ func New(c *client.Client, o *Options) *Elector {
 		e.options = *o
 	}
 	d := &e.options
-	d.Namespace = cmp.Or(d.Namespace, c.Namespace())
+	if c != nil {
+		d.Namespace = cmp.Or(d.Namespace, c.Namespace())
+	}
 	d.LeaseDuration = cmp.Or(d.LeaseDuration, defaultLeaseDuration)
 	d.RenewDeadline = cmp.Or(d.RenewDeadline, defaultRenewDeadline)
 	d.RetryPeriod = cmp.Or(d.RetryPeriod, defaultRetryPeriod)
@@ -96,8 +103,11 @@ func New(c *client.Client, o *Options) *Elector {
 		d.Logger = slog.Default()
 	}
 	e.logger = d.Logger.With("lease", d.Namespace+"/"+d.Name, "identity", d.Identity)
-	e.leases = client.Namespaced[lease](c, d.Namespace)
+	e.leases = client.Namespaced[leases.Lease](c, d.Namespace)
 	e.invalid = d.check()
+	if c == nil {
+		e.invalid = errors.New("election: the client is nil: pass one of client.New")
+	}
 	e.state = state{
 		identity: d.Identity, leaseDuration: d.LeaseDuration, renewDeadline: d.RenewDeadline, retryPeriod: d.RetryPeriod,
 	}
@@ -127,6 +137,10 @@ func (o *Options) check() error {
 
 // Status is the state of an [Elector].
 type Status struct {
+	// Lease is the lease, and Identity this replica.
+	Lease    core.ObjectRef
+	Identity string
+
 	// Leading is true while this replica is the leader.
 	Leading bool
 
@@ -146,7 +160,10 @@ func (e *Elector) Status() Status {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s := &e.state
-	return Status{s.leads(time.Now()), s.stored.holder, int(s.stored.transitions), e.err}
+	return Status{
+		Lease: core.ObjectRef{Namespace: e.options.Namespace, Name: e.options.Name}, Identity: e.options.Identity,
+		Leading: s.leads(time.Now()), Leader: s.stored.holder, Transitions: int(s.stored.transitions), Err: e.err,
+	}
 }
 
 // Run waits until this replica is the leader, calls lead, and returns after the term. The context of lead ends with
@@ -243,7 +260,9 @@ func (e *Elector) send(ctx context.Context, act action) input {
 		kind = found
 		l, err = e.leases.Get(ctx, e.options.Name, nil)
 	case create:
-		l = &lease{ObjectMeta: metav1.ObjectMeta{Name: e.options.Name}}
+		l = &leases.Lease{ObjectMeta: metav1.ObjectMeta{
+			Name: e.options.Name, Labels: e.options.Labels, Annotations: e.options.Annotations,
+		}}
 		act.record.store(l)
 		l, err = e.leases.Create(ctx, l, nil)
 	default:
@@ -254,7 +273,7 @@ func (e *Elector) send(ctx context.Context, act action) input {
 	switch {
 	case err == nil:
 		e.note(l, nil)
-		return input{kind: kind, version: l.ResourceVersion, record: l.record()}
+		return input{kind: kind, version: l.ResourceVersion, record: recordOf(l)}
 	case act.kind == read && errors.Is(err, core.ErrNotFound):
 		e.note(nil, nil)
 		return input{kind: missing}
@@ -270,7 +289,7 @@ func (e *Elector) send(ctx context.Context, act action) input {
 }
 
 // note takes note of the result of a request. It logs an error that differs from the last one.
-func (e *Elector) note(l *lease, err error) {
+func (e *Elector) note(l *leases.Lease, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err != nil && (e.err == nil || e.err.Error() != err.Error()) {

@@ -418,3 +418,10 @@ func TestInvalidOptionsAreErrors(t *testing.T) {
 		}
 	}
 }
+
+func TestANilClientIsAnError(t *testing.T) {
+	err := election.New(nil, &election.Options{Name: "shop"}).Run(t.Context(), func(context.Context) error { return nil })
+	if err == nil || !strings.Contains(err.Error(), "the client is nil") {
+		t.Errorf("Run() = %v", err)
+	}
+}

@@ -5,6 +5,7 @@ package events
 
 import (
 	"container/list"
+	"math"
 	"time"
 )
 
@@ -13,6 +14,13 @@ const (
 	shortestGap = time.Minute      // between two writes of a series, except the first two
 	longestGap  = 30 * time.Minute // well within the hour after which the server deletes an event
 	quiet       = 6 * time.Minute  // the time without a repetition after which a series ends
+)
+
+// The limits of requests. client-go allows an object 25 different events and one more each 5 minutes, too.
+const (
+	burstSeconds = 5 // the burst of all requests is what the rate allows in this time
+	objectBurst  = 25
+	objectRefill = 5 * time.Minute
 )
 
 // maxTries is the maximum number of attempts to send the same state of a series.
@@ -50,23 +58,90 @@ func (s *series) due(now time.Time) bool {
 	return now.Sub(s.settledAt) >= gap
 }
 
+// bucket is a token bucket. It begins full.
+type bucket struct {
+	used float64 // tokens that are missing
+	at   time.Time
+}
+
+// fill adds the tokens since the last call.
+func (b *bucket) fill(now time.Time, perSecond float64) {
+	if passed := now.Sub(b.at); passed > 0 {
+		b.used = max(0, b.used-passed.Seconds()*perSecond)
+		b.at = now
+	}
+}
+
+// take removes a token, or returns the time until there is one.
+func (b *bucket) take(now time.Time, perSecond, burst float64) (wait time.Duration) {
+	b.fill(now, perSecond)
+	if missing := b.used + 1 - burst; missing > 0 {
+		return time.Duration(math.Ceil(missing / perSecond * float64(time.Second)))
+	}
+	b.used++
+	return 0
+}
+
+// budget limits the new series of one object and type of event.
+type budget struct {
+	of budgetOf
+	bucket
+}
+
+type budgetOf struct {
+	object reference
+	typ    Type
+}
+
 // book holds the series that have not ended, and the queue of series to write. It is a state machine without a clock
 // and without IO: its methods are its inputs.
 type book struct {
 	maxWaiting int
+	perSecond  float64 // the maximum rate of writes
 	series     map[identity]*series
 	open       list.List // of *series, the least recently repeated first
 	waiting    []*series
 	serial     int64 // of the last name
 	dropped    uint64
+
+	writes  bucket
+	budgets map[budgetOf]*list.Element
+	recent  list.List // of *budget, the least recently used first
+	excess  excess
 }
 
-func newBook(maxWaiting int) *book {
-	return &book{maxWaiting: maxWaiting, series: map[identity]*series{}}
+// excess is the number of events that exceeded the budgets of their objects since the last report, and the last object.
+type excess struct {
+	count uint64
+	last  reference
 }
 
-// maxOpen returns the maximum number of open series.
+func newBook(maxWaiting int, perSecond float64) *book {
+	return &book{
+		maxWaiting: maxWaiting, perSecond: perSecond,
+		series: map[identity]*series{}, budgets: map[budgetOf]*list.Element{},
+	}
+}
+
+// maxOpen returns the maximum number of open series, and of budgets. A series begins only while less than maxWaiting
+// series wait, so that at most 5 × maxWaiting series are in memory, also while the server is down.
 func (b *book) maxOpen() int { return 4 * b.maxWaiting }
+
+// afford reports whether an object may have another series, and counts it. It forgets the least recent budget when
+// there are too many: all objects together are limited by the queue and by the rate.
+func (b *book) afford(now time.Time, id identity) bool {
+	of := budgetOf{id.regarding, id.typ}
+	e := b.budgets[of]
+	if e == nil {
+		if b.recent.Len() >= b.maxOpen() {
+			delete(b.budgets, b.recent.Remove(b.recent.Front()).(*budget).of)
+		}
+		e = b.recent.PushBack(&budget{of: of, bucket: bucket{at: now}})
+		b.budgets[of] = e
+	}
+	b.recent.MoveToBack(e)
+	return e.Value.(*budget).take(now, 1/objectRefill.Seconds(), objectBurst) == 0
+}
 
 // observe adds an event. It reports whether a write is due now.
 func (b *book) observe(now time.Time, id identity, note string) bool {
@@ -88,9 +163,14 @@ func (b *book) observe(now time.Time, id identity, note string) bool {
 	return len(b.waiting) > 0
 }
 
-// begin opens a series. It returns nil if there is no room.
+// begin opens a series. It returns nil if the queue is full, or if the object has too many.
 func (b *book) begin(now time.Time, id identity, note string) *series {
 	if len(b.waiting) >= b.maxWaiting {
+		return nil
+	}
+	if !b.afford(now, id) {
+		b.excess.count++
+		b.excess.last = id.regarding
 		return nil
 	}
 	if b.open.Len() >= b.maxOpen() {
@@ -130,6 +210,14 @@ func (b *book) sweep(now time.Time) {
 			b.wait(s, now)
 		}
 	}
+	for e := b.recent.Front(); e != nil; e = b.recent.Front() { // a full budget is like none
+		oldest := e.Value.(*budget)
+		if oldest.fill(now, 1/objectRefill.Seconds()); oldest.used > 0 {
+			break
+		}
+		delete(b.budgets, oldest.of)
+		b.recent.Remove(e)
+	}
 }
 
 // close ends all series.
@@ -159,22 +247,37 @@ type write struct {
 	last   time.Time
 }
 
-// next removes the next write from the queue. The caller must report its result with one of the methods below.
-func (b *book) next() (write, bool) {
+// next removes the next write from the queue, or returns the time after which to call it again. The caller must report
+// the result of the write with one of the methods below.
+func (b *book) next(now time.Time) (w write, wait time.Duration, ok bool) {
 	if len(b.waiting) == 0 {
-		return write{}, false
+		return write{}, 0, false
+	}
+	if wait := b.writes.take(now, b.perSecond, max(1, burstSeconds*b.perSecond)); wait > 0 {
+		return write{}, wait, true
 	}
 	s := b.waiting[0]
 	b.waiting[0] = nil
 	b.waiting = b.waiting[1:]
 	s.waiting = false
-	return write{series: s, create: !s.exists, count: s.count, last: s.last}, true
+	return write{series: s, create: !s.exists, count: s.count, last: s.last}, 0, true
 }
 
 // written records a successful write.
 func (b *book) written(w write, now time.Time) {
 	w.series.exists = true
 	b.settle(w, now)
+}
+
+// existed records that an earlier attempt to create the Event object has succeeded. That attempt may have had a lower
+// count, so a count is written again.
+func (b *book) existed(w write, now time.Time) {
+	w.series.exists = true
+	if w.count == 1 {
+		b.settle(w, now)
+		return
+	}
+	b.again(w)
 }
 
 // expired records that the server has deleted the Event object, which is then created again.

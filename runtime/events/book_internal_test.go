@@ -5,6 +5,7 @@ package events
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 )
@@ -42,7 +43,7 @@ func TestSeriesIsDue(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := &series{first: epoch, count: tt.count, settled: tt.settled, settledAt: epoch.Add(tt.settledAt)}
 			if !tt.ended {
-				s.place = newBook(1).open.PushBack(s)
+				s.place = newBook(1, 1e6).open.PushBack(s)
 			}
 			if got := s.due(epoch.Add(tt.now)); got != tt.want {
 				t.Errorf("due() = %v, want %v", got, tt.want)
@@ -53,7 +54,7 @@ func TestSeriesIsDue(t *testing.T) {
 
 // writeAll writes all queued series, and returns the writes.
 func writeAll(b *book, now time.Time) (out []string) {
-	for w, ok := b.next(); ok; w, ok = b.next() {
+	for w, _, ok := b.next(now); ok; w, _, ok = b.next(now) {
 		verb := "patch"
 		if w.create {
 			verb = "create"
@@ -72,7 +73,7 @@ func wantWrites(t *testing.T, got []string, want ...string) {
 }
 
 func TestQuietSeriesEnds(t *testing.T) {
-	b, now := newBook(10), epoch
+	b, now := newBook(10, 1e6), epoch
 	for range 5 {
 		b.observe(now, named("a"), "")
 		b.observe(now, named("b"), "")
@@ -91,7 +92,7 @@ func TestQuietSeriesEnds(t *testing.T) {
 }
 
 func TestLastCountIsWrittenWhenASeriesEnds(t *testing.T) {
-	b := newBook(10)
+	b := newBook(10, 1e6)
 	for range 2 {
 		b.observe(epoch, named("a"), "")
 		writeAll(b, epoch)
@@ -104,9 +105,9 @@ func TestLastCountIsWrittenWhenASeriesEnds(t *testing.T) {
 }
 
 func TestRepetitionsDuringTheFirstWriteAreNotLost(t *testing.T) {
-	b := newBook(10)
+	b := newBook(10, 1e6)
 	b.observe(epoch, named("a"), "")
-	w, _ := b.next()
+	w, _, _ := b.next(epoch)
 	for range 3 {
 		b.observe(epoch, named("a"), "")
 	}
@@ -115,7 +116,7 @@ func TestRepetitionsDuringTheFirstWriteAreNotLost(t *testing.T) {
 }
 
 func TestNewSeriesReplacesTheLeastRecentOne(t *testing.T) {
-	b := newBook(1)
+	b := newBook(1, 1e6)
 	for i := range b.maxOpen() {
 		b.observe(epoch, named(fmt.Sprint(i)), "")
 		writeAll(b, epoch)
@@ -134,11 +135,11 @@ func TestNewSeriesReplacesTheLeastRecentOne(t *testing.T) {
 }
 
 func TestFailingWriteIsDroppedAndDoesNotBlockOthers(t *testing.T) {
-	b := newBook(10)
+	b := newBook(10, 1e6)
 	b.observe(epoch, named("bad"), "")
 	b.observe(epoch, named("good"), "")
 	tries, written := 0, ""
-	for w, ok := b.next(); ok; w, ok = b.next() {
+	for w, _, ok := b.next(epoch); ok; w, _, ok = b.next(epoch) {
 		if w.series.id.regarding.Name == "good" {
 			written = fmt.Sprint("good after ", tries)
 			b.written(w, epoch)
@@ -155,11 +156,11 @@ func TestFailingWriteIsDroppedAndDoesNotBlockOthers(t *testing.T) {
 }
 
 func TestSuccessResetsTheFailures(t *testing.T) {
-	b := newBook(10)
+	b := newBook(10, 1e6)
 	for range 3 {
 		b.observe(epoch, named("a"), "")
 		for range maxTries - 1 {
-			w, ok := b.next()
+			w, _, ok := b.next(epoch)
 			if !ok || !b.failed(w, epoch) {
 				t.Fatal("dropped too early")
 			}
@@ -173,12 +174,173 @@ func TestSuccessResetsTheFailures(t *testing.T) {
 }
 
 func TestNamesOfTheSameTimeAreUnique(t *testing.T) {
-	b := newBook(10)
+	b := newBook(10, 1e6)
 	b.observe(epoch, named("a"), "")
 	other := named("a")
 	other.reason = "Other"
 	b.observe(epoch, other, "")
 	if one, two := b.series[named("a")].name, b.series[other].name; one == two {
 		t.Errorf("two series have the name %s", one)
+	}
+}
+
+func TestObjectHasABudgetOfSeries(t *testing.T) {
+	b, now := newBook(1000, 1e6), epoch
+	reason := func(object string, n int) identity {
+		id := named(object)
+		id.reason = fmt.Sprint(n)
+		return id
+	}
+	for i := range 2 * objectBurst {
+		b.observe(now, reason("a", i), "")
+	}
+	if b.dropped != objectBurst || len(writeAll(b, now)) != objectBurst {
+		t.Fatalf("%d of %d series dropped, want %d", b.dropped, 2*objectBurst, objectBurst)
+	}
+	if b.excess.count != objectBurst || b.excess.last.Name != "a" {
+		t.Errorf("excess = %+v, want %d of a", b.excess, objectBurst)
+	}
+	b.observe(now, reason("a", 0), "") // a repetition costs nothing
+	b.observe(now, reason("b", 0), "") // neither do other objects and types
+	warning := reason("a", 100)
+	warning.typ = Warning
+	b.observe(now, warning, "")
+	if b.dropped != objectBurst {
+		t.Errorf("%d dropped, want only those of the object beyond its budget", b.dropped)
+	}
+	b.observe(now.Add(objectRefill-time.Second), reason("a", 101), "")
+	b.observe(now.Add(objectRefill), reason("a", 102), "")
+	b.observe(now.Add(objectRefill), reason("a", 103), "")
+	if b.dropped != objectBurst+2 {
+		t.Errorf("%d dropped after the refill, want %d", b.dropped, objectBurst+2)
+	}
+	b.sweep(now.Add(24 * time.Hour))
+	if len(b.budgets) != 0 || b.recent.Len() != 0 {
+		t.Errorf("%d budgets after a day", len(b.budgets))
+	}
+}
+
+// TestBookKeepsItsBounds is a model test: random events, times and results of writes never exceed the rate or the bounds
+// of the memory, and no event is lost without being counted.
+func TestBookKeepsItsBounds(t *testing.T) {
+	exact := 0
+	for seed := range uint64(60) {
+		m := &model{
+			rnd: rand.New(rand.NewPCG(seed, 0)), book: newBook(5, 2), now: epoch, server: map[string]int{},
+			objects: 1 + int(seed%60), downUntil: epoch,
+		}
+		for range 2000 {
+			m.step()
+			if problem := m.problem(); problem != "" {
+				t.Fatalf("seed %d after %v: %s", seed, m.now.Sub(epoch), problem)
+			}
+		}
+		m.finish()
+		stored := 0
+		for _, n := range m.server {
+			stored += n
+		}
+		if !m.gaveUp {
+			exact++
+		}
+		if got := stored + int(m.book.dropped); got < m.observed || got > m.observed && !m.gaveUp {
+			t.Fatalf("seed %d: %d events stored and %d dropped, want %d together", seed, stored, m.book.dropped, m.observed)
+		}
+	}
+	if exact < 5 {
+		t.Errorf("%d seeds without a write that was given up: too few for the sum to prove anything", exact)
+	}
+}
+
+// model is a book with a server that is sometimes down, and that forgets events.
+type model struct {
+	rnd       *rand.Rand
+	book      *book
+	now       time.Time
+	objects   int
+	downUntil time.Time
+	server    map[string]int // the counts of the events that the server has or had
+	writes    []time.Time
+	observed  int
+	gaveUp    bool // on a write, whose repetitions a later write of the series includes
+}
+
+func (m *model) step() {
+	m.now = m.now.Add(time.Duration(m.rnd.IntN(5000)) * time.Millisecond)
+	switch n := m.rnd.IntN(100); {
+	case n < 60:
+		id := named(fmt.Sprint(m.rnd.IntN(m.objects)))
+		id.reason = fmt.Sprint(m.rnd.IntN(3))
+		m.book.observe(m.now, id, "")
+		m.observed++
+	case n < 90:
+		m.write()
+	case n < 97:
+		m.book.sweep(m.now)
+	case n < 98:
+		m.now = m.now.Add(time.Duration(m.rnd.IntN(20)) * time.Minute)
+	case m.now.After(m.downUntil):
+		m.downUntil = m.now.Add(time.Duration(m.rnd.IntN(30)) * time.Minute)
+	}
+}
+
+// write sends as much as the book wants.
+func (m *model) write() {
+	for {
+		w, wait, ok := m.book.next(m.now)
+		if !ok || wait > 0 {
+			return
+		}
+		m.writes = append(m.writes, m.now)
+		switch {
+		case m.now.Before(m.downUntil):
+			if !m.book.failed(w, m.now) {
+				m.gaveUp = true
+			}
+			m.now = m.now.Add(time.Duration(10+m.rnd.IntN(20)) * time.Second) // the driver pauses
+			return
+		case !w.create && m.rnd.IntN(20) == 0:
+			m.book.expired(w)
+		default:
+			m.server[w.series.name] = w.count
+			m.book.written(w, m.now)
+		}
+	}
+}
+
+func (m *model) problem() string {
+	b := m.book
+	known := map[any]bool{}
+	for e := b.open.Front(); e != nil; e = e.Next() {
+		known[e.Value] = true
+	}
+	for _, s := range b.waiting {
+		known[s] = true
+	}
+	recent := m.writes[max(0, len(m.writes)-100):]
+	for i, first := range recent { // in each window that ends with the last write
+		window := recent[len(recent)-1].Sub(first).Seconds()
+		if n := len(recent) - i; float64(n) > b.perSecond*(burstSeconds+window)+1e-6 {
+			return fmt.Sprintf("%d writes in %.3f s", n, window)
+		}
+	}
+	switch {
+	case len(known) > 5*b.maxWaiting:
+		return fmt.Sprintf("%d series in memory, want at most %d", len(known), 5*b.maxWaiting)
+	case b.open.Len() != len(b.series) || b.open.Len() > b.maxOpen():
+		return fmt.Sprintf("%d open series, %d of them known, want at most %d", b.open.Len(), len(b.series), b.maxOpen())
+	case len(b.budgets) != b.recent.Len() || len(b.budgets) > b.maxOpen():
+		return fmt.Sprintf("%d budgets, %d in order, want at most %d", len(b.budgets), b.recent.Len(), b.maxOpen())
+	}
+	return ""
+}
+
+// finish writes everything to a server that works.
+func (m *model) finish() {
+	m.downUntil = epoch
+	m.book.close()
+	for len(m.book.waiting) > 0 {
+		m.now = m.now.Add(time.Minute)
+		m.write()
 	}
 }

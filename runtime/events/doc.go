@@ -31,14 +31,22 @@
 //
 // # Limits
 //
-// At most [Options.Queue] series wait to be written; when that many wait, a new series is dropped. Notes are cut to
-// 1024 bytes, reasons and actions to 128. Events of cluster-scoped objects are stored in the namespace default. Do not
-// put secrets into a note: everyone who may read events can read it.
+// A recorder sends at most [Options.RequestsPerSecond] on average, and the requests of five seconds at once, whatever
+// the number of objects and controllers that use it. An object has at most 25 different events of one type, and one
+// more every five minutes. At most [Options.Queue] series wait to be written; when that many wait, a new series is
+// dropped. The recorder holds at most five times as many series, which is about 10 MB by default, also while the server
+// is down. Notes are cut to 1024 bytes, reasons and actions to 128. Events of cluster-scoped objects are stored in the
+// namespace default. Do not put secrets into a note: everyone who may read events can read it.
 //
 // # Permissions
 //
 // The controller needs the verbs create and patch for events of the group events.k8s.io, in the namespaces of its
 // objects, and for cluster-scoped objects in the namespace default.
+//
+// # Stop
+//
+// [Recorder.Run] must end after the controllers, so that it also writes the events of their last runs: with package
+// manager, add the recorder with AddToAll.
 //
 // # Concurrency
 //

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -35,6 +36,10 @@ type Options struct {
 	// Queue is the maximum number of series of events that wait to be written. Default: 1000.
 	Queue int
 
+	// RequestsPerSecond is the maximum average rate of writes. After a pause, the writes of five seconds are sent without
+	// a delay. Default: 20.
+	RequestsPerSecond float64
+
 	// FlushTimeout is the maximum time that Run continues to write after its context has ended. Default: 5 seconds.
 	FlushTimeout time.Duration
 
@@ -46,6 +51,7 @@ type Options struct {
 const (
 	defaultQueue = 1000
 	defaultFlush = 5 * time.Second
+	defaultRate  = 20
 	sweepEvery   = 30 * time.Second
 	writeTimeout = 10 * time.Second
 	shortestWait = time.Second // after a failure; it doubles
@@ -62,6 +68,9 @@ type Recorder struct {
 	mu      sync.Mutex // guards the fields below
 	book    *book
 	running bool
+
+	swept    time.Time // used by Run only, like reported
+	reported uint64
 }
 
 // NewRecorder returns a recorder. It writes events while [Recorder.Run] runs; earlier events are queued.
@@ -84,17 +93,25 @@ func NewRecorder(c *client.Client, o *Options) *Recorder {
 	if o.Queue <= 0 {
 		o.Queue = defaultQueue
 	}
+	if o.RequestsPerSecond == 0 {
+		o.RequestsPerSecond = defaultRate
+	}
 	if o.FlushTimeout <= 0 {
 		o.FlushTimeout = defaultFlush
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	if problems := validation.IsQualifiedName(o.Controller); len(problems) > 0 {
+	switch {
+	case c == nil:
+		r.invalid = errors.New("event recorder: the client is nil: pass one of client.New")
+	case len(validation.IsQualifiedName(o.Controller)) > 0:
 		r.invalid = fmt.Errorf("event recorder: Options.Controller %q is not a qualified name, such as document-controller "+
 			"or example.com/document-controller", o.Controller)
+	case !(o.RequestsPerSecond > 0) || math.IsInf(o.RequestsPerSecond, 1):
+		r.invalid = fmt.Errorf("event recorder: Options.RequestsPerSecond is %v: want a positive number", o.RequestsPerSecond)
 	}
-	r.book = newBook(o.Queue)
+	r.book = newBook(o.Queue, o.RequestsPerSecond)
 	return r
 }
 
@@ -138,9 +155,10 @@ func (r *Recorder) Run(ctx context.Context) error {
 		return err
 	}
 	defer r.stop()
+	defer r.report() // a last time
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
-	reported := uint64(0)
+	r.swept = time.Now()
 	for {
 		r.drain(ctx)
 		select {
@@ -148,13 +166,36 @@ func (r *Recorder) Run(ctx context.Context) error {
 			r.flush(ctx)
 			return context.Cause(ctx)
 		case <-r.wake:
-		case now := <-tick.C:
-			r.tell(func(b *book) { b.sweep(now) })
-			if n := r.Dropped(); n > reported {
-				r.options.Logger.Warn("events dropped", "count", n-reported)
-				reported = n
-			}
+		case <-tick.C:
 		}
+	}
+}
+
+// sweep ends the series without recent repetitions and reports what was dropped, unless it has done so recently.
+func (r *Recorder) sweep() {
+	now := time.Now()
+	if now.Sub(r.swept) < sweepEvery-time.Second { // the ticker may be a little early
+		return
+	}
+	r.swept = now
+	r.tell(func(b *book) { b.sweep(now) })
+	r.report()
+}
+
+// report logs how many events were dropped since the last report.
+func (r *Recorder) report() {
+	var n uint64
+	var e excess
+	r.tell(func(b *book) {
+		n, r.reported = b.dropped-r.reported, b.dropped
+		e, b.excess = b.excess, excess{}
+	})
+	if e.count > 0 {
+		r.options.Logger.Warn("events dropped: an object has too many different ones; put variable information into the note",
+			"count", e.count, "kind", e.last.Kind, "namespace", e.last.Namespace, "name", e.last.Name)
+	}
+	if n -= e.count; n > 0 {
+		r.options.Logger.Warn("events dropped", "count", n)
 	}
 }
 
@@ -191,7 +232,10 @@ func (r *Recorder) flush(ctx context.Context) {
 	r.tell((*book).close)
 	r.drain(ctx)
 	lost := 0
-	r.tell(func(b *book) { lost = b.abandon() })
+	r.tell(func(b *book) {
+		lost = b.abandon()
+		r.reported += uint64(lost)
+	})
 	if lost > 0 {
 		r.options.Logger.Warn("events dropped at shutdown", "count", lost)
 	}
@@ -201,13 +245,19 @@ func (r *Recorder) flush(ctx context.Context) {
 func (r *Recorder) drain(ctx context.Context) {
 	pause := shortestWait
 	for ctx.Err() == nil {
+		r.sweep()
 		var (
-			w  write
-			ok bool
+			w    write
+			soon time.Duration
+			ok   bool
 		)
-		r.tell(func(b *book) { w, ok = b.next() })
+		r.tell(func(b *book) { w, soon, ok = b.next(time.Now()) })
 		if !ok {
 			return
+		}
+		if soon > 0 {
+			sleep(ctx, soon)
+			continue
 		}
 		err := r.send(ctx, w)
 		if !r.settle(w, err) {
@@ -217,10 +267,15 @@ func (r *Recorder) drain(ctx context.Context) {
 		atLeast, _ := core.RetryAfter(err)
 		wait := max(atLeast, pause) + rand.N(pause/4)
 		pause = min(2*pause, longestWait)
-		select {
-		case <-ctx.Done():
-		case <-time.After(wait):
-		}
+		sleep(ctx, wait)
+	}
+}
+
+// sleep returns after a time or when the context ends.
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
 	}
 }
 
@@ -228,8 +283,10 @@ func (r *Recorder) drain(ctx context.Context) {
 func (r *Recorder) settle(w write, err error) (trouble bool) {
 	now := time.Now()
 	switch {
-	case err == nil, w.create && errors.Is(err, core.ErrAlreadyExists): // the response to an earlier attempt was lost
+	case err == nil:
 		r.tell(func(b *book) { b.written(w, now) })
+	case w.create && errors.Is(err, core.ErrAlreadyExists): // the response to an earlier attempt was lost
+		r.tell(func(b *book) { b.existed(w, now) })
 	case !w.create && errors.Is(err, core.ErrNotFound):
 		r.tell(func(b *book) { b.expired(w) })
 	case isTransient(err):

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -249,6 +250,31 @@ func TestLostResponseDoesNotDuplicateAnEvent(t *testing.T) {
 	})
 }
 
+// TestLostResponseDoesNotLoseRepetitions checks that the count reaches the server if the event was created by a request
+// without a response, as when Run ends during the request.
+func TestLostResponseDoesNotLoseRepetitions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{lose: true}
+		rec := s.recorder(t, nil)
+		stop := run(t, rec)
+		rec.Event(doc("a"), rendered)
+		synctest.Wait()
+		s.mu.Lock()
+		s.lose = false
+		s.mu.Unlock()
+		for range 4 {
+			rec.Event(doc("a"), rendered)
+		}
+		stop()
+		if diff := cmp.Diff([]string{"POST prod", "POST prod", "PATCH prod"}, s.log()); diff != "" {
+			t.Errorf("requests (-want +got):\n%s", diff)
+		}
+		if got := s.one(t).count(); got != 5 || rec.Dropped() != 0 {
+			t.Errorf("count = %d, dropped = %d; want 5, 0", got, rec.Dropped())
+		}
+	})
+}
+
 func TestRejectedEventsAreRetriedRarelyAndDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
@@ -427,4 +453,102 @@ func TestRunRejectsInvalidOptionsAndConcurrentCalls(t *testing.T) {
 			t.Error("a concurrent Run() = nil, want an error")
 		}
 	})
+}
+
+// TestRequestsHaveARate checks that a burst of different events of many objects reaches the server at the rate of the
+// options, also when Run ends.
+func TestRequestsHaveARate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		rec := s.recorder(t, &events.Options{RequestsPerSecond: 2})
+		stop := run(t, rec)
+		for i := range 50 {
+			rec.Event(doc(fmt.Sprint("a", i)), rendered)
+		}
+		synctest.Wait()
+		if got := len(s.log()); got != 10 {
+			t.Errorf("%d requests at once, want the burst of 10", got)
+		}
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if got := len(s.log()); got != 30 {
+			t.Errorf("%d requests after 10 s, want 30", got)
+		}
+		stop() // flushes for 5 seconds
+		// The next request and the end of the flush have the same time.
+		if got, lost := len(s.log()), int(rec.Dropped()); got < 39 || got > 40 || got+lost != 50 {
+			t.Errorf("%d requests and %d dropped events after Run, want 39 or 40, and 50 together", got, lost)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		rec := s.recorder(t, nil)
+		defer run(t, rec)()
+		for i := range 1000 {
+			rec.Event(doc(fmt.Sprint("a", i)), rendered)
+		}
+		synctest.Wait()
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if got := len(s.log()); got != 300 {
+			t.Errorf("%d requests in 10 s by default, want 300", got)
+		}
+		time.Sleep(35 * time.Second)
+	})
+}
+
+// TestEventsOfOneObjectHaveALimit checks that a reason that always differs does not fill the server, and that the log
+// says why events are missing.
+func TestEventsOfOneObjectHaveALimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		s := &server{}
+		rec := s.recorder(t, &events.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		stop := run(t, rec)
+		for i := range 600 { // ten minutes
+			rec.Event(doc("a"), events.Event{Reason: fmt.Sprintf("Attempt%d", i)})
+			time.Sleep(time.Second)
+		}
+		stop()
+		if got := len(s.log()); got < 26 || got > 27 {
+			t.Errorf("%d requests for events of one object in ten minutes, want 25 and one each 5 minutes", got)
+		}
+		if want := "events dropped: an object has too many different ones"; !strings.Contains(log.String(), want) ||
+			!strings.Contains(log.String(), "namespace=prod name=a") || strings.Contains(log.String(), `msg="events dropped" `) {
+			t.Errorf("log = %s, want only warnings with %q and the object", log.String(), want)
+		}
+	})
+}
+
+// TestBusyRecorderReports checks that dropped events are logged while the queue is never empty.
+func TestBusyRecorderReports(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		s := &server{}
+		rec := s.recorder(t, &events.Options{Queue: 10, RequestsPerSecond: 1, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		stop := run(t, rec)
+		for i := range 3000 { // five minutes, ten times faster than the rate
+			rec.Event(doc(fmt.Sprint("a", i)), rendered)
+			time.Sleep(100 * time.Millisecond)
+		}
+		logged := strings.Count(log.String(), `msg="events dropped" count=`)
+		stop()
+		if logged < 8 || logged > 12 {
+			t.Errorf("%d warnings in five minutes, want about 10: %s", logged, log.String())
+		}
+	})
+}
+
+func TestRunRejectsANilClientAndAnInvalidRate(t *testing.T) {
+	rec := events.NewRecorder(nil, nil)
+	rec.Event(doc("a"), rendered)
+	if err := rec.Run(t.Context()); err == nil || err.Error() != "event recorder: the client is nil: pass one of client.New" {
+		t.Errorf("Run() = %v, want an error about the client", err)
+	}
+	for _, rate := range []float64{-1, math.NaN(), math.Inf(1)} {
+		rec := (&server{}).recorder(t, &events.Options{RequestsPerSecond: rate})
+		if err := rec.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "Options.RequestsPerSecond is ") {
+			t.Errorf("Run() with a rate of %v = %v", rate, err)
+		}
+	}
 }

@@ -34,6 +34,11 @@
 // the list in the meantime, Reconcile reads the object again and repeats the change. An object that was deleted in the
 // meantime is not an error. All other errors are returned, and the controller retries.
 //
+// # Names
+//
+// Each controller of a kind needs a name of its own. Two controllers with the same name would remove the finalizer after
+// the first of their cleanups, and the other one would never run. This is not detected.
+//
 // # Permissions
 //
 // The controller needs the verbs get and patch for the kind.

@@ -136,7 +136,7 @@ func (e editor[K, P]) remove(ctx context.Context, obj *K) error {
 	return err
 }
 
-// attempts is the maximum number of times that an edit is repeated because another client has changed the finalizers.
+// attempts is the maximum number of attempts of an edit that other clients interfere with.
 const attempts = 5
 
 // edit replaces the finalizers by those that want returns, if want reports that this is needed. It returns the stored
@@ -164,13 +164,13 @@ func (e editor[K, P]) edit(ctx context.Context, obj *K, want func(*K) (next []st
 			return nil, fmt.Errorf("finalizer %s: %w; then %w", e.name, err, readErr)
 		case fresh == nil:
 			return nil, nil
-		case !changed(P(obj), P(fresh)):
+		case !changed(P(obj), P(fresh)) && !errors.Is(err, core.ErrConflict):
 			return nil, fmt.Errorf("finalizer %s: %w", e.name, err) // the server has rejected it for another reason
 		}
 		obj = fresh
 	}
 	return nil, fmt.Errorf(
-		"finalizer %s: other clients changed the finalizers %d times during the update: %w",
+		"finalizer %s: other clients changed the object %d times during the update: %w",
 		e.name,
 		attempts,
 		err,

@@ -35,6 +35,7 @@ func TestReconcileGuardsApplyWithTheFinalizer(t *testing.T) {
 	tests := []struct {
 		name           string
 		stored, cached *document // cached nil: as stored; stored nil: gone
+		busy           int       // the number of patches that conflict
 		wantCalls      []string
 		wantFinalizers []string
 		wantRequests   []string
@@ -105,6 +106,32 @@ func TestReconcileGuardsApplyWithTheFinalizer(t *testing.T) {
 			wantCalls: []string{"cleanup " + ours}, wantRequests: []string{"PATCH"},
 		},
 		{
+			name:   "an unrelated write of another client at the same time is not an error",
+			busy:   2,
+			stored: doc("a/b"), wantCalls: []string{"apply a/b," + ours}, wantFinalizers: []string{"a/b", ours},
+			wantRequests: []string{"PATCH", "GET", "PATCH", "GET", "PATCH"},
+		},
+		{
+			name:   "an unrelated write during the removal is not an error",
+			busy:   1,
+			stored: deleted(ours, "a/b"), wantCalls: []string{"cleanup " + ours + ",a/b"}, wantFinalizers: []string{"a/b"},
+			wantRequests: []string{"PATCH", "GET", "PATCH"},
+		},
+		{
+			name:   "a finalizer that the list has twice is removed",
+			stored: deleted(ours, "a/b", ours, "a/b"), wantCalls: []string{"cleanup " + ours + ",a/b," + ours + ",a/b"},
+			wantFinalizers: []string{"a/b", "a/b"}, wantRequests: []string{"PATCH"},
+		},
+		{
+			name:   "a finalizer that the list has twice is not added",
+			stored: doc(ours, ours), wantCalls: []string{"apply " + ours + "," + ours}, wantFinalizers: []string{ours, ours},
+		},
+		{
+			name:   "finalizers without a domain are kept",
+			stored: deleted("foregroundDeletion", ours, "kubernetes"), wantCalls: []string{"cleanup foregroundDeletion," + ours + ",kubernetes"},
+			wantFinalizers: []string{"foregroundDeletion", "kubernetes"}, wantRequests: []string{"PATCH"},
+		},
+		{
 			name:   "another object of the same name is not touched by an add",
 			stored: as("other", doc()), cached: doc(),
 			wantRequests: []string{"PATCH", "GET"},
@@ -117,7 +144,7 @@ func TestReconcileGuardsApplyWithTheFinalizer(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := &server{stored: tt.stored}
+			s := &server{stored: tt.stored, busy: tt.busy}
 			cached := tt.cached
 			if cached == nil {
 				cached = new(*tt.stored)
@@ -213,7 +240,12 @@ func TestFailureOfTheServerIsReturned(t *testing.T) {
 		{
 			name:   "finalizers that change continuously are an error",
 			server: &server{stored: doc(), restless: true}, cached: doc("z/z"),
-			want: core.ErrInvalid, wantMsg: "changed the finalizers 5 times", calls: 10,
+			want: core.ErrInvalid, wantMsg: "changed the object 5 times", calls: 10,
+		},
+		{
+			name:   "continuous writes of other fields are an error",
+			server: &server{stored: doc(), busy: 9}, cached: doc(),
+			want: core.ErrConflict, wantMsg: "changed the object 5 times", calls: 10,
 		},
 		{
 			name:   "a kind that is not served is not a deleted object",

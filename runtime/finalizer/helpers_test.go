@@ -50,6 +50,7 @@ type server struct {
 	stored   *document      // nil: deleted
 	refuse   map[string]int // method → status code
 	restless bool           // the finalizers change before each request
+	busy     int            // the number of patches that conflict with writes of other fields
 	requests []string       // methods
 }
 
@@ -79,6 +80,10 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if code := s.refuse[r.Method]; code != 0 {
 		return answer(code, &metav1.Status{Code: int32(code), Message: "no"}), nil
+	}
+	if r.Method == http.MethodPatch && s.busy > 0 {
+		s.busy--
+		return answer(409, &metav1.Status{Reason: metav1.StatusReasonConflict}), nil
 	}
 	if s.stored == nil || r.URL.Path != path {
 		details := &metav1.StatusDetails{Kind: "documents", Name: "a"}

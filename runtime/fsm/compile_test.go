@@ -39,6 +39,28 @@ func TestWrongTransitionsDoNotCompile(t *testing.T) {
 	}
 }
 
+// TestMachinesKeepNoUnusedMethods checks that the linker drops methods that nothing calls: it keeps all exported methods
+// of all types in a program that may call a method by a name that is not a constant. That adds about a third to its size.
+func TestMachinesKeepNoUnusedMethods(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "program")
+	link := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-dumpdep", "-o", program, "./testdata/compile/good")
+	dependencies, err := link.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, dependencies)
+	}
+	var callers []string
+	linked := false
+	for line := range strings.Lines(string(dependencies)) {
+		linked = linked || strings.Contains(line, "runtime/fsm.")
+		if strings.Contains(line, "<ReflectMethod>") {
+			callers = append(callers, line)
+		}
+	}
+	if !linked || len(callers) > 0 {
+		t.Errorf("package fsm is linked: %t; methods are called by variable names in\n%s", linked, strings.Join(callers, ""))
+	}
+}
+
 // wanted returns the wanted text of a program, and its line as the compiler writes it.
 func wanted(t *testing.T, program string) (line, want string) {
 	t.Helper()

@@ -55,7 +55,9 @@
 //
 // A Step may change the other fields of c.Obj.Status. At the end of the pass, the machine writes the status once, by
 // server-side apply with its name as the field manager, and only if it has changed. The machine owns the whole status,
-// except conditions of other types.
+// except conditions of other types: it also replaces and removes what a plain reconcile has written before. So the
+// objects of a kind have one machine, whose name never changes, and other controllers do not write the status. A pass
+// for an object of another machine is an error.
 //
 // # Conditions
 //
@@ -87,11 +89,11 @@
 //
 // A state with the methods
 //
-//	Deadline() time.Duration
+//	Deadline(c *fsm.Ctx[K]) time.Duration
 //	OnDeadline(c *fsm.Ctx[K], to fsm.To[E]) fsm.Result[E]
 //
 // has a limited time: when the machine has been in the state for that long, OnDeadline is called instead of Step. A
-// pass takes place then, even if nothing changes.
+// pass takes place then, even if nothing changes. A time of 0 means no limit.
 //
 // # Outputs
 //

@@ -88,7 +88,7 @@ func (rest) Step(_ *Ctx[animal], to To[fromRest]) Result[fromRest] { return to.G
 func (rest) OnSpecChange(_ *Ctx[animal], to To[fromRest]) Result[fromRest] {
 	return to.Stay("changed", 0)
 }
-func (rest) Deadline() time.Duration                                     { return time.Hour }
+func (rest) Deadline(*Ctx[animal]) time.Duration                         { return time.Hour }
 func (rest) OnDeadline(_ *Ctx[animal], to To[fromRest]) Result[fromRest] { return to.Go(work{"late"}) }
 
 func (end) Step(_ *Ctx[animal], to To[Terminal]) Result[Terminal] { return Done(to) }

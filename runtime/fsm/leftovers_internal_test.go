@@ -5,6 +5,7 @@ package fsm
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -139,6 +140,19 @@ func TestOutputsOfChildrenAreKept(t *testing.T) {
 		})
 		if got != tc.want {
 			t.Errorf("pass %d: the secrets are %q, want %q", i, got, tc.want)
+		}
+	}
+}
+
+// TestStoredStateCountsAsEntered checks that the object has been in the stored state at least once, whatever the stored
+// visits say: otherwise the pass after the next one would delete what that state has declared.
+func TestStoredStateCountsAsEntered(t *testing.T) {
+	for _, visits := range []map[string]int32{nil, {"start": 1}, {"work": 0}, {"work": math.MinInt32}} {
+		m, obj := newMachine(t, &Options{Durable: true}), new(animal)
+		obj.Status.FSM = &machine.Position{State: "work", Since: metav1.NewMicroTime(noon), Visits: visits}
+		w := m.pass(t, obj, noon)
+		if got := w.position.Visits["work"]; got != 1 {
+			t.Errorf("with the stored visits %v, work has %d visits, want 1", visits, got)
 		}
 	}
 }

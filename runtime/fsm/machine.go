@@ -112,7 +112,7 @@ type Machine[K any] struct {
 
 	built   sync.Once // guards the fields below
 	graph   *Graph
-	version string // of the graph
+	version string // the name, and the version of the graph
 	invalid error  // all mistakes, or nil
 }
 
@@ -183,7 +183,7 @@ func (m *Machine[K]) build() {
 		g.link()
 	}
 	m.graph = graphOf(m)
-	m.version = m.graph.version()
+	m.version = m.name + "@" + m.graph.version()
 	problems := slices.Concat(m.problems, m.graph.problems())
 	for old, renamed := range m.opts.Renamed {
 		switch {
@@ -289,6 +289,12 @@ func (c *Ctx[K]) SetCondition(cond metav1.Condition) {
 	}
 	cond.ObservedGeneration, cond.Message = w.generation, shorten(cond.Message)
 	w.extra = append(slices.DeleteFunc(w.extra, func(old metav1.Condition) bool { return old.Type == cond.Type }), cond)
+}
+
+// Child returns the name of the child machine that makes the step, see [Group.Run], or "" in a state of the machine itself.
+func (c *Ctx[K]) Child() string {
+	_, name, _ := strings.Cut(c.walk.name, ".")
+	return name
 }
 
 // Since returns when the machine entered the current state.

@@ -31,6 +31,7 @@ type (
 
 	lateOnly struct{} // lacks OnDeadline
 	oddCheck struct{} // has a Verify of another type
+	farCheck struct{} // has a Verify of the pointer
 )
 
 func (stuck) fromStart() {}
@@ -49,6 +50,8 @@ func (lateOnly) Step(_ *Ctx[animal], to To[Terminal]) Result[Terminal]      { re
 func (lateOnly) Deadline() time.Duration                                    { return 0 }
 func (oddCheck) Step(_ *Ctx[animal], to To[Terminal]) Result[Terminal]      { return Done(to) }
 func (oddCheck) Verify() error                                              { return nil }
+func (farCheck) Step(_ *Ctx[animal], to To[Terminal]) Result[Terminal]      { return Done(to) }
+func (*farCheck) Verify(*Ctx[animal]) error                                 { return nil }
 func (parametric[T]) Step(_ *Ctx[animal], to To[Terminal]) Result[Terminal] { return Done(to) }
 
 type parametric[T any] struct{}
@@ -69,6 +72,7 @@ func TestCheckNamesMistakes(t *testing.T) {
 		"state fsm.parametric[int] has no name that a condition may have":  func(m m) { Add(m, parametric[int]{}) },
 		"state lateOnly: its method Deadline does not have the type":       func(m m) { Add(m, lateOnly{}) },
 		"state oddCheck: its method Verify does not have the type":         func(m m) { Add(m, oddCheck{}) },
+		"state farCheck: its method Verify does not have the type":         func(m m) { Add(m, farCheck{}) },
 		"Options.Renamed has the state end, which exists": func(m m) {
 			m.opts.Renamed = map[string]string{"end": ""}
 			Add(m, end{})

@@ -178,6 +178,10 @@ func (w *walk[K]) resume(at int, value any) {
 			w.visit(name, visits)
 		}
 	}
+	if name := w.position.State; w.position.Visits[name] <= 0 { // somebody else has written the position
+		delete(w.position.Visits, name)
+		w.visit(name, 1)
+	}
 }
 
 // visit adds to how often a state was entered.
@@ -241,12 +245,12 @@ func (w *walk[K]) call(c *Ctx[K], specChanged bool) {
 	s, hook := w.chart.states[w.at], w.machine.opts.OnStep
 	if c.planned != nil {
 		c.planned.States = append(c.planned.States, w.chart.qualified(s))
-		w.follow(s, w.output(c, w.due(c, specChanged)))
+		w.follow(c, s, w.output(c, w.due(c, specChanged)))
 		return
 	}
 	if hook == nil {
 		out := w.output(c, w.due(c, specChanged))
-		w.follow(s, out)
+		w.follow(c, s, out)
 		s.count(out, w)
 		return
 	}
@@ -257,7 +261,7 @@ func (w *walk[K]) call(c *Ctx[K], specChanged bool) {
 	result := Stepped{Err: errors.New("the step has panicked")}
 	defer func() { stepped(result) }()
 	out := w.output(c, w.due(c, specChanged))
-	w.follow(s, out)
+	w.follow(c, s, out)
 	s.count(out, w)
 	result = Stepped{Reason: out.reason, Done: w.end.how == ends, Err: w.end.err}
 	if w.end.how == unset {
@@ -268,18 +272,23 @@ func (w *walk[K]) call(c *Ctx[K], specChanged bool) {
 // due calls the method of the current state that is due.
 func (w *walk[K]) due(c *Ctx[K], specChanged bool) outcome {
 	s := w.chart.states[w.at]
-	switch {
-	case specChanged:
+	if specChanged {
 		return s.onSpecChange(w.value, c)
-	case s.onDeadline != nil && w.untilDeadline() <= 0:
+	}
+	if left, limited := w.untilDeadline(c); limited && left <= 0 {
 		return s.onDeadline(w.value, c)
 	}
 	return s.step(w.value, c)
 }
 
-// untilDeadline returns the time until the deadline of the current state, which has one.
-func (w *walk[K]) untilDeadline() time.Duration {
-	return w.chart.states[w.at].deadline(w.value) - w.age()
+// untilDeadline returns the time until the deadline of the current state, and whether it has one.
+func (w *walk[K]) untilDeadline(c *Ctx[K]) (left time.Duration, limited bool) {
+	s := w.chart.states[w.at]
+	if s.onDeadline == nil {
+		return 0, false
+	}
+	after := s.deadline(w.value, c)
+	return after - w.age(), after > 0
 }
 
 // age returns how long the machine has been in the current state.
@@ -304,7 +313,7 @@ func sooner(delay, until time.Duration) time.Duration {
 }
 
 // follow does what a step of the current state has returned.
-func (w *walk[K]) follow(s *state[K], out outcome) {
+func (w *walk[K]) follow(c *Ctx[K], s *state[K], out outcome) {
 	if out.event != nil {
 		w.events = append(w.events, announced{w.chart.qualified(s), out.how, *out.event})
 	}
@@ -321,8 +330,8 @@ func (w *walk[K]) follow(s *state[K], out outcome) {
 		w.restart()
 	case stays:
 		out.idle = out.idle && w.parent == nil && !w.deletes
-		if s.onDeadline != nil {
-			out.delay = sooner(out.delay, w.untilDeadline())
+		if left, limited := w.untilDeadline(c); limited {
+			out.delay = sooner(out.delay, left)
 		}
 		if after := w.machine.opts.StuckAfter; after > 0 && !out.idle {
 			out.delay = sooner(out.delay, after-w.age())

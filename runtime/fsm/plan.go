@@ -26,11 +26,12 @@ type Plan struct {
 
 // Plan returns what the next pass of an object would do, without a write: neither of declared objects, nor of the
 // status, the finalizer or events. Objects that the plan would create or change count as ready, and [Ctx.Get] returns
-// them to later steps, so a plan can go through several states. The object need not exist on the server.
+// them to later steps, so a plan can go through several states. The object need not exist on the server. A
+// suspension is ignored: the plan is what happens when it ends.
 //
 // What a Step does by other means than [Ctx.Apply] and [Ctx.Delete] happens; a step can find out with [Ctx.Planning].
 //
-// Errors: those of [Machine.Check]. The error of a step is part of the plan.
+// Errors: those of [Machine.Check]; an object of another machine. The error of a step is part of the plan.
 func (m *Machine[K]) Plan(ctx context.Context, obj *K) (*Plan, error) {
 	if err := m.Check(); err != nil {
 		return nil, err
@@ -40,6 +41,10 @@ func (m *Machine[K]) Plan(ctx context.Context, obj *K) (*Plan, error) {
 		return nil, err
 	}
 	_, own := m.fields.of(obj)
+	if err := m.foreign(own); err != nil {
+		return nil, err
+	}
+	own.FSM = dated(own.FSM, m.object(obj))
 	out := m.applier.Plan(m.object(obj), own.Inventory)
 	deletes := m.object(obj).GetDeletionTimestamp() != nil
 	p := new(Plan)

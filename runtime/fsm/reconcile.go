@@ -22,9 +22,13 @@ import (
 // Reconcile is one pass of the machine for an object. Pass it to [controller.Controller.Run].
 //
 // Errors: the error of the last Step; an error of the server if the status or the finalizer can't be written; a
-// [controller.Terminal] error of [Machine.Check].
+// [controller.Terminal] error of [Machine.Check], or for an object of another machine.
 func (m *Machine[K]) Reconcile(ctx context.Context, obj *K) (controller.Action, error) {
 	if err := m.Check(); err != nil {
+		return controller.Action{}, controller.Terminal(err)
+	}
+	_, own := m.fields.of(obj)
+	if err := m.foreign(own); err != nil {
 		return controller.Action{}, controller.Terminal(err)
 	}
 	deletes := m.object(obj).GetDeletionTimestamp() != nil
@@ -36,7 +40,8 @@ func (m *Machine[K]) Reconcile(ctx context.Context, obj *K) (controller.Action, 
 	if obj == nil || err != nil {
 		return controller.Action{}, err
 	}
-	_, own := m.fields.of(obj)
+	_, own = m.fields.of(obj)
+	own.FSM = dated(own.FSM, m.object(obj))
 	before, err := m.before(obj)
 	if err != nil {
 		return controller.Action{}, controller.Terminal(fmt.Errorf("the status can't be read: %w", err))
@@ -184,7 +189,7 @@ func (m *Machine[K]) record(ctx context.Context, before *K, items []machine.Item
 	if err != nil {
 		return err
 	}
-	exists, err := m.write(ctx, before, data)
+	exists, err := m.write(ctx, before, data, data)
 	if err == nil && !exists {
 		err = errors.New("the object has been deleted")
 	}

@@ -23,7 +23,7 @@ type state[K any] struct {
 	step         handler[K]
 	onSpecChange handler[K] // or nil
 	onDeadline   handler[K] // or nil
-	deadline     func(value any) time.Duration
+	deadline     func(value any, c *Ctx[K]) time.Duration
 	verify       func(value any, c *Ctx[K]) error // or nil
 }
 
@@ -51,7 +51,7 @@ type (
 		OnSpecChange(c *Ctx[K], to To[E]) Result[E]
 	}
 	deadliner[K, E any] interface {
-		Deadline() time.Duration
+		Deadline(c *Ctx[K]) time.Duration
 		OnDeadline(c *Ctx[K], to To[E]) Result[E]
 	}
 )
@@ -73,7 +73,7 @@ func register[S State[K, E], K, E any](m *chart[K], zero S, deletes bool) {
 	}
 	if _, ok := any(zero).(deadliner[K, E]); ok {
 		optional["Deadline"], optional["OnDeadline"] = true, true
-		s.deadline = func(value any) time.Duration { return value.(deadliner[K, E]).Deadline() }
+		s.deadline = func(value any, c *Ctx[K]) time.Duration { return value.(deadliner[K, E]).Deadline(c) }
 		s.onDeadline = func(value any, c *Ctx[K]) outcome {
 			return value.(deadliner[K, E]).OnDeadline(c, To[E]{}).outcome
 		}
@@ -103,10 +103,20 @@ func (s *state[K]) mistake(optional map[string]bool) error {
 	case s.edges.Kind() != reflect.Interface || s.edges.NumMethod() == 0:
 		return fmt.Errorf("state %s: the type parameter of its Result is %v, want an interface with a method", s.name, s.edges)
 	}
-	for _, name := range []string{"Verify", "OnSpecChange", "Deadline", "OnDeadline"} {
-		if _, has := s.typ.MethodByName(name); has && !optional[name] {
+	// These calls, with constant names, do not make the linker keep all methods of all types. Those of a reflect.Type do.
+	v := reflect.New(s.typ)
+	for _, method := range []struct {
+		name  string
+		value reflect.Value
+	}{
+		{"Verify", v.MethodByName("Verify")},
+		{"OnSpecChange", v.MethodByName("OnSpecChange")},
+		{"Deadline", v.MethodByName("Deadline")},
+		{"OnDeadline", v.MethodByName("OnDeadline")},
+	} {
+		if method.value.IsValid() && !optional[method.name] {
 			return fmt.Errorf("state %s: its method %s does not have the type in the documentation of package fsm, "+
-				"or belongs to another method that is missing", s.name, name)
+				"is declared on the pointer, or belongs to another method that is missing", s.name, method.name)
 		}
 	}
 	return nil

@@ -9,9 +9,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +24,7 @@ import (
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/machine"
 	"github.com/kube-go/sdk/core/request"
+	"github.com/kube-go/sdk/core/wire"
 )
 
 const (
@@ -46,10 +49,10 @@ func shorten(message string) string {
 
 // fields locates the status in a kind's struct.
 type fields struct {
-	status  []int         // of the kind
-	machine []int         // the machine.Status in the status
-	flat    bool          // an assignment copies the status, except for the machine.Status
-	copy    reflect.Value // the method DeepCopyInto of the status, or the zero Value
+	status  []int   // of the kind
+	machine []int   // the machine.Status in the status
+	flat    bool    // an assignment copies the status, except for the machine.Status
+	copier  *copier // of the status, or nil
 }
 
 // fieldsOf finds the fields of a kind.
@@ -62,7 +65,7 @@ func fieldsOf(kind reflect.Type) (fields, error) {
 		if f.Type.Kind() != reflect.Struct {
 			return fields{}, fmt.Errorf("%v: the field %s is not a struct", kind, f.Name)
 		}
-		found := fields{status: f.Index, flat: isFlat(f.Type), copy: deepCopyInto(f.Type)}
+		found := fields{status: f.Index, flat: isFlat(f.Type), copier: copierOf(f.Type)}
 		if f.Type == statusType {
 			return found, nil
 		}
@@ -99,14 +102,36 @@ func isFlat(t reflect.Type) bool {
 	}
 }
 
-// deepCopyInto returns the generated method of a struct, or the zero Value. An embedded struct may have it, too.
-func deepCopyInto(t reflect.Type) reflect.Value {
-	ptr := reflect.PointerTo(t)
-	method, ok := ptr.MethodByName("DeepCopyInto")
-	if !ok || method.Type != reflect.FuncOf([]reflect.Type{ptr, ptr}, nil, false) {
-		return reflect.Value{}
+// copier copies structs with their generated method DeepCopyInto. It is safe for concurrent use.
+//
+// It has the method of a value, because a program that calls MethodByName of a reflect.Type keeps all exported methods of
+// all of its types. MethodByName of a reflect.Value with a constant name does not have this effect.
+type copier struct{ bound sync.Pool }
+
+// bound is a value with its method DeepCopyInto.
+type bound struct{ value, deepCopyInto reflect.Value }
+
+func boundOf(t reflect.Type) *bound {
+	v := reflect.New(t)
+	return &bound{v.Elem(), v.MethodByName("DeepCopyInto")}
+}
+
+// copierOf returns a copier of a struct with the method, or nil. An embedded struct may have it, too.
+func copierOf(t reflect.Type) *copier {
+	method := boundOf(t).deepCopyInto
+	if !method.IsValid() || method.Type() != reflect.FuncOf([]reflect.Type{reflect.PointerTo(t)}, nil, false) {
+		return nil
 	}
-	return method.Func
+	return &copier{sync.Pool{New: func() any { return boundOf(t) }}}
+}
+
+// copy copies the struct that from points to into the one that to points to.
+func (c *copier) copy(from, to any) {
+	b := c.bound.Get().(*bound)
+	b.value.Set(reflect.ValueOf(from).Elem())
+	b.deepCopyInto.Call([]reflect.Value{reflect.ValueOf(to)})
+	b.value.SetZero()
+	c.bound.Put(b)
 }
 
 // of returns the whole status of an object, and the machine's part of it.
@@ -117,6 +142,49 @@ func (f fields) of(obj any) (status any, own *machine.Status) {
 		v = v.FieldByIndex(f.machine)
 	}
 	return status, v.Addr().Interface().(*machine.Status)
+}
+
+// foreign returns an error if another machine has stored the position of an object. Both would write the same fields, and
+// delete what the other declares.
+func (m *Machine[K]) foreign(own *machine.Status) error {
+	if own.FSM == nil {
+		return nil
+	}
+	name, _, ok := strings.Cut(own.FSM.Version, "@")
+	if ok && name != m.name && strings.Contains(name, "/") {
+		return fmt.Errorf("machine %s: the object belongs to the machine %s: use one machine for all objects of a kind, and "+
+			"keep its name", m.name, name)
+	}
+	return nil
+}
+
+// dated returns the stored position of an object, without zero times: the machine would write them as null, which the server
+// refuses. A machine does not store such a position.
+func dated(p *machine.Position, obj core.Object) *machine.Position {
+	past := func(past machine.Past) bool { return past.Since.IsZero() }
+	if p == nil {
+		return nil
+	}
+	valid := !p.Since.IsZero() && !slices.ContainsFunc(p.History, past)
+	for _, child := range p.Children {
+		valid = valid && !child.Since.IsZero()
+	}
+	if valid {
+		return p
+	}
+	p = p.DeepCopy()
+	created := metav1.NewMicroTime(obj.GetCreationTimestamp().Time)
+	if p.Since.IsZero() {
+		p.Since = created
+	}
+	for name, child := range p.Children {
+		if child.Since.IsZero() {
+			child.Since = created
+			p.Children[name] = child
+		}
+	}
+	p.History = slices.DeleteFunc(p.History, past)
+	return p
 }
 
 // merge returns the conditions with those of the machine replaced, or old itself if that changes nothing. Owned reports
@@ -216,7 +284,7 @@ func (m *Machine[K]) sameForeign(a, b []metav1.Condition) bool {
 // before returns an object as it is now, for a pass that changes only the status: a copy that shares the rest. Neither
 // the machine nor a Step changes the position and the inventory in place.
 func (m *Machine[K]) before(obj *K) (*K, error) {
-	if !m.fields.flat && !m.fields.copy.IsValid() {
+	if !m.fields.flat && m.fields.copier == nil {
 		return m.snapshot(obj)
 	}
 	c := new(*obj)
@@ -225,7 +293,7 @@ func (m *Machine[K]) before(obj *K) (*K, error) {
 	if m.fields.flat {
 		own.Conditions = slices.Clone(own.Conditions)
 	} else {
-		m.fields.copy.Call([]reflect.Value{reflect.ValueOf(from), reflect.ValueOf(to)})
+		m.fields.copier.copy(from, to)
 	}
 	return c, nil
 }
@@ -285,40 +353,37 @@ func (m *Machine[K]) store(
 		return true, fmt.Errorf("the status can't be written: %w", err)
 	}
 	old, _ := m.fields.of(before)
-	if stored, err := json.Marshal(old); err == nil && bytes.Equal(stored, after) { // such as nil and an empty list
+	stored, err := json.Marshal(old)
+	if err == nil && bytes.Equal(stored, after) { // such as nil and an empty list
 		return true, nil
 	}
-	return m.write(ctx, obj, after)
+	return m.write(ctx, obj, stored, after)
 }
 
 // write writes the JSON of a status, unless the object has changed since it was read: a pass that has read an old state
 // from a cache, such as that of a replica that has just become the leader, must not undo what a later pass has stored.
-// It reports whether there is still such an object, and sets its resource version.
-func (m *Machine[K]) write(ctx context.Context, obj *K, status []byte) (exists bool, err error) {
-	var content map[string]any
-	if err := json.Unmarshal(status, &content); err != nil {
+// Before is the JSON of the status before the pass. It reports whether there is still such an object, and sets its
+// resource version.
+func (m *Machine[K]) write(ctx context.Context, obj *K, before, after []byte) (exists bool, err error) {
+	var was, content map[string]any
+	if err := errors.Join(wire.UnmarshalJSON(before, &was), wire.UnmarshalJSON(after, &content)); err != nil {
 		return true, fmt.Errorf("the status can't be written: %w", err)
 	}
-	list, _ := content["conditions"].([]any)
-	list = slices.DeleteFunc(list, func(c any) bool {
-		typ, _ := c.(map[string]any)["type"].(string)
-		return !m.owns(typ)
-	})
-	if delete(content, "conditions"); len(list) > 0 {
-		content["conditions"] = list
-	}
 	o, res := m.object(obj), m.api.Resource()
-	u := &unstructured.Unstructured{Object: map[string]any{"status": content}}
+	objects := client.Dynamic(m.api.Client(), res)
+	if ns := o.GetNamespace(); ns != "" {
+		objects = objects.In(ns)
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{"status": m.owned(content)}}
 	u.SetGroupVersionKind(res.GroupVersionKind())
 	u.SetName(o.GetName())
 	u.SetNamespace(o.GetNamespace())
 	u.SetUID(o.GetUID())
 	u.SetResourceVersion(o.GetResourceVersion())
-	objects := client.Dynamic(m.api.Client(), res)
-	if ns := o.GetNamespace(); ns != "" {
-		objects = objects.In(ns)
-	}
 	stored, err := objects.Status().Apply(ctx, u, &request.ApplyOptions{FieldManager: m.name, Force: true})
+	if err == nil {
+		stored, err = m.remove(ctx, objects, stored, was, content)
+	}
 	switch {
 	case err == nil:
 		o.SetResourceVersion(stored.GetResourceVersion())
@@ -335,4 +400,63 @@ func (m *Machine[K]) write(ctx context.Context, obj *K, status []byte) (exists b
 		return false, nil
 	}
 	return true, fmt.Errorf("the status can't be written: %s has no subresource status: %w", res, err)
+}
+
+// owned returns the fields of a status that the machine applies: all but the conditions of others.
+func (m *Machine[K]) owned(status map[string]any) map[string]any {
+	own := maps.Clone(status)
+	list, _ := own["conditions"].([]any)
+	list = slices.DeleteFunc(slices.Clone(list), func(c any) bool {
+		typ, _ := c.(map[string]any)["type"].(string)
+		return !m.owns(typ)
+	})
+	if delete(own, "conditions"); len(list) > 0 {
+		own["conditions"] = list
+	}
+	return own
+}
+
+// remove removes the fields that a pass has removed from the status and that are still stored, because they have other
+// managers, too, such as the program that wrote the status before the kind had a machine. It returns the stored object.
+func (m *Machine[K]) remove(
+	ctx context.Context, objects *client.API[unstructured.Unstructured], stored *unstructured.Unstructured,
+	was, want map[string]any,
+) (*unstructured.Unstructured, error) {
+	status, _ := stored.Object["status"].(map[string]any)
+	diff := removals(was, want, status)
+	if len(diff) == 0 {
+		return stored, nil
+	}
+	body := map[string]any{"status": diff, "metadata": map[string]any{
+		"uid": stored.GetUID(), "resourceVersion": stored.GetResourceVersion(),
+	}}
+	return objects.Status().Patch(ctx, stored.GetName(), request.MergePatch(body), &request.PatchOptions{FieldManager: m.name})
+}
+
+// removals returns the JSON merge patch that removes the fields from a stored object that the object before has and the
+// wanted one does not have. A list with additional items is replaced.
+func removals(was, want, stored map[string]any) map[string]any {
+	diff := make(map[string]any)
+	for name, old := range was {
+		now, kept := want[name]
+		have, has := stored[name]
+		if !has {
+			continue
+		}
+		if !kept {
+			diff[name] = nil
+			continue
+		}
+		oldFields, _ := old.(map[string]any)
+		fields, _ := now.(map[string]any)
+		haveFields, _ := have.(map[string]any)
+		if inner := removals(oldFields, fields, haveFields); len(inner) > 0 {
+			diff[name] = inner
+		}
+		items, isList := now.([]any)
+		if list, ok := have.([]any); ok && isList && len(list) > len(items) {
+			diff[name] = items
+		}
+	}
+	return diff
 }

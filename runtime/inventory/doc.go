@@ -59,6 +59,8 @@
 // The verbs get, create, patch and delete for each kind that is declared. For an owner reference, also update of the
 // subresource finalizers of the owner if the server has the admission plugin OwnerReferencesPermissionEnforcement.
 //
+// Only the program should have the permission to write the status: objects that its inventory names are deleted.
+//
 // # Errors
 //
 // No error and no plan has values of a Secret.

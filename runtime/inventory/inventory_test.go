@@ -215,3 +215,19 @@ func TestNothingIsCreatedForADeletedOwner(t *testing.T) {
 		t.Errorf("Apply: %v, want the error of record", err)
 	}
 }
+
+// TestItemsThatNameNoObjectAreForgotten checks that items which no pass stores do not stop a pass.
+func TestItemsThatNameNoObjectAreForgotten(t *testing.T) {
+	applier := inventory.New(newClient(t), manager, nil)
+	pass := applier.Begin(site(), []machine.Item{
+		{Version: "v1", Kind: "ConfigMap", Namespace: "prod"},
+		{Version: "v1", Kind: "ConfigMap", Name: "a"},
+	}, ignore)
+	if _, err := pass.Apply(t.Context(), inventory.Declaration{Object: page("b")}); err != nil { // it needs no discovery then
+		t.Fatal(err)
+	}
+	waiting, err := pass.Prune(t.Context(), nil)
+	if items := pass.Items(); err != nil || waiting != "" || len(items) != 1 || items[0].Name != "b" {
+		t.Errorf("Prune: waits for %q, %v; the inventory is %+v", waiting, err, items)
+	}
+}

@@ -434,6 +434,9 @@ func (p *Pass) findStale(ctx context.Context, item machine.Item) (*target, *obje
 		if err != nil {
 			return nil, nil, await, err
 		}
+		if k.ref.Name == "" || res.CheckRef(k.ref) != nil {
+			return nil, nil, forget, nil // no pass has stored such an item
+		}
 		t := &target{key: k, gvk: res.GroupVersionKind(), resource: res}
 		live, a, err := p.decideRemoval(ctx, t, item, false)
 		if _, gone := errors.AsType[*client.NotServedError](err); !gone || again {

@@ -20,6 +20,10 @@
 // leader does not wait for them. A replica that loses the lease stops its controllers and is on standby again; its
 // process continues. See package election for the guarantees.
 //
+// With [Options.Sharding], every replica runs everything, and the controllers of each reconcile a share of the objects.
+// A replica that loses its membership stops its controllers, and joins again. Each replica watches all objects, or only
+// its share with views that have Selection.Sharded, see package cache.
+//
 // # Start and stop
 //
 // Run starts the HTTP servers, then what runs in every replica, then the standby and the election. When its context
@@ -37,6 +41,17 @@
 //     the process.
 //   - readyz fails until the sources of all controllers are synced, in every replica, while a check of
 //     [Manager.AddCheck] fails, and when Run is stopping.
+//
+// # Metrics
+//
+// [Options.MetricsAddr] serves the metrics of the election, and of everything that was added: the controllers, the
+// caches of their views and the state machines that their reconciles use. Package metrics lists them, and
+// [Manager.Metrics] takes further parts. Two controllers must not have the same name.
+//
+// # Debug page
+//
+// [Options.DebugAddr] serves a page that shows what everything that was added does now, object by object; see package
+// debugpage.
 //
 // # Concurrency
 //

@@ -14,7 +14,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kube-go/sdk/runtime/cache"
 	"github.com/kube-go/sdk/runtime/controller"
+	"github.com/kube-go/sdk/runtime/metrics"
 )
 
 // check is one check of an endpoint.
@@ -23,8 +25,16 @@ type check struct {
 	run  func(context.Context) error
 }
 
-// watch adds the checks of a Runnable.
+// watch adds the checks and the metrics of a Runnable.
 func (m *Manager) watch(r Runnable) {
+	if c, ok := r.(metrics.Controller); ok {
+		if err := m.metrics.AddController(c); err != nil {
+			m.wrong("%w", err)
+		}
+	}
+	if v, ok := r.(interface{ Cache() *cache.Cache }); ok {
+		m.metrics.AddCache(v.Cache())
+	}
 	if s, ok := r.(interface {
 		Health() []controller.SourceHealth
 	}); ok {
@@ -78,6 +88,10 @@ func (m *Manager) serve() (*servers, error) {
 	}
 	if o.MetricsAddr != "" {
 		mux(o.MetricsAddr).Handle("GET /metrics", o.Metrics)
+	}
+	if o.DebugAddr != "" {
+		mux(o.DebugAddr).Handle("GET /debug/controllers", m.page)
+		mux(o.DebugAddr).Handle("GET /debug/controllers/data", m.page)
 	}
 	for addr, handler := range handlers {
 		l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", addr)

@@ -11,6 +11,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -21,6 +23,7 @@ import (
 	"github.com/kube-go/sdk/runtime/cache"
 	"github.com/kube-go/sdk/runtime/controller"
 	"github.com/kube-go/sdk/runtime/manager"
+	"github.com/kube-go/sdk/runtime/sharding"
 )
 
 // freeAddr returns the address of a port that nothing listens to.
@@ -155,5 +158,88 @@ func TestHealthEndpoints(t *testing.T) {
 	}
 	if n := strings.Count(logs.String(), "password=hunter2 is wrong"); n != 1 {
 		t.Errorf("the error of the check is logged %d times, want once:\n%s", n, logs.String())
+	}
+}
+
+// TestMetricsAndDebugPageOfEverything checks that the address is enough to serve the metrics of a controller, of the
+// caches of its views and of other views, and of the election; that the debug page has them, too; and that two
+// controllers must have different names.
+func TestMetricsAndDebugPageOfEverything(t *testing.T) {
+	s := newServer()
+	c := connect(t, s, nil)
+	s.Put(resource[corev1.ConfigMap](), &corev1.ConfigMap{ObjectMeta: meta("a")})
+	addr := freeAddr(t)
+	m := manager.New(c, &manager.Options{
+		MetricsAddr: addr, DebugAddr: addr, LeaderElection: "shop", Logger: discard,
+	})
+	reconcile := func(context.Context, *corev1.ConfigMap) (controller.Action, error) {
+		return controller.AwaitChange(), nil
+	}
+	maps := controller.For[corev1.ConfigMap](cache.New(c, &cache.Options{Cluster: "east"}))
+	m.Add(controller.New(maps, &controller.Options{Logger: discard}).With(reconcile))
+	m.AddToAll(cache.Of[corev1.ConfigMap](cache.New(c, &cache.Options{Cluster: "west"}), nil))
+	stop, result := run(t, m)
+	want := []string{
+		`controller_runtime_reconcile_total{controller="configmap",result="success"} 1`,
+		`kube_watch_objects{cluster="east",resource="configmaps"} 1`,
+		`kube_watch_objects{cluster="west",resource="configmaps"} 1`,
+		`leader_election_master_status{name="shop"} 1`,
+		`go_info{version="` + runtime.Version() + `"} 1`,
+	}
+	for missing := want; len(missing) > 0; {
+		_, body := get(t, addr, "/metrics")
+		missing = slices.DeleteFunc(slices.Clone(want), func(line string) bool { return strings.Contains(body, line+"\n") })
+		select {
+		case <-t.Context().Done():
+			t.Fatalf("the metrics do not have %v:\n%s", missing, body)
+		case <-time.After(10 * time.Millisecond): // real sockets do not work in bubbles
+		}
+	}
+	if code, body := get(t, addr, "/debug/controllers"); code != 200 || !strings.Contains(body, "<title>Controllers") {
+		t.Errorf("the debug page: %d\n%s", code, body)
+	}
+	code, body := get(t, addr, "/debug/controllers/data")
+	for _, part := range []string{
+		`"name":"configmap"`, `"cluster":"west","resource":"configmaps"`, `"lease":"prod/shop"`,
+	} {
+		if code != 200 || !strings.Contains(body, part) {
+			t.Errorf("the debug page does not have %s: %d\n%s", part, code, body)
+		}
+	}
+	stop(errStop)
+	if err := <-result; err != errStop {
+		t.Error(err)
+	}
+
+	m = manager.New(c, nil)
+	m.Add(controller.New(maps, nil).With(reconcile))
+	m.Add(controller.New(maps, nil).With(reconcile))
+	if err := m.Run(t.Context()); err == nil || !strings.Contains(err.Error(), `two controllers are named "configmap"`) {
+		t.Errorf("Run() = %v with two controllers of the same name", err)
+	}
+}
+
+// TestMetricsAndDebugPageOfShards checks that the metrics and the debug page of a manager have its shards.
+func TestMetricsAndDebugPageOfShards(t *testing.T) {
+	s, addr := newServer(), freeAddr(t)
+	m := manager.New(connect(t, s, nil), &manager.Options{
+		MetricsAddr: addr, DebugAddr: addr, Sharding: "shop", Shards: &sharding.Options{Identity: "a"}, Logger: discard,
+	})
+	stop, result := run(t, m)
+	const want = `kube_sharding_slots{name="shop"} 256` + "\n"
+	for body := ""; !strings.Contains(body, want); _, body = get(t, addr, "/metrics") {
+		select {
+		case <-t.Context().Done():
+			t.Fatalf("the metrics do not have %s:\n%s", want, body)
+		case <-time.After(10 * time.Millisecond): // real sockets do not work in bubbles
+		}
+	}
+	const row = `{"title":"Shards of shop","columns":["member","slots of 256"],"rows":[["a","0-255"]]`
+	if code, body := get(t, addr, "/debug/controllers/data"); code != 200 || !strings.Contains(body, row) {
+		t.Errorf("the debug page does not have %s: %d\n%s", row, code, body)
+	}
+	stop(errStop)
+	if err := <-result; err != errStop {
+		t.Error(err)
 	}
 }

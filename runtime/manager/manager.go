@@ -4,6 +4,7 @@
 package manager
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +14,11 @@ import (
 	"time"
 
 	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/runtime/controller"
+	"github.com/kube-go/sdk/runtime/debugpage"
 	"github.com/kube-go/sdk/runtime/election"
+	"github.com/kube-go/sdk/runtime/metrics"
+	"github.com/kube-go/sdk/runtime/sharding"
 )
 
 // Options are the options of [New]. The zero value of a field is its default.
@@ -25,14 +30,28 @@ type Options struct {
 	// Election has further options of the election; its Name must be empty. Default: those of package election.
 	Election *election.Options
 
+	// Sharding is the name of the group in which the replicas of the program divide the objects of the controllers among
+	// themselves, such as "shop", see package sharding. It excludes LeaderElection. Default: every replica reconciles all
+	// objects.
+	Sharding string
+
+	// Shards has further options of the sharding; its Name must be empty. Default: those of package sharding.
+	Shards *sharding.Options
+
 	// HealthAddr is the TCP address of the health endpoints, such as ":8081". Default: none.
 	HealthAddr string
 
-	// MetricsAddr is the TCP address of Metrics, at the path /metrics. It may be HealthAddr. Default: none.
+	// MetricsAddr is the TCP address of the metrics, at the path /metrics. It may be HealthAddr. Default: none.
 	MetricsAddr string
 
-	// Metrics responds to requests for metrics. Required with MetricsAddr. Package contrib/prometheus has one.
+	// Metrics responds to requests for metrics, such as with those of the Prometheus library and [Manager.Metrics]; see
+	// package contrib/prometheus. Default: Manager.Metrics.
 	Metrics http.Handler
+
+	// DebugAddr is the TCP address of the debug page, at the path /debug/controllers. The page has no authentication and
+	// shows names of objects and texts of errors, see package debugpage: use a loopback address, such as
+	// "localhost:8082", and kubectl port-forward. Default: none.
+	DebugAddr string
 
 	// StopTimeout is the maximum time that Run waits for what it runs, after its context has ended. Controllers have a
 	// timeout of their own. Default: 60 s.
@@ -53,6 +72,9 @@ type Runnable interface {
 type Manager struct {
 	options  Options
 	elector  *election.Elector // nil without election
+	member   *sharding.Member  // nil without sharding
+	metrics  *metrics.Registry
+	page     *debugpage.Handler
 	problems []error
 
 	led     []Runnable // run in the leader
@@ -66,7 +88,8 @@ type Manager struct {
 
 // New returns a manager that runs nothing. The client is for the lease.
 func New(c *client.Client, o *Options) *Manager {
-	m := &Manager{}
+	m := &Manager{metrics: metrics.NewRegistry()}
+	m.page = debugpage.New(m.metrics)
 	if o != nil {
 		m.options = *o
 	}
@@ -91,13 +114,53 @@ func New(c *client.Client, o *Options) *Manager {
 			e.Logger = d.Logger
 		}
 		m.elector = election.New(c, &e)
+		m.metrics.AddElector(m.elector)
 	case d.Election != nil:
 		m.wrong("Options.Election is set without Options.LeaderElection: set the name of the lease")
 	}
-	if (d.Metrics == nil) != (d.MetricsAddr == "") {
-		m.wrong("only one of Options.Metrics and Options.MetricsAddr is set: set both or neither")
+	m.shard(c)
+	if d.Metrics == nil {
+		d.Metrics = m.metrics
+	} else if d.MetricsAddr == "" {
+		m.wrong("Options.Metrics is set without Options.MetricsAddr: set the address")
 	}
 	return m
+}
+
+// shard prepares the sharding.
+func (m *Manager) shard(c *client.Client) {
+	d := &m.options
+	switch {
+	case d.Sharding != "" && d.LeaderElection != "":
+		m.wrong("Options.Sharding and Options.LeaderElection are both set: set one of them")
+	case d.Sharding != "":
+		var o sharding.Options
+		if d.Shards != nil {
+			o = *d.Shards
+		}
+		if o.Name != "" {
+			m.wrong("Options.Shards.Name is %q: set only Options.Sharding", o.Name)
+		}
+		o.Name = d.Sharding
+		if o.Logger == nil {
+			o.Logger = d.Logger
+		}
+		m.member = sharding.New(c, &o)
+		m.metrics.AddMember(m.member)
+		m.page.Add(m.shardTable)
+	case d.Shards != nil:
+		m.wrong("Options.Shards is set without Options.Sharding: set the name of the group")
+	}
+}
+
+// shardTable is the part of the debug page about the sharding.
+func (m *Manager) shardTable() debugpage.Table {
+	s := m.member.Status()
+	t := debugpage.Table{Title: "Shards of " + s.Name, Columns: []string{"member", "slots of 256"}}
+	for _, member := range s.Members {
+		t.Rows = append(t.Rows, []string{member.Identity, member.Slots})
+	}
+	return t
 }
 
 func (m *Manager) wrong(format string, args ...any) {
@@ -105,9 +168,14 @@ func (m *Manager) wrong(format string, args ...any) {
 }
 
 // Add adds something that only the leader runs; without election, every replica does. If r has a method
-// Standby(context. Context) error, as a [controller.Runner] has, it runs in the replicas that wait. If Run is called
+// Standby(context.Context) error, as a [controller.Runner] has, it runs in the replicas that wait. If Run is called
 // again after the replica has lost the lease, all earlier calls have returned.
+//
+// With sharding, every member of the group runs r. A [controller.Runner] reconciles only the objects of its shard.
 func (m *Manager) Add(r Runnable) {
+	if s, ok := r.(interface{ Shard(s controller.Shards) }); ok && m.member != nil {
+		s.Shard(m.member)
+	}
 	m.led = append(m.led, r)
 	m.watch(r)
 }
@@ -123,12 +191,31 @@ func (m *Manager) AddCheck(name string, f func(context.Context) error) {
 	m.checks = append(m.checks, check{name, f})
 }
 
-// Leading reports whether this replica runs what [Manager.Add] has added. Without election it does while Run is active.
+// Metrics returns the metrics of the election and of all controllers and views that were added, with their caches and
+// state machines. Use it to add other parts of the program, and for the Prometheus library.
+func (m *Manager) Metrics() *metrics.Registry { return m.metrics }
+
+// AddTable adds a table to the debug page, see [Options.DebugAddr]. The function returns its current content.
+func (m *Manager) AddTable(t func() debugpage.Table) { m.page.Add(t) }
+
+// Leading reports whether this replica runs what [Manager.Add] has added. Without election and sharding it does while
+// Run is active.
 func (m *Manager) Leading() bool {
-	if m.elector == nil {
-		return m.started.Load() && !m.stopped.Load()
+	switch {
+	case m.elector != nil:
+		return m.elector.Status().Leading
+	case m.member != nil:
+		return m.member.Status().Joined
 	}
-	return m.elector.Status().Leading
+	return m.started.Load() && !m.stopped.Load()
+}
+
+// Shards returns the state of the sharding, or false without sharding.
+func (m *Manager) Shards() (sharding.Status, bool) {
+	if m.member == nil {
+		return sharding.Status{}, false
+	}
+	return m.member.Status(), true
 }
 
 // Run runs everything until ctx ends, and returns its cause; or until something fails, and returns the error; see the
@@ -154,7 +241,8 @@ func (m *Manager) Run(ctx context.Context) error {
 		support.start(name(r), r.Run)
 	}
 	lead := newGroup(ctx, stop)
-	if m.elector == nil {
+	term := m.term()
+	if term == nil {
 		for _, r := range m.led {
 			lead.start(name(r), r.Run)
 		}
@@ -164,7 +252,11 @@ func (m *Manager) Run(ctx context.Context) error {
 				support.start("standby of "+name(r), s.Standby)
 			}
 		}
-		lead.start("leader election", func(ctx context.Context) error { return m.campaign(ctx, stop) })
+		what := "leader election"
+		if m.member != nil {
+			what = "sharding"
+		}
+		lead.start(what, func(ctx context.Context) error { return m.campaign(ctx, term, stop) })
 	}
 	<-ctx.Done()
 	m.stopped.Store(true)
@@ -182,18 +274,32 @@ type standby interface {
 	Standby(ctx context.Context) error
 }
 
+// termFunc runs one term of this replica as a leader or a member, see [election.Elector.Run].
+type termFunc func(ctx context.Context, lead func(context.Context) error) error
+
+// term returns the function for terms, or nil without election and sharding.
+func (m *Manager) term() termFunc {
+	switch {
+	case m.elector != nil:
+		return m.elector.Run
+	case m.member != nil:
+		return m.member.Run
+	}
+	return nil
+}
+
 // campaign runs the terms of this replica, one after the other. fail stops the manager.
-func (m *Manager) campaign(ctx context.Context, fail context.CancelCauseFunc) error {
+func (m *Manager) campaign(ctx context.Context, term termFunc, fail context.CancelCauseFunc) error {
 	for {
 		var result error // of the term
-		err := m.elector.Run(ctx, func(ctx context.Context) error {
+		err := term(ctx, func(ctx context.Context) error {
 			result = m.lead(ctx, fail)
 			return result
 		})
-		if ctx.Err() != nil || result != election.ErrLost {
+		if ctx.Err() != nil || result != election.ErrLost && result != sharding.ErrLost {
 			return err
 		}
-		m.options.Logger.Info("on standby", "lease", m.options.LeaderElection)
+		m.options.Logger.Info("on standby", "lease", cmp.Or(m.options.LeaderElection, m.options.Sharding))
 	}
 }
 

@@ -339,8 +339,7 @@ func TestInvalidOptions(t *testing.T) {
 			manager.Options{LeaderElection: "a", Election: &election.Options{RetryPeriod: -1}},
 			"Options.RetryPeriod",
 		},
-		{"no metrics", manager.Options{MetricsAddr: "127.0.0.1:0"}, "only one of Options.Metrics"},
-		{"no address", manager.Options{Metrics: http.NotFoundHandler()}, "only one of Options.Metrics"},
+		{"no address", manager.Options{Metrics: http.NotFoundHandler()}, "Options.Metrics is set without"},
 		{"an invalid address", manager.Options{HealthAddr: "127.0.0.1:x"}, "unknown port"},
 	} {
 		tt.in.Logger = discard
@@ -350,5 +349,7 @@ func TestInvalidOptions(t *testing.T) {
 		}
 	}
 }
+
+func refOf(name string) core.ObjectRef { return core.ObjectRef{Namespace: "prod", Name: name} }
 
 func meta(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "prod", Name: name} }

@@ -40,6 +40,7 @@ type compression struct {
 	codecs []Codec                               // guarded by the table's mu; changed with writing held, too
 	form   uint64                                // of the objects that the last codec was made for
 	buffer []byte                                // used with writing held
+	past   Codec                                 // for states that may not be the newest; nil unless the objects are remote
 
 	// The objects that have changed, but not in a list, are compressed later, many at a time. So subscribers are notified
 	// earlier, and most of them read an object that is not compressed. Some of these objects may no longer exist, or be
@@ -82,7 +83,23 @@ func (t *table) state(kept wire.Packed) State {
 	case n > len(codecs):
 		return State{kept: wire.NewPacked(encoding, invalid(errDiscarded))}
 	}
-	return State{wire.NewPacked(encoding, kept.Bytes()), codecs[n-1]}
+	return State{kept: wire.NewPacked(encoding, kept.Bytes()), codec: codecs[n-1]}
+}
+
+// past returns the state of an object that may have a newer one. The caller holds t.mu or t.writing.
+func (t *table) past(kept wire.Packed) State {
+	s := t.state(kept)
+	if past := t.compression.past; past != nil && s.codec != nil {
+		s.codec = past
+	}
+	return s
+}
+
+// reset removes the codecs and the recent objects.
+func (c *compression) reset() {
+	if c.past == nil {
+		*c = compression{create: c.create}
+	}
 }
 
 // isCompressed reports whether a kept object is compressed.

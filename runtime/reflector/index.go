@@ -74,8 +74,8 @@ func (t *table) addIndex(x indexer) {
 	defer t.writing.Unlock()
 	for _, objects := range t.objects {
 		for _, e := range objects {
-			x.prepare(t.old(e))               // nobody else writes
-			x.update(e, wire.Packed{}, false) // no reader has the index yet
+			x.prepare(t.state(e.object).Packed()) // nobody else writes
+			x.update(e, wire.Packed{}, false)     // no reader has the index yet
 		}
 	}
 	t.mu.Lock()

@@ -67,6 +67,9 @@ type feed interface {
 
 // source returns the source with the objects in the needed form, if it can send them in another one.
 func (n need) source(src watcher.Source) watcher.Source {
+	if s, ok := src.(remoteSource); ok {
+		return s.Form(n.metadata)
+	}
 	f, ok := src.(feed)
 	switch {
 	case ok && n.metadata:

@@ -74,6 +74,9 @@ func New(src watcher.Source, o *Options) *Reflector {
 	if o.Compression != nil {
 		r.table.compression.create = o.Compression
 	}
+	if s, ok := src.(remoteSource); ok {
+		s.attach(r.table)
+	}
 	return r
 }
 
@@ -234,6 +237,9 @@ func (r *Reflector) take(ev watcher.Event, keep *wire.Projection, form uint64) e
 	version := ev.Head.ResourceVersion
 	if r.listing && ev.Type != watcher.InitDone {
 		version = "" // the versions of a list are not in order
+	}
+	if t.compression.past != nil && ev.Type != watcher.InitDone && ev.Type != watcher.Bookmark {
+		version = "" // its source sends bookmarks with the observed versions
 	}
 	switch ev.Type {
 	case watcher.Init:

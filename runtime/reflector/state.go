@@ -37,6 +37,9 @@ func (s State) Decode(obj core.Object) error {
 
 // Head decodes the object's identity and version, like [wire.Packed.Head].
 func (s State) Head() (wire.Head, error) {
+	if _, ok := s.codec.(keepsMetadata); ok {
+		s.codec = nil
+	}
 	buffer := buffers.Get().(*[]byte)
 	defer buffers.Put(buffer)
 	return s.in(buffer).Head()

@@ -192,7 +192,7 @@ func (t *table) next(s *subscription) (Change, bool, error) {
 	case p.synced:
 		return Change{Type: core.Bookmark}, true, nil
 	}
-	c := Change{Type: core.Deleted, Ref: p.ref, Old: t.state(p.old)}
+	c := Change{Type: core.Deleted, Ref: p.ref, Old: t.past(p.old)}
 	if e := t.objects[p.ref.Namespace][p.ref.Name]; e != nil {
 		c.New = t.state(e.object)
 		c.Type = core.Modified

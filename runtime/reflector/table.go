@@ -201,12 +201,19 @@ func (t *table) put(head wire.Head, object wire.Packed, version string, form uin
 
 // has reports whether an entry has exactly an object. The caller holds t.writing.
 func (t *table) has(e *entry, object wire.Packed) bool {
+	if past := t.compression.past; past != nil {
+		return bytes.Equal(e.object.Bytes(), past.Compress(nil, object.Bytes())) // the kept metadata has the version
+	}
 	old := t.old(e)
 	return old.Encoding() == object.Encoding() && bytes.Equal(old.Bytes(), object.Bytes())
 }
 
-// old returns the object of an entry as the server sent it, until the next call. The caller holds t.writing.
+// old returns the object of an entry as the server sent it, until the next call. If the object is remote, it has the
+// metadata that the table keeps. The caller holds t.writing.
 func (t *table) old(e *entry) wire.Packed {
+	if t.compression.past != nil {
+		return wire.NewPacked(wire.JSON, e.object.Bytes())
+	}
 	object := t.state(e.object).plain(t.before)
 	if isCompressed(e.object) {
 		t.before = object.Bytes()[:0]
@@ -269,7 +276,7 @@ func (t *table) replace(ref core.ObjectRef, next entry, version string, c change
 	for s := range t.subscriptions {
 		s.offer(ref, old, false)
 	}
-	t.followers.add(Change{Ref: ref, Old: t.state(old), New: t.state(next.object)}, t.ready)
+	t.followers.add(Change{Ref: ref, Old: t.past(old), New: t.state(next.object)}, t.ready)
 }
 
 // rename stores an entry under a name whose memory is that of its new object.
@@ -320,7 +327,7 @@ func (t *table) remove(ref core.ObjectRef, e *entry) {
 	for s := range t.subscriptions {
 		s.offer(ref, e.object, true)
 	}
-	t.followers.add(Change{Ref: ref, Old: t.state(e.object)}, t.ready)
+	t.followers.add(Change{Ref: ref, Old: t.past(e.object)}, t.ready)
 }
 
 // reset discards all objects, unless somebody subscribes to their changes. The table is then as new.
@@ -334,7 +341,7 @@ func (t *table) reset() bool {
 	}
 	clear(t.objects)
 	t.objects = make(map[string]map[string]*entry)
-	t.compression = compression{create: t.compression.create}
+	t.compression.reset()
 	t.before = nil
 	t.count, t.ready, t.form, t.version, t.number = 0, false, 0, "", 0
 	for _, x := range t.indexes {

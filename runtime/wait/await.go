@@ -35,8 +35,12 @@ type Options struct {
 func Await[K any, P core.ObjectPtr[K]](
 	ctx context.Context, api *client.API[K], name string, c Condition[K], o *Options,
 ) (*K, error) {
+	w := newWaiter[K, P](api, name, o)
+	if c == nil {
+		return nil, w.failure(&request.InvalidError{Field: "condition", Detail: "is nil: pass one such as wait.Exists"})
+	}
 	var found *K
-	err := newWaiter[K, P](api, name, o).run(ctx, func(obj *K) error {
+	err := w.run(ctx, func(obj *K) error {
 		if obj == nil {
 			return errors.New("it does not exist")
 		}

@@ -4,11 +4,13 @@
 package wait
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube-go/sdk/core/wire"
 )
@@ -48,39 +50,125 @@ func Exists[K any]() Condition[K] {
 // status.conditions or be unstructured.Unstructured.
 func StatusCondition[K any](conditionType string, status metav1.ConditionStatus) Condition[K] {
 	return func(obj *K) error {
-		c, err := readConditions(obj)
+		s, err := readSubject(obj, conditionsPath)
 		if err != nil {
 			return err
 		}
-		return c.check(conditionType, status)
+		return s.check(conditionType, status)
 	}
 }
 
 // Established returns a condition that holds if a CustomResourceDefinition is served. K is any type for
-// CustomResourceDefinitions.
+// CustomResourceDefinitions. The server refuses the names of a definition while another one has them: that is not
+// final, since the other one may be deleted.
 func Established[K any]() Condition[K] {
 	return func(crd *K) error {
-		c, err := readConditions(crd)
+		s, err := readSubject(crd, conditionsPath)
 		if err != nil {
 			return err
 		}
-		err = c.check("Established", metav1.ConditionTrue)
-		if names := c.find("NamesAccepted"); err != nil && names != nil && names.Status == metav1.ConditionFalse {
-			return names.unlike()
-		}
-		return err
+		return s.established()
 	}
 }
 
-// conditioned declares the fields of an object that matter for its conditions.
-type conditioned struct {
+// JSONPath returns a condition that holds if the path leads to the value, or to any value if that is empty. Path and
+// value are those of kubectl wait --for=jsonpath:
+//
+//	wait.JSONPath[corev1.Pod]("{.status.phase}", "Running")
+//	wait.JSONPath[corev1.Service]("{.status.loadBalancer.ingress[0].ip}", "")
+//	wait.JSONPath[Document](`{.status.conditions[?(@.type=="Ready")].reason}`, "Rendered")
+//
+// Numbers and booleans are compared in their decimal and JSON form, such as 3 and true. A path has fields, with a
+// backslash before each dot of a name or as ['quoted'] names, indexes, of which negative ones count from the end, and
+// filters with == or !=. A path that can't be parsed, that matches several values, or that K does not declare, is an
+// error that ends the wait; so is a value that is compared with an object or a list.
+func JSONPath[K any](path, value string) Condition[K] {
+	steps, invalid := parsePath(path)
+	if invalid != nil {
+		invalid = Never(fmt.Errorf("JSON path %q: %w", path, invalid))
+	}
+	return func(obj *K) error {
+		if invalid != nil {
+			return invalid
+		}
+		var doc any
+		if err := convert(obj, &doc); err != nil {
+			return Never(fmt.Errorf("read %s: %w", path, err))
+		}
+		found := find(steps, doc, nil)
+		switch {
+		case len(found) == 0 && !declares[K](steps):
+			return undeclared[K](path)
+		case len(found) == 0:
+			return fmt.Errorf("%s does not exist", path)
+		case len(found) > 1:
+			return Never(fmt.Errorf("%s matches %d values: want a path to one", path, len(found)))
+		case value == "":
+			return nil
+		}
+		switch found[0].(type) {
+		case map[string]any, []any:
+			return Never(fmt.Errorf("%s is an object or a list: want a path to a string, a number or a boolean", path))
+		}
+		if seen := fmt.Sprint(found[0]); seen != value {
+			return fmt.Errorf("%s is %q, want %q", path, seen, value)
+		}
+		return nil
+	}
+}
+
+// undeclared returns the error of a type that has no field at the path.
+func undeclared[K any](path string) error {
+	return Never(fmt.Errorf("the type %T declares no %s: wait with a type that does, or with unstructured.Unstructured",
+		*new(K), path))
+}
+
+// conditionsPath is the path of the conditions of most kinds.
+const conditionsPath = "status.conditions"
+
+// subject declares the fields that all kinds with conditions have in common.
+type subject struct {
 	Metadata struct {
-		Generation int64 `json:"generation"`
+		Generation        int64        `json:"generation"`
+		DeletionTimestamp *metav1.Time `json:"deletionTimestamp"`
 	} `json:"metadata"`
 	Status struct {
 		ObservedGeneration int64       `json:"observedGeneration"`
 		Conditions         []condition `json:"conditions"`
 	} `json:"status"`
+
+	data []byte // the JSON of the object
+}
+
+// readSubject reads an object of any type from its JSON, because types declare the same fields differently: conditions
+// as metav1.Condition, as another struct, or as maps. A type that does not declare the fields at the paths is an error,
+// since it would never meet a condition, or always.
+func readSubject[K any](obj *K, paths ...string) (*subject, error) {
+	if err := lacks[K](paths...); err != nil {
+		return nil, err
+	}
+	s := new(subject)
+	var err error
+	if s.data, err = wire.MarshalJSON(obj); err == nil {
+		err = wire.UnmarshalJSON(s.data, s)
+	}
+	if err != nil {
+		return nil, Never(fmt.Errorf("read the conditions: %w", err))
+	}
+	return s, nil
+}
+
+// lacks returns an error if K does not declare a field.
+func lacks[K any](paths ...string) error {
+	if _, all := any((*K)(nil)).(*unstructured.Unstructured); all {
+		return nil
+	}
+	for _, path := range paths {
+		if steps, err := parsePath(path); err != nil || !declares[K](steps) {
+			return undeclared[K](path)
+		}
+	}
+	return nil
 }
 
 // condition declares the fields that the conditions of all kinds share.
@@ -92,29 +180,6 @@ type condition struct {
 	ObservedGeneration int64                  `json:"observedGeneration"`
 }
 
-// readConditions reads the conditions of an object of any type from its JSON, because types declare them differently:
-// as metav1.Condition, as another struct, or as maps.
-func readConditions[K any](obj *K) (*conditioned, error) {
-	c := new(conditioned)
-	if err := convert(obj, c); err != nil {
-		return nil, Never(fmt.Errorf("read status.conditions: %w", err))
-	}
-	if len(c.Status.Conditions) == 0 && !declaresConditions[K]() {
-		return nil, Never(fmt.Errorf("the type %T declares no status.conditions", *obj))
-	}
-	return c, nil
-}
-
-// declaresConditions reports whether a condition survives being decoded into a K.
-func declaresConditions[K any]() bool {
-	const probe = `{"apiVersion":"v1","kind":"Probe","status":{"conditions":[{"type":"Probe","status":"True"}]}}`
-	obj, c := new(K), new(conditioned)
-	if err := wire.UnmarshalJSON([]byte(probe), obj); err != nil {
-		return true // the type declares conditions of another shape
-	}
-	return convert(obj, c) != nil || len(c.Status.Conditions) > 0
-}
-
 func convert(from, to any) error {
 	data, err := wire.MarshalJSON(from)
 	if err != nil {
@@ -123,34 +188,49 @@ func convert(from, to any) error {
 	return wire.UnmarshalJSON(data, to)
 }
 
-func (c *conditioned) find(conditionType string) *condition {
-	for i := range c.Status.Conditions {
-		if c.Status.Conditions[i].Type == conditionType {
-			return &c.Status.Conditions[i]
+func (s *subject) find(conditionType string) *condition {
+	for i := range s.Status.Conditions {
+		if s.Status.Conditions[i].Type == conditionType {
+			return &s.Status.Conditions[i]
 		}
 	}
 	return nil
 }
 
+// isTrue reports whether the condition has the status True and is not outdated.
+func (s *subject) isTrue(conditionType string) bool {
+	return s.check(conditionType, metav1.ConditionTrue) == nil
+}
+
+// observed returns the generation that the condition is about, or 0 if that is unknown.
+func (s *subject) observed(c *condition) int64 {
+	return cmp.Or(c.ObservedGeneration, s.Status.ObservedGeneration)
+}
+
 // check returns nil if the condition has the status and is not outdated, and otherwise an error that describes its
 // state.
-func (c *conditioned) check(conditionType string, status metav1.ConditionStatus) error {
-	found := c.find(conditionType)
+func (s *subject) check(conditionType string, status metav1.ConditionStatus) error {
+	found := s.find(conditionType)
 	if found == nil {
 		return fmt.Errorf("condition %s is missing", conditionType)
 	}
-	observed := found.ObservedGeneration
-	if observed == 0 {
-		observed = c.Status.ObservedGeneration
-	}
-	switch {
-	case observed != 0 && observed < c.Metadata.Generation:
+	switch observed := s.observed(found); {
+	case observed != 0 && observed < s.Metadata.Generation:
 		return fmt.Errorf("condition %s was observed of generation %d, but the object has generation %d",
-			conditionType, observed, c.Metadata.Generation)
+			conditionType, observed, s.Metadata.Generation)
 	case found.Status != status:
 		return found.unlike()
 	}
 	return nil
+}
+
+// established returns nil for a definition that is served.
+func (s *subject) established() error {
+	err := s.check("Established", metav1.ConditionTrue)
+	if names := s.find("NamesAccepted"); err != nil && names != nil && names.Status == metav1.ConditionFalse {
+		return names.unlike()
+	}
+	return err
 }
 
 // unlike returns an error with the status, the reason and the message of the condition.

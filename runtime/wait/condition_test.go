@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -102,7 +103,8 @@ func TestStatusConditionChecksStatusAndGeneration(t *testing.T) {
 
 func TestStatusConditionFailsForATypeWithoutConditions(t *testing.T) {
 	err := wait.StatusCondition[bare]("Ready", metav1.ConditionTrue)(&bare{})
-	if err == nil || err.Error() != "the type wait_test.bare declares no status.conditions" {
+	if err == nil || err.Error() != "the type wait_test.bare declares no status.conditions: wait with a "+
+		"type that does, or with unstructured.Unstructured" {
 		t.Errorf("error = %v", err)
 	}
 	s := &server{}
@@ -117,7 +119,7 @@ func TestStatusConditionFailsForConditionsOfAnotherShape(t *testing.T) {
 		"apiVersion": "v1", "kind": "Odd", "status": map[string]any{"conditions": "none"},
 	}}
 	err := wait.StatusCondition[unstructured.Unstructured]("Ready", metav1.ConditionTrue)(u)
-	if !strings.HasPrefix(message(err), "read status.conditions: ") {
+	if !strings.HasPrefix(message(err), "read the conditions: status.conditions: ") {
 		t.Errorf("error = %v", err)
 	}
 }
@@ -148,6 +150,63 @@ func TestEstablishedHoldsForAServedDefinition(t *testing.T) {
 				t.Errorf("Established() = %v, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestJSONPathComparesOneValue checks the condition with structs, lean types and unstructured objects.
+func TestJSONPathComparesOneValue(t *testing.T) {
+	const in = `{"apiVersion": "docs.example.com/v1", "kind": "Document", "metadata": {"name": "a", "generation": 3},
+		"status": {"phase": "Pending", "observedGeneration": 2, "conditions": [
+			{"type": "Ready", "status": "False", "reason": "Rendering"}, {"type": "Synced", "status": "True"}]}}`
+	for _, tt := range []struct{ path, value, want string }{
+		{"{.status.phase}", "Pending", ""},
+		{"{.status.phase}", "", ""},
+		{"{.status.phase}", "Running", `{.status.phase} is "Pending", want "Running"`},
+		{"{.status.observedGeneration}", "2", ""},
+		{"{.status.observedGeneration}", "3", `{.status.observedGeneration} is "2", want "3"`},
+		{`{.status.conditions[?(@.type=="Ready")].reason}`, "Rendering", ""},
+		{`{.status.conditions[?(@.type=="Other")].reason}`, "Rendering", `{.status.conditions[?(@.type=="Other")].reason} does not exist`},
+		{"{.metadata.annotations.a}", "b", "{.metadata.annotations.a} does not exist"},
+		{"{.status.conditions[7].type}", "", "{.status.conditions[7].type} does not exist"},
+		{"{.status.conditions}", "", ""},
+		{"{.status.conditions}", "x", "{.status.conditions} is an object or a list: want a path to a string, a number or a boolean"},
+		{`{.status.conditions[?(@.type!="x")].status}`, "True", `{.status.conditions[?(@.type!="x")].status} matches 2 values: want a path to one`},
+		{"{.status.phase", "x", `JSON path "{.status.phase": the closing } is missing`},
+	} {
+		t.Run(tt.path+"="+tt.value, func(t *testing.T) {
+			got := message(wait.JSONPath[document](tt.path, tt.value)(decode[document](t, in)))
+			if got != tt.want {
+				t.Errorf("error for a struct = %q, want %q", got, tt.want)
+			}
+			got = message(wait.JSONPath[unstructured.Unstructured](tt.path, tt.value)(decode[unstructured.Unstructured](t, in)))
+			if got != tt.want {
+				t.Errorf("error for an unstructured object = %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestJSONPathFailsForAFieldThatTheTypeDoesNotDeclare checks that a wait for a misspelt field, or one that a lean type
+// omits, ends at once.
+func TestJSONPathFailsForAFieldThatTheTypeDoesNotDeclare(t *testing.T) {
+	for _, path := range []string{"{.status.fase}", "{.spec.replicas}", "{.status.conditions[0].kind}", "{.status.conditions[?(@.type=='a')].kind}"} {
+		s := &server{}
+		s.put(doc("u1", "Pending"))
+		_, err := wait.Await(t.Context(), s.docs(t), "a", wait.JSONPath[document](path, "x"), nil)
+		if want := "the type wait_test.document declares no " + path + ": "; !strings.Contains(message(err), want) {
+			t.Errorf("Await(%s) = %v, want %q", path, err, want)
+		}
+	}
+	// The types of these fields are neither strings nor absent.
+	for _, path := range []string{"{.status.observedGeneration}", "{.metadata.creationTimestamp}", "{.metadata.labels}", "{.metadata.ownerReferences[0].uid}"} {
+		if got := message(wait.JSONPath[document](path, "")(&document{})); strings.Contains(got, "declares") {
+			t.Errorf("%s: %s", path, got)
+		}
+	}
+	// Types of other kinds have the fields of Kubernetes.
+	if got := message(wait.JSONPath[corev1.Service]("{.status.loadBalancer.ingress[0].ip}", "")(&corev1.Service{})); got !=
+		"{.status.loadBalancer.ingress[0].ip} does not exist" {
+		t.Errorf("JSONPath of a Service = %q", got)
 	}
 }
 

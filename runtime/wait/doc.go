@@ -23,12 +23,22 @@
 //
 //	await pods prod/web-0: context deadline exceeded; last seen: phase is Pending
 //
+// # Conditions
+//
+// [Ready] knows when an object of any kind is ready: a Deployment is rolled out, a Job is complete, a custom resource has
+// the condition Ready. [StatusCondition] and [JSONPath] check what kubectl wait checks, and [Established] is for
+// CustomResourceDefinitions. They work with every Go type of the kind: with the struct of k8s.io/api, with a lean struct
+// and with unstructured.Unstructured. A struct that does not declare the fields that a condition needs is an error.
+//
+//	deployment, err := wait.Await(ctx, deployments, "web", wait.Ready, nil)
+//	pod, err := wait.Await(ctx, pods, "web-0", wait.JSONPath[corev1.Pod]("{.status.phase}", "Running"), nil)
+//
 // # Errors
 //
 // Set the deadline in the context; an error matches the context's cause. The wait continues after a watch ends or
 // breaks, and while a server is down or busy, with growing pauses; these failures are logged to [Options.Logger]. A
 // failure that does not pass ends the wait at once: a missing permission, a kind that is not served, an object that
-// does not decode, an error marked by [Never].
+// does not decode, an error marked by [Never], such as that of [Ready] for a failed Job.
 //
 // # Permissions
 //

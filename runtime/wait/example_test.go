@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/client"
@@ -81,6 +82,36 @@ func ExampleStatusCondition() {
 	// Output:
 	// a is ready: Rendered
 	// before that: condition Ready is missing
+}
+
+func ExampleReady() {
+	one := int32(1)
+	web := &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Replicas: &one}}
+	web.Generation, web.Status.ObservedGeneration = 2, 1
+	fmt.Println(wait.Ready(web))
+	web.Status = appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 1, UpdatedReplicas: 1}
+	fmt.Println(wait.Ready(web))
+	web.Status.AvailableReplicas = 1
+	fmt.Println(wait.Ready(web))
+
+	// Output:
+	// the status is of generation 1, but the object has generation 2
+	// 0 of 1 replicas are available
+	// <nil>
+}
+
+func ExampleJSONPath() {
+	isRunning := wait.JSONPath[document]("{.status.phase}", "Running")
+	fmt.Println(isRunning(doc("u1", "Pending")))
+	fmt.Println(isRunning(doc("u1", "Running")))
+
+	reason := wait.JSONPath[document](`{.status.conditions[?(@.type=="Ready")].reason}`, "Rendered")
+	fmt.Println(reason(doc("u1", "Running")))
+
+	// Output:
+	// {.status.phase} is "Pending", want "Running"
+	// <nil>
+	// {.status.conditions[?(@.type=="Ready")].reason} does not exist
 }
 
 func ExampleGone() {

@@ -6,76 +6,123 @@ package wait
 import (
 	"errors"
 	"fmt"
+	"reflect"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/wire"
 )
 
-// Ready is a [Condition] that holds if an object of any kind has what its spec asks for:
+// Ready is a [Condition] that holds if an object of any kind has what its spec asks for. The type may be that of
+// k8s.io/api, unstructured.Unstructured, or any other that declares the fields that matter for the kind:
 //
-//   - Deployment, StatefulSet, DaemonSet: all replicas have the current template and are available;
-//   - Job: it is complete;
-//   - Pod: it is ready or has succeeded;
+//   - Deployment, StatefulSet, DaemonSet, ReplicaSet, ReplicationController: all replicas have the current template and
+//     are available, and no surplus ones exist. A StatefulSet updates the replicas from its partition on, and with the
+//     strategy OnDelete any template is current. The error of a Deployment that has exceeded its progress deadline is
+//     final, see [Never];
+//   - Job: it is complete. A failure is final;
+//   - Pod: it is ready or has succeeded. A failure is final;
 //   - PersistentVolumeClaim: it is bound. A claim whose storage class waits for the first consumer is bound only when a
 //     pod uses it;
-//   - CustomResourceDefinition: its kind is established;
+//   - CustomResourceDefinition: its kind is established, and its names are accepted;
 //   - Service: it has an address if its type is LoadBalancer;
 //   - all others: the condition Ready is true, or Available without a Ready. If there is neither, the object is ready
-//     immediately.
+//     immediately. While the condition Reconciling is true, the object is not ready, and neither is one whose condition
+//     Stalled is true, which is final if it has an observedGeneration.
 //
-// An object that is being deleted is not ready, neither is one whose status is older than its spec. The error of a job
-// or pod that has failed is marked by [Never].
-func Ready(obj *unstructured.Unstructured) error {
-	if obj.GetDeletionTimestamp() != nil {
-		return errors.New("it is being deleted")
+// An object that is being deleted is not ready, neither is one whose status is older than its spec.
+func Ready[K any](obj *K) error {
+	gk, err := groupKindOf(obj)
+	if err != nil {
+		return Never(err)
 	}
-	if observed, ok, err := unstructured.NestedInt64(obj.Object, "status", "observedGeneration"); err == nil && ok &&
-		observed < obj.GetGeneration() {
-		return fmt.Errorf("the status is of generation %d, but the object has generation %d", observed, obj.GetGeneration())
+	check, paths := ruleOf(gk.String())
+	if strings.HasPrefix(reflect.TypeFor[K]().PkgPath(), "k8s.io/api/") {
+		paths = nil // these types declare all fields
 	}
-	c, err := readConditions(obj)
+	s, err := readSubject(obj, paths...)
 	if err != nil {
 		return err
 	}
-	w := &workload{conditions: c}
-	if err := convert(obj, w); err != nil {
-		return Never(fmt.Errorf("read the status: %w", err))
+	if observed := s.Status.ObservedGeneration; s.Metadata.DeletionTimestamp != nil {
+		return errors.New("it is being deleted")
+	} else if observed != 0 && observed < s.Metadata.Generation {
+		return fmt.Errorf("the status is of generation %d, but the object has generation %d", observed, s.Metadata.Generation)
 	}
-	switch gk := obj.GroupVersionKind().GroupKind(); gk.String() {
+	return check(s)
+}
+
+// groupKindOf returns the kind that an object has, or otherwise that of its type.
+func groupKindOf[K any](obj *K) (schema.GroupKind, error) {
+	o, ok := any(obj).(core.Object)
+	if !ok {
+		return schema.GroupKind{}, fmt.Errorf("the type %T is not a kind of objects", *obj)
+	}
+	if gk := o.GetObjectKind().GroupVersionKind().GroupKind(); gk.Kind != "" {
+		return gk, nil
+	}
+	res, err := core.ResourceOfObject(o)
+	if err != nil {
+		return schema.GroupKind{}, fmt.Errorf("the kind of the %T is unknown: set its apiVersion and kind: %w", *obj, err)
+	}
+	return res.GroupVersionKind().GroupKind(), nil
+}
+
+// ruleOf returns when an object of a kind is ready, and the fields that it depends on.
+func ruleOf(groupKind string) (check func(*subject) error, paths []string) {
+	replicas := []string{
+		"status.observedGeneration", "spec.replicas", "status.replicas", "status.updatedReplicas", "status.availableReplicas",
+	}
+	switch groupKind {
 	case "Deployment.apps":
-		return w.deployment()
+		return detailed((*workload).deployment), append(replicas, "spec.paused", conditionsPath)
 	case "StatefulSet.apps":
-		return w.statefulSet()
+		return detailed((*workload).statefulSet),
+			append(replicas, "spec.updateStrategy.type", "spec.updateStrategy.rollingUpdate.partition")
 	case "DaemonSet.apps":
-		return w.daemonSet()
+		return detailed((*workload).daemonSet), []string{
+			"status.observedGeneration", "spec.updateStrategy.type", "status.desiredNumberScheduled",
+			"status.updatedNumberScheduled", "status.numberAvailable",
+		}
+	case "ReplicaSet.apps", "ReplicationController":
+		return detailed((*workload).replicaSet), []string{
+			"status.observedGeneration", "spec.replicas", "status.replicas", "status.availableReplicas", conditionsPath,
+		}
 	case "Job.batch":
-		return w.job()
+		return (*subject).job, []string{conditionsPath}
 	case "Pod":
-		return w.pod()
+		return detailed((*workload).pod), []string{"status.phase", conditionsPath}
 	case "PersistentVolumeClaim":
-		return w.phase("Bound")
+		return detailed(func(w *workload) error { return w.phase("Bound") }), []string{"status.phase"}
 	case "CustomResourceDefinition.apiextensions.k8s.io":
-		return Established[unstructured.Unstructured]()(obj)
+		return (*subject).definition, []string{conditionsPath}
 	case "Service":
-		if w.Spec.Type == "LoadBalancer" && len(w.Status.LoadBalancer.Ingress) == 0 {
-			return errors.New("the load balancer has no address")
-		}
-		return nil
+		return detailed((*workload).service), []string{"spec.type", "status.loadBalancer.ingress"}
 	}
-	for _, typ := range []string{"Ready", "Available"} {
-		if c.find(typ) != nil {
-			return c.check(typ, metav1.ConditionTrue)
+	return (*subject).other, []string{conditionsPath}
+}
+
+// detailed returns a check of a kind with fields that other kinds may declare differently.
+func detailed(check func(*workload) error) func(*subject) error {
+	return func(s *subject) error {
+		w := &workload{subject: s}
+		if err := wire.UnmarshalJSON(s.data, w); err != nil {
+			return Never(fmt.Errorf("read the spec and the status: %w", err))
 		}
+		return check(w)
 	}
-	return nil
 }
 
 // workload declares the fields that matter for the readiness of the kinds that Ready knows.
 type workload struct {
-	conditions *conditioned
+	*subject `json:"-"`
 
 	Spec struct {
 		Replicas       *int64 `json:"replicas"`
+		Paused         bool   `json:"paused"`
 		Type           string `json:"type"`
 		UpdateStrategy struct {
 			Type          string `json:"type"`
@@ -88,12 +135,9 @@ type workload struct {
 		Phase   string `json:"phase"`
 		Message string `json:"message"`
 
-		Replicas          int64  `json:"replicas"`
-		UpdatedReplicas   int64  `json:"updatedReplicas"`
-		ReadyReplicas     int64  `json:"readyReplicas"`
-		AvailableReplicas int64  `json:"availableReplicas"`
-		CurrentRevision   string `json:"currentRevision"`
-		UpdateRevision    string `json:"updateRevision"`
+		Replicas          int64 `json:"replicas"`
+		UpdatedReplicas   int64 `json:"updatedReplicas"`
+		AvailableReplicas int64 `json:"availableReplicas"`
 
 		DesiredNumberScheduled int64 `json:"desiredNumberScheduled"`
 		UpdatedNumberScheduled int64 `json:"updatedNumberScheduled"`
@@ -106,8 +150,8 @@ type workload struct {
 }
 
 // unobserved returns an error if the controller of the workload has not seen the object yet.
-func (w *workload) unobserved() error {
-	if c := w.conditions; c.Status.ObservedGeneration == 0 && c.Metadata.Generation > 0 {
+func (s *subject) unobserved() error {
+	if s.Status.ObservedGeneration == 0 && s.Metadata.Generation > 0 {
 		return errors.New("its controller has not observed it")
 	}
 	return nil
@@ -121,6 +165,14 @@ func (w *workload) wanted() int64 {
 	return *w.Spec.Replicas
 }
 
+// updated returns an error if less than the wanted replicas have the current template.
+func updated(have, want int64) error {
+	if have < want {
+		return fmt.Errorf("%d of %d replicas are updated", have, want)
+	}
+	return nil
+}
+
 // available returns an error if less than the wanted replicas are available.
 func available(have, want int64) error {
 	if have < want {
@@ -129,58 +181,105 @@ func available(have, want int64) error {
 	return nil
 }
 
-func (w *workload) deployment() error {
-	if err := w.unobserved(); err != nil {
-		return err
+// surplus returns an error if more than the wanted replicas exist.
+func surplus(have, want int64) error {
+	if have > want {
+		return fmt.Errorf("%d surplus replicas are being deleted", have-want)
 	}
-	want, s := w.wanted(), w.Status
-	if c := w.conditions.find("Progressing"); c != nil && c.Reason == "ProgressDeadlineExceeded" {
-		return c.unlike()
-	}
-	switch {
-	case s.UpdatedReplicas < want:
-		return fmt.Errorf("%d of %d replicas are updated", s.UpdatedReplicas, want)
-	case s.Replicas > s.UpdatedReplicas:
-		return fmt.Errorf("%d old replicas are being deleted", s.Replicas-s.UpdatedReplicas)
-	}
-	return available(s.AvailableReplicas, want)
+	return nil
 }
 
+// deployment follows kubectl rollout status. A paused deployment makes no progress, but it can be resumed, so that its
+// deadline does not count.
+func (w *workload) deployment() error {
+	err := w.unobserved()
+	if err == nil {
+		err = w.rollout()
+	}
+	progress := w.find("Progressing")
+	switch {
+	case err == nil:
+		return nil
+	case w.Spec.Paused:
+		return fmt.Errorf("it is paused: %w", err)
+	case progress != nil && progress.Reason == "ProgressDeadlineExceeded":
+		return Never(w.withFailure(fmt.Errorf("%w: %w", progress.unlike(), err)))
+	}
+	return w.withFailure(err)
+}
+
+func (w *workload) rollout() error {
+	want, st := w.wanted(), w.Status
+	if err := updated(st.UpdatedReplicas, want); err != nil {
+		return err
+	}
+	if old := st.Replicas - st.UpdatedReplicas; old > 0 {
+		return fmt.Errorf("%d old replicas are being deleted", old)
+	}
+	if err := surplus(st.Replicas, want); err != nil {
+		return err
+	}
+	return available(st.AvailableReplicas, want)
+}
+
+// withFailure adds why pods can't be created, such as an exceeded quota.
+func (s *subject) withFailure(err error) error {
+	if c := s.find("ReplicaFailure"); err != nil && c != nil && c.Status == metav1.ConditionTrue {
+		return fmt.Errorf("%w: %w", err, c.unlike())
+	}
+	return err
+}
+
+// statefulSet counts updated replicas also if the revisions are equal: after a rollback, replicas of the withdrawn
+// revision may still exist.
 func (w *workload) statefulSet() error {
 	if err := w.unobserved(); err != nil {
 		return err
 	}
-	want, s := w.wanted(), w.Status
-	if w.Spec.UpdateStrategy.Type != "OnDelete" {
-		partition := w.Spec.UpdateStrategy.RollingUpdate.Partition
-		update := max(0, want-partition)
-		if s.UpdateRevision != s.CurrentRevision && s.UpdatedReplicas < update {
-			return fmt.Errorf("%d of %d replicas are updated", s.UpdatedReplicas, update)
+	want, st := w.wanted(), w.Status
+	if u := w.Spec.UpdateStrategy; u.Type != "OnDelete" {
+		if err := updated(st.UpdatedReplicas, max(0, want-u.RollingUpdate.Partition)); err != nil {
+			return err
 		}
 	}
-	if s.Replicas > want {
-		return fmt.Errorf("%d surplus replicas are being deleted", s.Replicas-want)
+	if err := surplus(st.Replicas, want); err != nil {
+		return err
 	}
-	return available(s.AvailableReplicas, want)
+	return available(st.AvailableReplicas, want)
 }
 
 func (w *workload) daemonSet() error {
 	if err := w.unobserved(); err != nil {
 		return err
 	}
-	want, s := w.Status.DesiredNumberScheduled, w.Status
-	if w.Spec.UpdateStrategy.Type != "OnDelete" && s.UpdatedNumberScheduled < want {
-		return fmt.Errorf("%d of %d replicas are updated", s.UpdatedNumberScheduled, want)
+	st := w.Status
+	if w.Spec.UpdateStrategy.Type != "OnDelete" {
+		if err := updated(st.UpdatedNumberScheduled, st.DesiredNumberScheduled); err != nil {
+			return err
+		}
 	}
-	return available(s.NumberAvailable, want)
+	return available(st.NumberAvailable, st.DesiredNumberScheduled)
 }
 
-func (w *workload) job() error {
-	if c := w.conditions.find("Failed"); c != nil && c.Status == metav1.ConditionTrue {
-		return Never(c.unlike())
+func (w *workload) replicaSet() error {
+	err := w.unobserved()
+	if err == nil {
+		err = surplus(w.Status.Replicas, w.wanted())
 	}
-	if c := w.conditions.find("Complete"); c != nil && c.Status == metav1.ConditionTrue {
+	if err == nil {
+		err = available(w.Status.AvailableReplicas, w.wanted())
+	}
+	return w.withFailure(err)
+}
+
+func (s *subject) job() error {
+	switch {
+	case s.isTrue("Failed"):
+		return Never(s.find("Failed").unlike())
+	case s.isTrue("Complete"):
 		return nil
+	case s.isTrue("Suspended"):
+		return errors.New("it is suspended")
 	}
 	return errors.New("it is not complete")
 }
@@ -192,7 +291,46 @@ func (w *workload) pod() error {
 	case "Failed":
 		return Never(w.phase("Succeeded"))
 	}
-	return w.conditions.check("Ready", metav1.ConditionTrue)
+	return w.check("Ready", metav1.ConditionTrue)
+}
+
+// definition is stricter than established: a server that refuses new names serves a definition under its old ones.
+func (s *subject) definition() error {
+	if err := s.established(); err != nil {
+		return err
+	}
+	if s.find("NamesAccepted") == nil {
+		return nil
+	}
+	return s.check("NamesAccepted", metav1.ConditionTrue)
+}
+
+func (w *workload) service() error {
+	if w.Spec.Type == "LoadBalancer" && len(w.Status.LoadBalancer.Ingress) == 0 {
+		return errors.New("the load balancer has no address")
+	}
+	return nil
+}
+
+// other knows the conditions that kinds have in common: those of most kinds, and Reconciling and Stalled, which tools
+// that apply objects expect.
+func (s *subject) other() error {
+	if s.isTrue("Stalled") {
+		c := s.find("Stalled")
+		if s.observed(c) == 0 {
+			return c.unlike() // it may be about an earlier spec
+		}
+		return Never(c.unlike())
+	}
+	if s.isTrue("Reconciling") {
+		return s.find("Reconciling").unlike()
+	}
+	for _, typ := range []string{"Ready", "Available"} {
+		if s.find(typ) != nil {
+			return s.check(typ, metav1.ConditionTrue)
+		}
+	}
+	return nil
 }
 
 // phase returns an error if the phase is another one.

@@ -49,7 +49,8 @@
 //   - Changes follow only a complete state: that of a list, or of Options.ResourceVersion.
 //   - A watch starts at the version that the consumer has received last.
 //   - Each failed request is reported, except the first one that rejects a streaming list.
-//   - The watcher sends at most 90 requests per minute, apart from further pages of a list.
+//   - The watcher sends at most 90 requests per minute, apart from further pages of a list and the lists of a [Window]
+//     that changes.
 //
 // # Retries and timeouts
 //

@@ -43,6 +43,8 @@ type driver struct {
 	state state
 	out   output // of the last step
 
+	fields, selector string // of the objects and of the shard that are requested
+
 	waited time.Duration // for the current item or event
 
 	status   Status
@@ -74,8 +76,15 @@ func (d *driver) request(parent context.Context) error {
 	w := watchdog{ctx: ctx, cancel: cancel}
 	defer w.pause()
 	now := time.Now()
-	if d.opts.Paged || !d.opts.Server.streams(d.src.Resource(), now) {
+	if d.opts.Paged || !d.opts.Server.has(streams, d.src.Resource(), now) {
 		d.state = d.state.unstreamed()
+	}
+	if d.opts.Window != nil {
+		end := d.opts.Window.narrow.begin(d, cancel)
+		if end == nil {
+			return d.take(&input{kind: gotMoved, now: now}, Event{})
+		}
+		defer end()
 	}
 	d.report(d.status.request(d.state.phase, now), now)
 	if d.state.phase == paging {
@@ -114,8 +123,8 @@ func (d *driver) list(ctx, parent context.Context, w *watchdog) error {
 func (d *driver) listOptions() *request.ListOptions {
 	o := &request.ListOptions{
 		LabelSelector: d.opts.LabelSelector,
-		FieldSelector: d.opts.FieldSelector,
-		ShardSelector: d.opts.ShardSelector,
+		FieldSelector: d.fields,
+		ShardSelector: d.selector,
 		Limit:         d.opts.PageSize,
 		Continue:      d.state.token,
 
@@ -167,8 +176,8 @@ func (d *driver) watch(ctx, parent context.Context, w *watchdog) error {
 func (d *driver) watchOptions() *request.WatchOptions {
 	o := &request.WatchOptions{
 		LabelSelector: d.opts.LabelSelector,
-		FieldSelector: d.opts.FieldSelector,
-		ShardSelector: d.opts.ShardSelector,
+		FieldSelector: d.fields,
+		ShardSelector: d.selector,
 		Timeout:       d.opts.Timeout,
 
 		OmitManagedFields: d.opts.OmitManagedFields,
@@ -226,6 +235,9 @@ func (d *driver) object(kind inputKind, p wire.Packed) error {
 		d.trouble(fmt.Errorf("skip an object of %s: %w", d.src.Resource(), err))
 		return nil
 	}
+	if d.opts.Window != nil && !d.opts.Window.narrow.has(head.UID, head.Ref.Namespace) {
+		return nil
+	}
 	in := &input{kind: kind, rv: head.ResourceVersion, now: time.Now(), waited: d.waited}
 	return d.take(in, Event{Head: head, Object: p})
 }
@@ -238,7 +250,7 @@ func (d *driver) take(in *input, ev Event) error {
 		d.opts.Server.forget()
 	}
 	if d.out.refused {
-		d.opts.Server.refuse(d.src.Resource(), in.now)
+		d.opts.Server.refuse(streams, d.src.Resource(), in.now)
 	}
 	if d.out.init && !d.yield(Event{Type: Init}, nil) {
 		return errBreak
@@ -250,6 +262,9 @@ func (d *driver) take(in *input, ev Event) error {
 		}
 	}
 	d.state = next
+	if d.out.emit == InitDone && d.opts.Window != nil {
+		d.opts.Window.shards.Listed()
+	}
 	if f, ok := errors.AsType[fault](d.out.trouble); ok {
 		d.out.trouble = fmt.Errorf("watch %s: %w", d.src.Resource(), f)
 	}
@@ -275,6 +290,7 @@ func (d *driver) over(w *watchdog, err error) error {
 	case w.fired():
 		in.kind = gotSilence
 		in.err = fmt.Errorf("watch %s: no data from the server for %v", d.src.Resource(), w.limit)
+	case d.opts.Window != nil && d.opts.Window.narrow.over(d, w, in):
 	case err != nil:
 		in.kind = gotError
 	}

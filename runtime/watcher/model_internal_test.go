@@ -160,6 +160,11 @@ func (m *model) end() output {
 		status(400, metav1.StatusReasonBadRequest), status(422, metav1.StatusReasonInvalid),
 	}
 	switch m.rand(4) {
+	case 3:
+		if m.rand(8) == 0 {
+			m.requests = nil // the consumer has caused those that follow
+			return m.take(input{kind: gotMoved})
+		}
 	case 0:
 		if m.state.phase != paging {
 			return m.take(input{kind: gotEnd})
@@ -188,7 +193,7 @@ func (m *model) take(in input) output {
 	m.state = to
 	m.trace = append(m.trace[max(0, len(m.trace)-8):], cell{from: before, in: in, to: to, out: out})
 	m.emitted(in, out)
-	ends := in.kind == gotEnd || in.kind == gotSilence || in.kind == gotError
+	ends := in.kind == gotMoved || in.kind == gotEnd || in.kind == gotSilence || in.kind == gotError
 	switch {
 	case (ends || in.kind == gotPage) && !out.done:
 		m.errorf("the request is over, but the step continues")

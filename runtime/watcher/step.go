@@ -84,6 +84,7 @@ const (
 	gotEnd     // the server ended the watch
 	gotSilence // no data for too long; the driver has cancelled the request
 	gotError   // the request failed
+	gotMoved   // it selects the wrong objects, for the reason in err, or because the window has changed
 )
 
 // input is a part of the response to the current request.
@@ -91,7 +92,7 @@ type input struct {
 	kind  inputKind
 	rv    string // of the object, the bookmark or the list
 	token string // gotPage: of the next page
-	err   error  // gotError and gotSilence
+	err   error  // gotError, gotSilence and gotMoved
 	now   time.Time
 
 	waited time.Duration // how long the driver waited for it, without the time of the consumer
@@ -132,6 +133,9 @@ func (s state) step(in input) (state, output) {
 // take is step in place, like the functions that it calls.
 func (s *state) take(in *input) output {
 	switch over := in.kind == gotEnd || in.kind == gotSilence || in.kind == gotError; {
+	case in.kind == gotMoved:
+		s.list()
+		return output{done: true, trouble: in.err}
 	case over && isFatal(in.err):
 		return output{done: true, fatal: in.err}
 	case over && s.phase == streaming:

@@ -122,6 +122,7 @@ func TestStepStreaming(t *testing.T) {
 		{"busy", begun, input{kind: gotError, err: errBusy}, again, output{done: true, trouble: errBusy, delay: firstDelay, atLeast: 7 * time.Second}},
 		{"after the third consecutive failure the next list is paged", state{failures: 2}, input{kind: gotError, err: errInternal}, state{phase: paging, failures: 3, backoff: failed}, trouble(errInternal)},
 		{"an invalid request", begun, input{kind: gotError, err: errUnsent}, begun, output{done: true, fatal: errUnsent}},
+		{"the shard has changed", state{begun: true, live: true, failures: 2, backoff: failed}, input{kind: gotMoved}, state{backoff: failed}, output{done: true}},
 	})
 }
 
@@ -173,6 +174,7 @@ func TestStepPaging(t *testing.T) {
 		{"forbidden", first, input{kind: gotError, err: errForbidden}, again, trouble(errForbidden)},
 		{"busy", first, input{kind: gotError, err: errBusy}, again, output{done: true, trouble: errBusy, delay: firstDelay, atLeast: 7 * time.Second}},
 		{"an invalid request", first, input{kind: gotError, err: errUnsent}, first, output{done: true, fatal: errUnsent}},
+		{"the shard has changed", second, input{kind: gotMoved}, state{}, output{done: true}},
 	})
 }
 
@@ -221,6 +223,8 @@ func TestStepWatching(t *testing.T) {
 		{"the tenth consecutive failure", state{phase: watching, rv: "7", failures: 9}, input{kind: gotError, err: errForbidden}, listed, trouble(errForbidden)},
 		{"the tenth consecutive silence", state{phase: watching, rv: "7", failures: 9}, input{kind: gotSilence, err: errUnknown}, listed, trouble(errUnknown)},
 		{"an invalid request", opened, input{kind: gotError, err: errUnsent}, opened, output{done: true, fatal: errUnsent}},
+		{"the shard has changed", moved.since(long), input{kind: gotMoved}, state{}, output{done: true}},
+		{"the server does not select by shard", moved.since(long), input{kind: gotMoved, err: errUnknown}, state{}, output{done: true, trouble: errUnknown}},
 	})
 }
 

@@ -42,6 +42,12 @@ type Options struct {
 	// the error, and retries until the server does.
 	ShardSelector string
 
+	// Window, if it is set, selects a shard that may change at any time. The watcher then lists the objects again.
+	// Objects of other shards occur in no event. If the server does not select by shard, the watcher reports it once,
+	// requests all objects and drops the others. It tries again with a list after one to two hours, or after a connection
+	// has failed. ShardSelector and ResourceVersion must be empty.
+	Window *Window
+
 	// OmitManagedFields asks the server to omit metadata.managedFields, see [request.ListOptions]. Servers that do not
 	// support it send them. Set it if the consumer does not use them.
 	OmitManagedFields bool
@@ -87,9 +93,9 @@ type Options struct {
 type EventType uint8
 
 // The types of events. The objects are listed at the start, unless Options.ResourceVersion is set, and when the server
-// no longer has the changes since the last version. Each list is an Init, an InitApply for each object, and an InitDone.
-// Another Init before the InitDone means that the list has started again. An object that existed before, and that occurs
-// in no event between Init and InitDone, no longer exists.
+// no longer has the changes since the last version. Each list is an Init, an InitApply for each object, and an
+// InitDone. Another Init before the InitDone means that the list has started again. An object that existed before, and
+// that occurs in no event between Init and InitDone, no longer exists.
 const (
 	Init      EventType = iota + 1 // a list begins
 	InitApply                      // an existing object
@@ -140,9 +146,16 @@ type Event struct {
 // If it stores that state and the version, it can continue from there later.
 func Events(ctx context.Context, src Source, o *Options) iter.Seq2[Event, error] {
 	opts := o.withDefaults(src.Resource())
+	if s, ok := src.(sequence); ok {
+		return s.Events(ctx, &opts)
+	}
 	return func(yield func(Event, error) bool) {
 		if opts.ResourceVersion == "0" {
 			yield(Event{}, errVersion("0 means any version, not a state that can be resumed; leave it empty to list"))
+			return
+		}
+		if w := opts.Window; w != nil && (w.Shards() == nil || opts.ShardSelector+opts.ResourceVersion != "") {
+			yield(Event{}, errWindow)
 			return
 		}
 		var start state
@@ -150,12 +163,16 @@ func Events(ctx context.Context, src Source, o *Options) iter.Seq2[Event, error]
 			start = resumed(opts.ResourceVersion)
 		}
 		d := &driver{src: src, opts: opts, yield: yield, state: start}
+		d.fields, d.selector = opts.FieldSelector, opts.ShardSelector
 		d.status.ResourceVersion = start.rv
 		if err := d.run(ctx); err != nil {
 			yield(Event{}, err)
 		}
 	}
 }
+
+var errWindow = &request.InvalidError{Field: "watcher.Options.Window", Detail: "needs shards, and no ShardSelector and " +
+	"no ResourceVersion; to run a view with Selection.Sharded, add its controller to a manager with Options.Sharding"}
 
 func errVersion(detail string) error {
 	return &request.InvalidError{Field: "watcher.Options.ResourceVersion", Detail: detail}

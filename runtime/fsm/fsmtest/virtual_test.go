@@ -42,7 +42,7 @@ func (s hire) Step(c *fsm.Ctx[shop], to fsm.To[fromHire]) fsm.Result[fromHire] {
 	return to.Go(train{s.Paid + 1})
 }
 
-func (hire) Deadline() time.Duration { return hireFor }
+func (hire) Deadline(*fsm.Ctx[shop]) time.Duration { return hireFor }
 
 func (hire) OnDeadline(_ *fsm.Ctx[shop], to fsm.To[fromHire]) fsm.Result[fromHire] {
 	return to.Go(closed{})

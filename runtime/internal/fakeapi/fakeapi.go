@@ -46,10 +46,9 @@ type kind struct {
 func New(kinds ...core.Resource) *Server {
 	s := &Server{kinds: make(map[string]*kind, len(kinds))}
 	for _, res := range kinds {
-		s.kinds[root(res)] = &kind{
-			Server:  fakesource.New(res, wire.JSON),
-			objects: make(map[core.ObjectRef]map[string]any),
-		}
+		source := fakesource.New(res, wire.JSON)
+		source.SpreadUIDs()
+		s.kinds[root(res)] = &kind{Server: source, objects: make(map[core.ObjectRef]map[string]any)}
 	}
 	return s
 }

@@ -70,9 +70,9 @@ func (t target) write(r *http.Request) (obj any, created bool, err error) {
 		return nil, false, fakesource.Status(415, metav1.StatusReasonUnsupportedMediaType)
 	}
 	var sent map[string]any
-	if r.Body != nil && r.Method != http.MethodDelete {
+	if r.Body != nil {
 		body, err := io.ReadAll(r.Body)
-		if err == nil {
+		if err == nil && len(body) > 0 {
 			err = wire.UnmarshalJSON(body, &sent)
 		}
 		if err != nil {
@@ -95,6 +95,9 @@ func (t target) write(r *http.Request) (obj any, created bool, err error) {
 	}
 	switch r.Method {
 	case http.MethodDelete:
+		if !meets(old, sent) {
+			return nil, false, fakesource.Status(409, metav1.StatusReasonConflict)
+		}
 		t.remove(t.ref)
 		return &metav1.Status{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess,
@@ -116,6 +119,13 @@ func (t target) write(r *http.Request) (obj any, created bool, err error) {
 	}
 	t.put(sent)
 	return sent, !ok, nil
+}
+
+// meets reports whether an object meets the preconditions of a delete.
+func meets(obj, options map[string]any) bool {
+	uid, _, _ := unstructured.NestedString(options, "preconditions", "uid")
+	v, _, _ := unstructured.NestedString(options, "preconditions", "resourceVersion")
+	return (v == "" || v == version(obj)) && (uid == "" || uid == string((&unstructured.Unstructured{Object: obj}).GetUID()))
 }
 
 func version(m map[string]any) string {

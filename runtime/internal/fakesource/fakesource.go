@@ -65,6 +65,7 @@ type Server struct {
 	behaviour Behaviour
 	version   uint64
 	uids      uint64
+	spread    bool
 	objects   map[core.ObjectRef]wire.Packed
 	log       []change
 	compacted uint64 // the newest version that has expired
@@ -113,6 +114,9 @@ func (s *Server) behaves() Behaviour {
 // Resource returns the resource of the kind.
 func (s *Server) Resource() core.Resource { return s.kind }
 
+// SpreadUIDs makes later UIDs as different as those of real servers, so that they are in different shards.
+func (s *Server) SpreadUIDs() { s.spread = true }
+
 // Put creates or replaces an object. It sets the object's version, and its UID if it is new. It returns the version.
 func (s *Server) Put(obj core.Object) string {
 	s.mu.Lock()
@@ -126,6 +130,9 @@ func (s *Server) Put(obj core.Object) string {
 	} else {
 		s.uids++
 		obj.SetUID(types.UID(fmt.Sprintf("uid-%d", s.uids)))
+		if s.spread {
+			obj.SetUID(types.UID(fmt.Sprintf("%016x-uid", s.uids*0x9e3779b97f4a7c15)))
+		}
 	}
 	obj.SetResourceVersion(format(s.version))
 	packed := s.pack(obj)

@@ -5,6 +5,8 @@
 package main
 
 import (
+	"context"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/runtime/fsm"
@@ -39,4 +41,5 @@ func main() {
 	fsm.Add(m, roam{})
 	fsm.Add(m, eat{})
 	fsm.OnDelete(m, released{})
+	_, _ = m.Reconcile(context.Background(), new(kind))
 }

@@ -4,9 +4,16 @@
 package kubeprometheus_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,14 +21,19 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 
 	kubeprometheus "github.com/kube-go/sdk/contrib/prometheus"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/runtime/applier"
 	"github.com/kube-go/sdk/runtime/cache"
 	"github.com/kube-go/sdk/runtime/controller"
+	"github.com/kube-go/sdk/runtime/election"
 	"github.com/kube-go/sdk/runtime/fsm"
+	"github.com/kube-go/sdk/runtime/metrics"
+	"github.com/kube-go/sdk/runtime/sharding"
 )
 
 // fixed is a controller and a machine with fixed numbers.
@@ -69,73 +81,115 @@ func numbers() *fixed {
 	return f
 }
 
-// TestNumbersBecomeMetrics checks the name, the labels and the value of each metric of controllers and machines. The
-// numbers of two machines with the same name are added.
-func TestNumbersBecomeMetrics(t *testing.T) {
-	f := numbers()
-	r := kubeprometheus.NewRuntime(&kubeprometheus.RuntimeOptions{Labels: map[string]string{"program": "shop"}})
+// member is a member of a group with fixed numbers.
+type member struct{}
+
+func (member) Status() sharding.Status { return sharding.Status{Name: "shop", Slots: 64} }
+
+// candidate is an elector with a fixed status.
+type candidate struct{ status election.Status }
+
+func (c *candidate) Status() election.Status { return c.status }
+
+// registered returns a registry with a part of each type.
+func registered(t testing.TB) *metrics.Registry {
+	t.Helper()
+	f, r := numbers(), metrics.NewRegistry()
 	if err := r.AddController(f); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.AddController(numbers()); err == nil || !strings.Contains(err.Error(), `two controllers are named "docs"`) {
-		t.Errorf("AddController() = %v for a second controller with the same name", err)
-	}
 	r.AddMachine(f)
-	r.AddMachine(f)
-	const want = `
-controller_runtime_active_workers{controller="docs",program="shop"} 2
-controller_runtime_max_concurrent_reconciles{controller="docs",program="shop"} 11
-controller_runtime_reconcile_errors_total{controller="docs",program="shop"} 16
-controller_runtime_reconcile_panics_total{controller="docs",program="shop"} 18
-controller_runtime_reconcile_time_seconds_bucket{controller="docs",program="shop",le="0.001"} 2
-controller_runtime_reconcile_time_seconds_bucket{controller="docs",program="shop",le="1"} 3
-controller_runtime_reconcile_time_seconds_bucket{controller="docs",program="shop",le="+Inf"} 22
-controller_runtime_reconcile_time_seconds_sum{controller="docs",program="shop"} 23
-controller_runtime_reconcile_time_seconds_count{controller="docs",program="shop"} 22
-controller_runtime_reconcile_timeouts_total{controller="docs",program="shop"} 19
-controller_runtime_reconcile_total{controller="docs",program="shop",result="error"} 16
-controller_runtime_reconcile_total{controller="docs",program="shop",result="requeue"} 14
-controller_runtime_reconcile_total{controller="docs",program="shop",result="requeue_after"} 15
-controller_runtime_reconcile_total{controller="docs",program="shop",result="success"} 13
-controller_runtime_terminal_reconcile_errors_total{controller="docs",program="shop"} 17
-kube_controller_delayed_objects{controller="docs",program="shop"} 4
-kube_controller_failing_sources{cluster="a",controller="docs",program="shop",resource="pods"} 1
-kube_controller_held_objects{controller="docs",program="shop"} 3
-kube_controller_hold_timeouts_total{controller="docs",program="shop"} 8
-kube_controller_mapping_objects{controller="docs",program="shop"} 9
-kube_controller_oldest_wait_seconds{controller="docs",program="shop"} 5
-kube_controller_ready_sources{cluster="a",controller="docs",program="shop",resource="pods"} 1
-kube_machine_failing_objects{machine="example.com/database",program="shop",state="Serve"} 4
-kube_machine_max_visits{machine="example.com/database",program="shop",state="Serve"} 6
-kube_machine_objects{machine="example.com/database",program="shop",state="Serve"} 2
-kube_machine_oldest_seconds{machine="example.com/database",program="shop",state="Serve"} 5
-kube_machine_restarts_total{machine="example.com/database",program="shop",state="Serve"} 16
-kube_machine_step_failures_total{machine="example.com/database",program="shop",state="Serve"} 14
-kube_machine_stuck_objects{machine="example.com/database",program="shop",state="Serve"} 6
-kube_machine_suspended_objects{machine="example.com/database",program="shop",state="Serve"} 8
-kube_machine_transitions_total{from="Provision",machine="example.com/database",program="shop",to="Serve"} 18
-workqueue_adds_total{controller="docs",name="docs",program="shop"} 6
-workqueue_depth{controller="docs",name="docs",program="shop"} 1
-workqueue_longest_running_processor_seconds{controller="docs",name="docs",program="shop"} 10
-workqueue_queue_duration_seconds_bucket{controller="docs",name="docs",program="shop",le="1"} 1
-workqueue_queue_duration_seconds_bucket{controller="docs",name="docs",program="shop",le="+Inf"} 20
-workqueue_queue_duration_seconds_sum{controller="docs",name="docs",program="shop"} 21
-workqueue_queue_duration_seconds_count{controller="docs",name="docs",program="shop"} 20
-workqueue_retries_total{controller="docs",name="docs",program="shop"} 7
-workqueue_unfinished_work_seconds{controller="docs",name="docs",program="shop"} 12
-workqueue_work_duration_seconds_bucket{controller="docs",name="docs",program="shop",le="0.001"} 2
-workqueue_work_duration_seconds_bucket{controller="docs",name="docs",program="shop",le="1"} 3
-workqueue_work_duration_seconds_bucket{controller="docs",name="docs",program="shop",le="+Inf"} 22
-workqueue_work_duration_seconds_sum{controller="docs",name="docs",program="shop"} 23
-workqueue_work_duration_seconds_count{controller="docs",name="docs",program="shop"} 22
-`
-	if got := series(t, r); got != strings.TrimPrefix(want, "\n") {
-		t.Errorf("the metrics are\n%s\nwant\n%s", got, want)
+	r.AddElector(&candidate{election.Status{Lease: core.ObjectRef{Namespace: "prod", Name: "shop"}, Leading: true}})
+	r.AddMember(member{})
+	shared := cache.New(newServer().client(), &cache.Options{Cluster: "a \"quoted\" \\ name\nof two lines, and \xff"})
+	cache.Of[database](shared, nil)
+	r.AddCache(shared)
+	return r
+}
+
+// TestTextIsThatOfTheLibrary checks that the text of a registry has the same metrics as the library's text for the
+// collector, and that the library's parser and linter accept it.
+func TestTextIsThatOfTheLibrary(t *testing.T) {
+	r := registered(t)
+	collector := kubeprometheus.NewCollector(r)
+	registry := prometheus.NewPedanticRegistry()
+	if err := registry.Register(collector); err != nil {
+		t.Fatal(err)
 	}
-	problems, err := testutil.CollectAndLint(r)
-	if err != nil || len(problems) > 0 {
+	gathered, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text, theirs bytes.Buffer
+	if err := metrics.WriteText(&text, r.Families()); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range gathered {
+		if _, err := expfmt.MetricFamilyToText(&theirs, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(gathered) != len(r.Families()) {
+		t.Errorf("%d of %d families have samples", len(gathered), len(r.Families()))
+	}
+	if got, want := canonical(t, &text), canonical(t, &theirs); got != want {
+		t.Errorf("the text is\n%s\nwant\n%s", got, want)
+	}
+	if problems, err := testutil.CollectAndLint(collector); err != nil || len(problems) > 0 {
 		t.Errorf("lint: %v, %v", problems, err)
 	}
+}
+
+// TestHandlerServesText checks that the parser of the library accepts what the handler serves.
+func TestHandlerServesText(t *testing.T) {
+	w := httptest.NewRecorder()
+	registered(t).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody))
+	if f := expfmt.ResponseFormat(w.Header()); f.FormatType() != expfmt.TypeTextPlain {
+		t.Errorf("the format is %q", f)
+	}
+	all := parse(t, w.Body)
+	for _, name := range []string{"leader_election_master_status", "go_goroutines", "go_info", "go_memstats_sys_bytes"} {
+		if all[name] == nil {
+			t.Errorf("the text has no %s", name)
+		}
+	}
+	start := all["process_start_time_seconds"]
+	if start == nil && runtime.GOOS == "linux" {
+		t.Error("the text has no process_start_time_seconds")
+	}
+	if start != nil {
+		age := time.Since(time.Unix(int64(start.GetMetric()[0].GetGauge().GetValue()), 0))
+		if age < -time.Minute || age > time.Hour {
+			t.Errorf("the process began %v ago", age)
+		}
+	}
+}
+
+// parse parses metrics in the text format.
+func parse(t *testing.T, text io.Reader) map[string]*dto.MetricFamily {
+	t.Helper()
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	all, err := parser.TextToMetricFamilies(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// canonical returns metrics in the text format with the names of families and labels in alphabetical order.
+func canonical(t *testing.T, text io.Reader) string {
+	t.Helper()
+	all := parse(t, text)
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		for _, m := range all[name].GetMetric() {
+			slices.SortFunc(m.GetLabel(), func(a, b *dto.LabelPair) int { return strings.Compare(a.GetName(), b.GetName()) })
+		}
+		if _, err := expfmt.MetricFamilyToText(&b, all[name]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b.String()
 }
 
 // series returns the lines of all metrics, without their descriptions.
@@ -164,24 +218,22 @@ func series(t *testing.T, c prometheus.Collector) string {
 	return strings.Join(lines, "")
 }
 
-// TestControllerCacheAndMachineAreObserved runs a controller with a machine, and checks what it does, that no label has
-// the name of an object, and that the numbers of a removed cache disappear.
+// TestControllerCacheAndMachineAreObserved runs a controller with a machine, and checks what it does, that its cache and
+// its machine are found, and that no label has the name of an object.
 func TestControllerCacheAndMachineAreObserved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newServer("slow", "fast", "quick").client()
 		shared := cache.New(c, &cache.Options{Cluster: "east"})
-		m := newMachine(c)
 		ctl := controller.New(controller.For[database](shared), &controller.Options{Logger: slog.New(slog.DiscardHandler)})
-		r := kubeprometheus.NewRuntime(nil)
-		if err := r.AddController(ctl); err != nil {
+		runner := ctl.With(newMachine(c).Reconcile)
+		parts := metrics.NewRegistry()
+		if err := parts.AddController(runner); err != nil {
 			t.Fatal(err)
 		}
-		remove := r.AddCache(shared)
-		r.AddCache(shared) // is the same
-		r.AddMachine(m)
+		r := kubeprometheus.NewCollector(parts)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { ended <- ctl.Run(ctx, m.Reconcile) }()
+		go func() { ended <- runner.Run(ctx) }()
 		<-time.After(10 * time.Second)
 		synctest.Wait()
 		got := series(t, r)
@@ -216,20 +268,12 @@ func TestControllerCacheAndMachineAreObserved(t *testing.T) {
 		if got := series(t, r); !strings.Contains(got, `kube_watches{cluster="east",phase="Stopped",resource="databases.example.com"} 1`) {
 			t.Errorf("the watch is not stopped:\n%s", got)
 		}
-		remove()
-		if got := series(t, r); strings.Contains(got, "kube_watch") {
-			t.Errorf("the metrics have a removed cache:\n%s", got)
-		}
 	})
 }
 
 // BenchmarkCollect reports the cost of a collection.
 func BenchmarkCollect(b *testing.B) {
-	f, r := numbers(), kubeprometheus.NewRuntime(nil)
-	if err := r.AddController(f); err != nil {
-		b.Fatal(err)
-	}
-	r.AddMachine(f)
+	r := kubeprometheus.NewCollector(registered(b))
 	ch := make(chan prometheus.Metric, 1000)
 	for b.Loop() {
 		r.Collect(ch)

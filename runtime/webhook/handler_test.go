@@ -13,17 +13,18 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kube-go/sdk/client/webhook"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/admission"
 	"github.com/kube-go/sdk/core/wire"
+	"github.com/kube-go/sdk/runtime/webhook"
 )
 
 const (
-	toConvert = `{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","request":{"uid":"u1","desiredAPIVersion":"example.com/v2",
-		"objects":[{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"}}]}}`
+	toConvert = `{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","request":{"uid":"u1",
+		"desiredAPIVersion":"example.com/v2","objects":[{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"}}]}}`
 	toAdmit = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u1","operation":"CREATE",
 		"kind":{"group":"","version":"v1","kind":"Pod"},"resource":{"group":"","version":"v1","resource":"pods"},
 		"object":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}}}`
@@ -38,6 +39,14 @@ func convert(obj wire.Packed, _ string) (core.Object, error) {
 	return out, nil
 }
 
+// quiet discards the logs of a test.
+func quiet(t testing.TB) {
+	t.Helper()
+	old := slog.Default()
+	slog.SetDefault(slog.New(slog.DiscardHandler))
+	t.Cleanup(func() { slog.SetDefault(old) })
+}
+
 func post(h http.Handler, contentType, body string) *httptest.ResponseRecorder {
 	r := httptest.NewRequestWithContext(context.Background(), http.MethodPost, "/", strings.NewReader(body))
 	r.Header.Set("Content-Type", contentType)
@@ -48,6 +57,7 @@ func post(h http.Handler, contentType, body string) *httptest.ResponseRecorder {
 
 func TestHandlers(t *testing.T) {
 	deny := func(context.Context, *admission.Request) *admission.Response { return admission.Deny("no") }
+	quiet(t)
 	for _, tt := range []struct {
 		name              string
 		handler           http.Handler
@@ -75,14 +85,49 @@ func TestHandlers(t *testing.T) {
 			`kind is "ConversionReview", want AdmissionReview`,
 		},
 		{"invalid JSON is rejected", webhook.Conversion(convert, nil), "application/json", "{", 400, "is not JSON"},
+		{"an empty body is rejected", webhook.Admission(deny, nil), "application/json", "", 400, "is not JSON"},
 		{
-			"another content type is rejected", webhook.Conversion(convert, nil), "text/plain", toConvert, 415,
+			"another content type is rejected", webhook.Conversion(convert, nil), "text/plain", toConvert, 200,
+			`"uid":"u1","convertedObjects":null,"result":{"metadata":{},"status":"Failure",` +
+				`"message":"send reviews as application/json"`,
+		},
+		{
+			"another content type of an admission is rejected", webhook.Admission(deny, nil), "application/yaml", toAdmit, 200,
+			`"uid":"u1","allowed":false,"status":{"metadata":{},"status":"Failure",` +
+				`"message":"send reviews as application/json","reason":"UnsupportedMediaType","code":415}`,
+		},
+		{
+			"a body of another content type is rejected", webhook.Admission(deny, nil), "application/yaml", "a: b", 415,
 			"send reviews as application/json",
 		},
 		{
-			"an object that is too large is rejected",
-			webhook.Conversion(convert, &webhook.Options{Limits: &wire.Limits{ObjectBytes: 10}}), "application/json", toConvert,
-			413, "conversion review: ",
+			"a conversion that is too large is rejected",
+			webhook.Conversion(convert, &webhook.HandlerOptions{Limits: &wire.Limits{ObjectBytes: 150}}), "application/json",
+			toConvert, 200, `"status":"Failure","message":"conversion review: `,
+		},
+		{
+			"a body without a UID that is too large is rejected",
+			webhook.Admission(deny, &webhook.HandlerOptions{Limits: &wire.Limits{ObjectBytes: 10}}), "application/json", toAdmit,
+			413, "admission review: ",
+		},
+		{
+			"an admission that is too large is rejected",
+			webhook.Admission(deny, &webhook.HandlerOptions{Limits: &wire.Limits{ObjectBytes: 150}}), "application/json",
+			toAdmit, 200, `"reason":"RequestEntityTooLarge","code":413}`,
+		},
+		{
+			"a truncated admission is rejected", webhook.Admission(deny, nil), "application/json", toAdmit[:len(toAdmit)-9], 200,
+			`"message":"admission review: is not JSON, or has a duplicate field","reason":"BadRequest","code":400}`,
+		},
+		{
+			"a review of another version is rejected in that version", webhook.Admission(deny, nil), "application/json",
+			strings.Replace(toAdmit, "k8s.io/v1", "k8s.io/v1beta1", 1), 200,
+			`"apiVersion":"admission.k8s.io/v1beta1","response":{"uid":"u1","allowed":false,`,
+		},
+		{
+			"an unknown version is rejected in v1", webhook.Admission(deny, nil), "application/json",
+			strings.Replace(toAdmit, "admission.k8s.io/v1", "x", 1), 200,
+			`"apiVersion":"admission.k8s.io/v1","response":{"uid":"u1","allowed":false,`,
 		},
 		{
 			"a callback that returns nil",
@@ -91,7 +136,7 @@ func TestHandlers(t *testing.T) {
 		},
 		{
 			"a callback that panics", webhook.Conversion(func(wire.Packed, string) (core.Object, error) { panic("oh") }, nil),
-			"application/json", toConvert, 500, "panic: oh",
+			"application/json", toConvert, 500, "the webhook panicked, see its log",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -116,12 +161,47 @@ func TestOnlyPOST(t *testing.T) {
 
 func TestPanicsAreLogged(t *testing.T) {
 	var log bytes.Buffer
-	o := &webhook.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	o := &webhook.HandlerOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))}
 	post(webhook.Conversion(func(wire.Packed, string) (core.Object, error) { panic("oh") }, o), "application/json",
 		toConvert)
-	if text := log.String(); !strings.Contains(text, "panic=oh") || !strings.Contains(text, "webhook_test.go") {
+	if text := log.String(); !strings.Contains(text, "panic=oh") || !strings.Contains(text, "handler_test.go") {
 		t.Errorf("the log is %s, want the panic with its stack", text)
 	}
+}
+
+// FuzzHandlers checks that every body gets a response that an API server understands.
+func FuzzHandlers(f *testing.F) {
+	for _, body := range []string{toAdmit, toConvert, toAdmit[:200], "{", "", strings.Replace(toAdmit, "/v1", "/v2", 1)} {
+		f.Add(body, "application/json")
+		f.Add(body, "text/plain")
+	}
+	quiet(f)
+	limits := &webhook.HandlerOptions{Limits: &wire.Limits{ObjectBytes: 1000}}
+	allow := func(context.Context, *webhook.Request[corev1.Pod]) error { return nil }
+	handlers := []http.Handler{
+		webhook.Conversion(convert, limits), webhook.Validate(allow, limits), webhook.Mutate(allow, limits),
+	}
+	f.Fuzz(func(t *testing.T, body, contentType string) {
+		for i, h := range handlers {
+			got := post(h, contentType, body)
+			switch got.Code {
+			case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType:
+			case http.StatusOK:
+				var review struct {
+					Kind     string `json:"kind"`
+					Response struct {
+						UID string `json:"uid"`
+					} `json:"response"`
+				}
+				if err := wire.UnmarshalJSON(got.Body.Bytes(), &review); err != nil || review.Response.UID == "" ||
+					(review.Kind == "ConversionReview") != (i == 0) {
+					t.Errorf("handler %d: response %s, %v", i, got.Body, err)
+				}
+			default:
+				t.Errorf("handler %d: status %d: %s", i, got.Code, got.Body)
+			}
+		}
+	})
 }
 
 func ExampleConversion() {

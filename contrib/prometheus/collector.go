@@ -1,0 +1,62 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubeprometheus
+
+import (
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/kube-go/sdk/runtime/metrics"
+)
+
+// Collector has the metrics of a [metrics.Registry], except for those of the process. It is a prometheus.Collector, and
+// reads the current numbers when it is collected. Create one with [NewCollector].
+type Collector struct {
+	registry *metrics.Registry
+	descs    map[string]*prometheus.Desc // by the name of the metric
+}
+
+// NewCollector returns a collector of the metrics of a registry, such as that of a manager. The caller registers it.
+// Families must be added to r before.
+func NewCollector(r *metrics.Registry) *Collector {
+	c := &Collector{registry: r, descs: make(map[string]*prometheus.Desc)}
+	for _, f := range r.Families() {
+		c.descs[f.Name] = prometheus.NewDesc(f.Name, f.Help, f.Labels, nil)
+	}
+	return c
+}
+
+// Describe sends the descriptions of the metrics to a registry.
+func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range c.descs {
+		ch <- d
+	}
+}
+
+// Collect sends the metrics to a registry.
+func (c *Collector) Collect(ch chan<- prometheus.Metric) {
+	for _, f := range c.registry.Families() {
+		d := c.descs[f.Name]
+		if d == nil {
+			err := fmt.Errorf("%s was added to the metrics.Registry after NewCollector: add it before", f.Name)
+			ch <- prometheus.NewInvalidMetric(prometheus.NewInvalidDesc(err), err)
+			continue
+		}
+		for _, s := range f.Samples {
+			switch f.Type {
+			case metrics.Counter:
+				ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, s.Value, s.Labels...)
+			case metrics.Gauge:
+				ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, s.Value, s.Labels...)
+			case metrics.Histogram:
+				buckets := make(map[float64]uint64, len(s.Histogram.Buckets))
+				for _, b := range s.Histogram.Buckets {
+					buckets[b.Limit.Seconds()] = b.Number
+				}
+				ch <- prometheus.MustNewConstHistogram(d, s.Histogram.Number, s.Histogram.Sum.Seconds(), buckets, s.Labels...)
+			}
+		}
+	}
+}

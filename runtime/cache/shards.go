@@ -1,0 +1,40 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import (
+	"errors"
+
+	"github.com/kube-go/sdk/runtime/watcher"
+)
+
+// Shards divides objects among the replicas of a program. A *sharding.Member is one.
+type Shards interface {
+	// Window returns the shards of this replica for one watch.
+	Window() watcher.Shards
+}
+
+// Shard makes a view with [Selection.Sharded] select the objects that this replica owns, and returns what the watch of
+// the view uses, which is the same for all views of the same objects. A controller calls it for its sources. For other
+// views, it returns nil and no error.
+//
+// Errors: by is nil, or the view has other shards.
+func (v *View[K]) Shard(by Shards) (watcher.Shards, error) {
+	w := v.watch
+	if w.window == nil {
+		return nil, nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case by == nil:
+		return nil, errors.New("Selection.Sharded is set, but nothing divides the objects: use a *sharding.Member")
+	case w.shards == nil:
+		w.shards = by
+		w.window.Set(by.Window())
+	case w.shards != by:
+		return nil, errors.New("Selection.Sharded: the view has another group of replicas: use a cache for each group")
+	}
+	return w.window.Shards(), nil
+}

@@ -1,0 +1,251 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/runtime/cache"
+	"github.com/kube-go/sdk/runtime/controller"
+	"github.com/kube-go/sdk/runtime/watcher"
+)
+
+// replica is shards that a test changes. Its windows own what a list has that began after the change.
+type replica struct {
+	byNamespace bool
+
+	mu      sync.Mutex // guards the fields below
+	shard   *core.Shard
+	valid   context.Context //nolint:containedctx // of the shard
+	end     context.CancelFunc
+	windows []*replicaWindow
+}
+
+type replicaWindow struct {
+	*replica
+	listing, listed *core.Shard
+	followers       []func(*core.Shard)
+}
+
+func newReplica(byNamespace bool, shard *core.Shard) *replica {
+	r := &replica{byNamespace: byNamespace, shard: shard}
+	r.valid, r.end = context.WithCancel(context.Background())
+	return r
+}
+
+func (r *replica) ByNamespace() bool { return r.byNamespace }
+
+func (r *replica) Begin(uid types.UID, namespace string) (end func(), ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return func() {}, r.shard.Has(uid, namespace)
+}
+
+func (r *replica) Follow(f func(*core.Shard)) (stop func()) {
+	f(r.shard)
+	return func() {}
+}
+
+func (r *replica) Window() watcher.Shards {
+	w := &replicaWindow{replica: r, listing: new(core.Shard), listed: new(core.Shard)}
+	r.windows = append(r.windows, w)
+	return w
+}
+
+// move changes the shard. The windows own nothing before they have listed it.
+func (r *replica) move(shard *core.Shard) {
+	r.mu.Lock()
+	r.shard = shard
+	var notify []func(*core.Shard)
+	for _, w := range r.windows {
+		w.listed = new(core.Shard)
+		notify = append(notify, w.followers...)
+	}
+	r.mu.Unlock()
+	for _, f := range notify {
+		f(new(core.Shard))
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.end()
+	r.valid, r.end = context.WithCancel(context.Background())
+}
+
+func (w *replicaWindow) List() (*core.Shard, context.Context) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.listing = w.shard
+	return w.listing, w.valid
+}
+
+func (w *replicaWindow) Listed() {
+	w.mu.Lock()
+	w.listed = w.listing
+	shard, notify := w.listed, w.followers
+	w.mu.Unlock()
+	for _, f := range notify {
+		f(shard)
+	}
+}
+
+func (w *replicaWindow) Begin(uid types.UID, namespace string) (end func(), ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return func() {}, w.listed.Has(uid, namespace)
+}
+
+func (w *replicaWindow) Follow(f func(*core.Shard)) (stop func()) {
+	w.mu.Lock()
+	w.followers = append(w.followers, f)
+	shard := w.listed
+	w.mu.Unlock()
+	f(shard)
+	return func() {}
+}
+
+// whole returns the shard with all objects.
+func whole(t *testing.T) *core.Shard {
+	t.Helper()
+	shard, err := core.ShardOf(0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return shard
+}
+
+// undivided is shards without windows.
+type undivided struct{ controller.Shards }
+
+func TestShardedViewsThatCanNotBeDividedAreErrors(t *testing.T) {
+	sharded := &cache.Selection{Sharded: true}
+	prod := &cache.Selection{Namespace: "prod", Sharded: true}
+	byUID, byNamespace := newReplica(false, whole(t)), newReplica(true, whole(t))
+	other := newReplica(false, whole(t))
+	for name, tt := range map[string]struct {
+		build  func(c *cache.Cache) *controller.Controller[document]
+		shards controller.Shards
+		want   string
+	}{
+		"a source by UID": {func(c *cache.Cache) *controller.Controller[document] {
+			return controller.New(controller.ForView(cache.Of[document](c, sharded)), nil).
+				Owns(controller.SourceView(cache.Of[page](c, sharded)))
+		}, byUID, "set ByNamespace"},
+		"only a source": {func(c *cache.Cache) *controller.Controller[document] {
+			return controller.New(controller.For[document](c), nil).Owns(controller.SourceView(cache.Of[page](c, sharded)))
+		}, byNamespace, "not for the reconciled kind"},
+		"a source without namespaces": {func(c *cache.Cache) *controller.Controller[document] {
+			return controller.New(controller.ForView(cache.Of[document](c, sharded)), nil).
+				Owns(controller.SourceView(cache.Of[shelf](c, sharded)))
+		}, byNamespace, "shelves.docs.example.com are cluster-scoped"},
+		"one of two views": {func(c *cache.Cache) *controller.Controller[document] {
+			return controller.New(controller.ForView(cache.Of[document](c, prod),
+				cache.Of[document](c, &cache.Selection{Namespace: "test"})), nil)
+		}, byUID, "for some views"},
+		"shards that can't": {func(c *cache.Cache) *controller.Controller[document] {
+			return controller.New(controller.ForView(cache.Of[document](c, sharded)), nil)
+		}, undivided{byUID}, "use a *sharding.Member"},
+		"another group": {func(c *cache.Cache) *controller.Controller[document] {
+			view := cache.Of[document](c, sharded)
+			if _, err := view.Shard(other); err != nil {
+				t.Error(err)
+			}
+			return controller.New(controller.ForView(view), nil)
+		}, byUID, "another group"},
+		"no shards": {func(c *cache.Cache) *controller.Controller[document] {
+			return controller.New(controller.ForView(cache.Of[document](c, sharded)), nil)
+		}, nil, "Options.Sharding"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			r := tt.build(w.cache).With(func(context.Context, *document) (controller.Action, error) {
+				return controller.AwaitChange(), nil
+			})
+			if tt.shards != nil {
+				r.Shard(tt.shards)
+			}
+			for _, run := range []func(context.Context) error{r.Run, r.Standby} {
+				err := run(t.Context())
+				if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "Selection.Sharded") {
+					t.Errorf("got %v, want an error with %q that names the option", err, tt.want)
+				}
+			}
+		})
+	}
+}
+
+func TestShardedSourcesByNamespaceHaveTheirNamespaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		for _, ns := range []string{"alpha", "beta", "gamma", "delta"} {
+			w.Put(documents, doc(ns+"/a", "1"))
+			w.Put(pages, pageOf(ns+"/a-1", owner("docs.example.com/v1", "Document", "a", true)))
+		}
+		shard, err := core.ParseShard(
+			"shardRange(object.metadata.namespace, '0x0000000000000000', '0x8000000000000000')")
+		if err != nil {
+			t.Fatal(err)
+		}
+		shards := newReplica(true, shard)
+		docs := cache.Of[document](w.cache, &cache.Selection{Sharded: true})
+		owned := cache.Of[page](w.cache, &cache.Selection{Sharded: true})
+		var mu sync.Mutex // guards runs and gone
+		runs, gone := map[string]int{}, 0
+		r := controller.New(controller.ForView(docs), &controller.Options{
+			Logger: w.log.logger(), OnGone: func(context.Context, controller.Key) {
+				mu.Lock()
+				defer mu.Unlock()
+				gone++
+			},
+		}).Owns(controller.SourceView(owned)).With(func(_ context.Context, d *document) (controller.Action, error) {
+			if owned.Store().Len() != docs.Store().Len() {
+				t.Errorf("%s runs with %d documents and %d pages", d.Namespace, docs.Store().Len(), owned.Store().Len())
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			runs[d.Namespace]++
+			return controller.AwaitChange(), nil
+		})
+		r.Shard(shards)
+		ctx, stop := context.WithCancelCause(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- r.Run(ctx) }()
+		synctest.Wait()
+		check := func(has func(ns string) bool) {
+			t.Helper()
+			mu.Lock()
+			defer mu.Unlock()
+			n := 0
+			for _, ns := range []string{"alpha", "beta", "gamma", "delta"} {
+				if has(ns) {
+					n++
+				}
+				if has(ns) != (runs[ns] > 0) {
+					t.Errorf("%s has %d runs, and is owned: %v", ns, runs[ns], has(ns))
+				}
+			}
+			if docs.Store().Len() != n || owned.Store().Len() != n || gone != 0 {
+				t.Errorf("%d documents, %d pages, OnGone was called %d times", docs.Store().Len(), owned.Store().Len(), gone)
+			}
+			clear(runs)
+		}
+		check(func(ns string) bool { return shard.Has("", ns) })
+		shards.move(new(core.Shard))
+		synctest.Wait()
+		check(func(string) bool { return false })
+		shards.move(whole(t))
+		synctest.Wait()
+		check(func(string) bool { return true })
+		stop(errStop)
+		if err := <-ended; err != errStop {
+			t.Errorf("Run = %v, want %v", err, errStop)
+		}
+	})
+}

@@ -1,0 +1,212 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/runtime/applier"
+	"github.com/kube-go/sdk/runtime/reflector"
+)
+
+// Shards decides which objects this replica of the program reconciles. A *sharding.Member is one. For views with
+// [cache.Selection] Sharded it must be a [cache.Shards], too.
+type Shards interface {
+	// Begin begins work on an object, if this replica owns it. No other replica works on it before end is called. For an
+	// object that does not exist, and whose UID is unknown, the UID is empty.
+	Begin(uid types.UID, namespace string) (end func(), ok bool)
+
+	// Follow calls f with the owned shard, now and after each change, until stop is called. f does not block.
+	Follow(f func(*core.Shard)) (stop func())
+}
+
+// ownership is the part of a session that decides which objects run. It is an interface so that programs without
+// sharding do not link it.
+type ownership interface {
+	// owns reports whether a state of an object of a cluster is in the shard. Objects that can't be read are: their runs
+	// fail.
+	owns(cluster string, state reflector.State) bool
+	// begin begins a run, unless another replica owns the object.
+	begin(r *run, uid types.UID) (end func(), ok bool)
+	// follow begins to add the objects of a member that become owned.
+	follow(m *member) (stop func(), err error)
+}
+
+// known returns the state of a changed object that exists.
+func known(c reflector.Change) reflector.State {
+	if c.New.Exists() {
+		return c.New
+	}
+	return c.Old
+}
+
+// sharded is the ownership of a session with [Runner.Shard].
+type sharded struct {
+	session *session
+	shards  Shards
+
+	mu    sync.Mutex          // guards the fields below
+	parts map[string][]Shards // what decides about the objects of a cluster: the windows of its views, or shards
+	owned map[string]owned    // the objects that the parts of a cluster own
+	runs  map[*run]*shardedRun
+}
+
+// owned is the objects that are in all of some shards. It is immutable.
+type owned []*core.Shard
+
+func (o owned) has(uid types.UID, namespace string) bool {
+	return len(o) > 0 && !slices.ContainsFunc(o, func(one *core.Shard) bool { return !one.Has(uid, namespace) })
+}
+
+func (o owned) hasState(state reflector.State) bool {
+	head, err := state.Head()
+	return err != nil || o.has(head.UID, head.Ref.Namespace)
+}
+
+// shardedRun is a current run.
+type shardedRun struct {
+	uid    types.UID
+	cancel context.CancelCauseFunc
+	late   *time.Timer // cancels it; nil while its object is owned
+}
+
+func newSharded(session *session, shards Shards) *sharded {
+	return &sharded{
+		session: session, shards: shards,
+		parts: make(map[string][]Shards), owned: make(map[string]owned), runs: make(map[*run]*shardedRun),
+	}
+}
+
+func (s *sharded) follow(m *member) (stop func(), err error) {
+	parts, err := divide(m, s.shards)
+	if err != nil {
+		return nil, err
+	}
+	if len(parts) == 0 {
+		parts = []Shards{s.shards}
+	}
+	nothing := make(owned, len(parts))
+	for i := range nothing {
+		nothing[i] = new(core.Shard)
+	}
+	s.mu.Lock()
+	s.parts[m.cluster], s.owned[m.cluster] = parts, nothing
+	s.mu.Unlock()
+	var stops []func()
+	for i, one := range parts {
+		stops = append(stops, one.Follow(func(next *core.Shard) { s.reshard(m, i, next) }))
+	}
+	return func() {
+		for _, stop := range stops {
+			stop()
+		}
+	}, nil
+}
+
+func (s *sharded) owns(cluster string, state reflector.State) bool {
+	s.mu.Lock()
+	now := s.owned[cluster]
+	s.mu.Unlock()
+	return now.hasState(state)
+}
+
+func (s *sharded) begin(r *run, uid types.UID) (end func(), ok bool) {
+	key := r.item.Key
+	finish, ok := s.reserve(key, uid)
+	if !ok {
+		return nil, false
+	}
+	one := &shardedRun{uid: uid}
+	r.Context, one.cancel = context.WithCancelCause(r.Context)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.runs[r] = one
+	s.check(r, one)
+	return func() {
+		s.mu.Lock()
+		delete(s.runs, r)
+		if one.late != nil {
+			one.late.Stop()
+		}
+		s.mu.Unlock()
+		one.cancel(nil)
+		finish()
+	}, true
+}
+
+// reserve begins work on an object in all parts.
+func (s *sharded) reserve(key Key, uid types.UID) (finish func(), ok bool) {
+	s.mu.Lock()
+	parts := s.parts[key.Cluster]
+	s.mu.Unlock()
+	var ends []func()
+	finish = func() {
+		for _, end := range ends {
+			end()
+		}
+	}
+	for _, one := range parts {
+		end, ok := one.Begin(uid, key.Ref.Namespace)
+		if !ok {
+			finish()
+			return nil, false
+		}
+		ends = append(ends, end)
+	}
+	return finish, len(parts) > 0
+}
+
+// check ends the context of a run whose object another replica should own, after [Options.StopTimeout].
+func (s *sharded) check(r *run, one *shardedRun) {
+	key := r.item.Key
+	switch owned := s.owned[key.Cluster].has(one.uid, key.Ref.Namespace); {
+	case owned && one.late != nil:
+		one.late.Stop()
+		one.late = nil
+	case !owned && one.late == nil:
+		limit := s.session.opts.StopTimeout
+		one.late = time.AfterFunc(limit, func() {
+			one.cancel(fmt.Errorf("%s moves to another replica, and its run has not ended after Options.StopTimeout, "+
+				"which is %v", key, limit))
+		})
+	}
+}
+
+// reshard changes what a part of a member owns. It adds the objects that are owned for the first time, and forgets
+// those that no longer are.
+func (s *sharded) reshard(m *member, part int, shard *core.Shard) {
+	s.mu.Lock()
+	before := s.owned[m.cluster]
+	after := slices.Clone(before)
+	after[part] = shard
+	s.owned[m.cluster] = after
+	running := make(map[Key]bool, len(s.runs))
+	for r, one := range s.runs {
+		running[r.item.Key] = true
+		s.check(r, one)
+	}
+	s.mu.Unlock()
+	if !m.synced.Load() {
+		return // memberFeed.follow adds them when it is
+	}
+	session := s.session
+	cause := &event{what: CauseResharded}
+	for _, f := range m.feeds[:m.primary] {
+		f.existing(session, func(key Key, state reflector.State) {
+			switch was, is := before.hasState(state), after.hasState(state); {
+			case is && !was:
+				session.applier.Add(key, applier.Low, cause)
+			case was && !is && !running[key]: // after a run, the worker does it
+				session.trackers.gone(key)
+			}
+		})
+	}
+}

@@ -1,0 +1,238 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fsm
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/core/machine"
+	"github.com/kube-go/sdk/runtime/controller"
+)
+
+// storedAt returns the position of a durable machine in a state since noon.
+func storedAt(state string) *machine.Position {
+	return &machine.Position{
+		State: state, Since: metav1.NewMicroTime(noon), Generation: 1, Visits: map[string]int32{"start": 1, state: 3},
+		History: []machine.Past{{State: "earlier", Since: metav1.NewMicroTime(noon.Add(-time.Hour))}},
+	}
+}
+
+// pastOf returns the states of the history, the newest first.
+func pastOf(obj *animal) string {
+	var all []string
+	for _, past := range obj.Status.FSM.History {
+		all = append(all, past.State)
+	}
+	return strings.Join(all, " ")
+}
+
+// TestTheNextPassIsInTime checks that a state which stays is looked at again at its deadline, and when it becomes stuck,
+// also without a delay of its own.
+func TestTheNextPassIsInTime(t *testing.T) {
+	for _, tc := range []struct {
+		name                        string
+		delay, deadline, stuck, age time.Duration
+		want                        time.Duration
+		late                        bool // OnDeadline is called
+		silent                      bool // the state stays without a reason
+	}{
+		{name: "no limit", want: 0},
+		{name: "no reason", delay: time.Minute, want: time.Minute, silent: true},
+		{name: "its delay", delay: time.Minute, deadline: time.Hour, stuck: time.Hour, want: time.Minute},
+		{name: "the deadline without a delay", deadline: time.Hour, age: time.Minute, want: 59 * time.Minute},
+		{name: "the deadline before the delay", delay: 2 * time.Hour, deadline: time.Hour, want: time.Hour},
+		{name: "stuck before the deadline", deadline: time.Hour, stuck: time.Minute, want: time.Minute},
+		{name: "stuck already", delay: time.Hour, stuck: time.Minute, age: 2 * time.Minute, want: time.Hour},
+		{name: "no deadline", delay: time.Hour, age: 1000 * time.Hour, want: time.Hour},
+		{name: "after the deadline", delay: time.Minute, deadline: time.Hour, age: time.Hour, want: time.Second, late: true},
+	} {
+		m, obj := newMachine(t, &Options{Durable: true, StuckAfter: tc.stuck}), new(animal)
+		obj.Generation, obj.Status.FSM, obj.Status.Weight = 1, storedAt("rest"), int(tc.deadline)
+		late, rest := false, m.states[m.find("rest")]
+		reason := "here"
+		if tc.silent {
+			reason = ""
+		}
+		rest.step = func(any, *Ctx[animal]) outcome { return outcome{how: stays, reason: reason, delay: tc.delay} }
+		rest.onDeadline = func(any, *Ctx[animal]) outcome {
+			late = true
+			return outcome{how: stays, reason: "late", delay: time.Second}
+		}
+		rest.deadline = func(_ any, c *Ctx[animal]) time.Duration { return time.Duration(c.Obj.Status.Weight) }
+		if w := m.pass(t, obj, noon.Add(tc.age)); w.end.delay != tc.want || late != tc.late {
+			t.Errorf("%s: the next pass is in %v, OnDeadline was called: %t; want %v, %t", tc.name, w.end.delay, late, tc.want, tc.late)
+		}
+	}
+}
+
+// TestRestartForgetsTheVisits checks where a pass begins again, and what it keeps.
+func TestRestartForgetsTheVisits(t *testing.T) {
+	m, obj := newMachine(t, &Options{Durable: true, MaxVisits: 2}), new(animal)
+	obj.Generation, obj.Status.FSM = 1, storedAt("work")
+	again := false
+	m.states[m.find("work")].step = func(any, *Ctx[animal]) outcome {
+		if again {
+			return outcome{how: stays, reason: "here"}
+		}
+		again = true
+		return outcome{how: restarts}
+	}
+	m.pass(t, obj, noon.Add(time.Minute))
+	p := obj.Status.FSM
+	if want := map[string]int32{"start": 1, "work": 1}; !maps.Equal(p.Visits, want) || p.State != "work" {
+		t.Errorf("after Restart, the position is %+v, want the visits %v", p, want)
+	}
+	if got := pastOf(obj); got != "start work earlier" {
+		t.Errorf("after Restart, the history is %s", got)
+	}
+
+	obj.Generation, obj.Status.FSM = 2, storedAt("work") // a changed spec begins at the initial state, too
+	m.pass(t, obj, noon.Add(time.Minute))
+	if got := pastOf(obj); got != "start work earlier" {
+		t.Errorf("after a change of the spec, the history is %s", got)
+	}
+}
+
+// TestConditionsOfFormerStatesGo checks that the condition of a renamed state is removed, and that a condition without a
+// time gets one.
+func TestConditionsOfFormerStatesGo(t *testing.T) {
+	m, obj := newMachine(t, &Options{Renamed: map[string]string{"toil": "work", "gone": ""}}), new(animal)
+	obj.Status.Conditions = []metav1.Condition{
+		{Type: "toil", Status: metav1.ConditionTrue},
+		{Type: "gone", Status: metav1.ConditionTrue},
+		{Type: "Ready", Status: metav1.ConditionTrue},
+		{Type: "Foreign", Status: metav1.ConditionTrue},
+	}
+	m.pass(t, obj, noon)
+	wantConditions(t, obj, "Ready=True/Completed", "Foreign=True/", "start=True/Completed", "work=True/Completed",
+		"rest=Unknown/NotReached", "end=True/Completed")
+	if got := obj.Status.Conditions[0].LastTransitionTime; !got.Time.Equal(noon) {
+		t.Errorf("the time of Ready is %v", got)
+	}
+}
+
+// TestMessagesHaveALimit checks that a long reason to stay is cut between two characters.
+func TestMessagesHaveALimit(t *testing.T) {
+	m, obj := newMachine(t, nil), new(animal)
+	obj.Labels = map[string]string{"wait": "?" + strings.Repeat("ä", maxMessage)}
+	m.pass(t, obj, noon)
+	for _, typ := range []string{"Ready", "work"} {
+		c := meta.FindStatusCondition(obj.Status.Conditions, typ)
+		if c == nil || len(c.Message) != maxMessage-1 || !utf8.ValidString(c.Message) {
+			t.Errorf("the condition %s is not there, or its message has another length or half of a character", typ)
+		}
+	}
+}
+
+// TestPlanNamesItsStates checks what a plan has of a pass that writes only the status.
+func TestPlanNamesItsStates(t *testing.T) {
+	f := newFarm(t, Options{})
+	before := f.get(t)
+	p, err := f.Plan(t.Context(), f.get(t))
+	if err != nil || !slices.Equal(p.States, []string{"start", "work", "end"}) || !p.Done || p.Err != nil {
+		t.Errorf("the plan is %+v, %v", p, err)
+	}
+	f.change(t, func(obj *animal) { obj.Labels = map[string]string{"wait": "rain"} })
+	p, err = f.Plan(t.Context(), f.get(t))
+	if err != nil || p.Done || p.Reason != "rain for dig" {
+		t.Errorf("the plan is %+v, %v", p, err)
+	}
+	if after := f.get(t); after.Status.FSM != nil || len(after.Status.Conditions) != len(before.Status.Conditions) {
+		t.Errorf("the plan has written %+v", after.Status)
+	}
+}
+
+// TestAChildKnowsItsNameAndIsNeverIdle checks the context of the steps of child machines, and that Idle waits there.
+func TestAChildKnowsItsNameAndIsNeverIdle(t *testing.T) {
+	m, obj := herd(t, nil), new(animal)
+	obj.Annotations = map[string]string{"calves": "ida ben.2"}
+	var names []string
+	m.groups[0].states[0].step = func(_ any, c *Ctx[animal]) outcome {
+		names = append(names, c.Child())
+		return outcome{how: stays, reason: "asleep", idle: true}
+	}
+	breed := m.states[0].step
+	m.states[0].step = func(v any, c *Ctx[animal]) outcome {
+		if c.Child() != "" {
+			t.Errorf("the machine itself is the child %s", c.Child())
+		}
+		return breed(v, c)
+	}
+	m.pass(t, obj, noon)
+	if !slices.Equal(names, []string{"ben.2", "ida"}) {
+		t.Errorf("the children are %q", names)
+	}
+	for _, c := range obj.Status.Conditions {
+		if strings.HasPrefix(c.Type, "Calf.") && (c.Status != metav1.ConditionFalse || c.Reason != "Waiting") {
+			t.Errorf("the condition of a child that is idle is %+v", c)
+		}
+	}
+}
+
+// TestASignalIsKeptUntilAPassIsStored checks that a pass that fails does not lose a signal, and that one that is sent
+// during a pass is left for the next one.
+func TestASignalIsKeptUntilAPassIsStored(t *testing.T) {
+	f := newFarm(t, Options{})
+	_, key := f.track(t.Context(), f.get(t))
+	Send(f.Machine, key, finished{1})
+	var got []int
+	f.states[0].step = func(_ any, c *Ctx[animal]) outcome {
+		s, _ := Received[finished](c)
+		got = append(got, s.ID)
+		switch len(got) {
+		case 1:
+			return outcome{how: fails, err: errLabel("failed")}
+		case 2:
+			Send(f.Machine, key, finished{2})
+		}
+		return outcome{how: stays, reason: "here"}
+	}
+	for range 4 {
+		if _, _, err := f.reconcile(t); err != nil && len(got) > 1 {
+			t.Fatal(err)
+		}
+	}
+	if want := []int{1, 1, 2, 0}; !slices.Equal(got, want) {
+		t.Errorf("the passes have received %v, want %v", got, want)
+	}
+}
+
+// TestAChildHasNoChildren checks the error of a group that a child machine runs.
+func TestAChildHasNoChildren(t *testing.T) {
+	m, obj := herd(t, nil), new(animal)
+	obj.Annotations = map[string]string{"calves": "ida"}
+	depth := 0
+	m.groups[0].states[0].step = func(_ any, c *Ctx[animal]) outcome {
+		if depth++; depth == 1 {
+			(&Group[animal, unborn]{m.groups[0]}).Run(c, map[string]unborn{"x": {}})
+		}
+		return outcome{how: stays, reason: "here"}
+	}
+	w := m.pass(t, obj, noon)
+	if w.end.how != fails || !strings.Contains(w.end.err.Error(), "no children of children") || depth != 1 {
+		t.Errorf("the pass ended with %+v after %d steps of children", w.end, depth)
+	}
+}
+
+// TestThePositionsOfALeftClusterGo checks that those of other clusters stay.
+func TestThePositionsOfALeftClusterGo(t *testing.T) {
+	p := newPositions(func() {})
+	for _, cluster := range []string{"east", "west"} {
+		p.put(controller.Key{Cluster: cluster}, entry{})
+	}
+	p.Left("east")
+	var left []string
+	p.each(func(key controller.Key, _ *entry) { left = append(left, key.Cluster) })
+	if !slices.Equal(left, []string{"west"}) {
+		t.Errorf("there are positions of %v", left)
+	}
+}

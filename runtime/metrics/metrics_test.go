@@ -1,0 +1,235 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/runtime/applier"
+	"github.com/kube-go/sdk/runtime/controller"
+	"github.com/kube-go/sdk/runtime/election"
+	"github.com/kube-go/sdk/runtime/fsm"
+	"github.com/kube-go/sdk/runtime/metrics"
+	"github.com/kube-go/sdk/runtime/sharding"
+)
+
+// fixed is a controller, a machine and an elector with fixed numbers.
+type fixed struct {
+	metrics  controller.Metrics
+	health   []controller.SourceHealth
+	overview fsm.Overview
+	status   election.Status
+}
+
+func (f *fixed) Metrics() controller.Metrics       { return f.metrics }
+func (f *fixed) Health() []controller.SourceHealth { return f.health }
+func (f *fixed) Overview() *fsm.Overview           { return &f.overview }
+func (f *fixed) Status() election.Status           { return f.status }
+
+var pods = core.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}
+
+// numbers returns parts whose numbers are all different.
+// group is a member of a group with fixed numbers.
+type group struct{}
+
+func (group) Status() sharding.Status {
+	return sharding.Status{Name: "shards", Slots: 64, Members: make([]sharding.MemberStatus, 2)}
+}
+
+func numbers() *fixed {
+	f := &fixed{
+		metrics: controller.Metrics{
+			Name: "docs",
+			Stats: controller.Stats{
+				Applier: applier.Stats{
+					Ready: 1, Running: 2, Held: 3, Delayed: 4, OldestWait: 5 * time.Second, Adds: 6, Retries: 7, Overdue: 8,
+				},
+				Mapping: 9, OldestRun: 10 * time.Second,
+			},
+			Workers: 11, Unfinished: 12 * time.Second,
+			Succeeded: 13, RequeuedNow: 14, RequeuedLater: 15, Failed: 16, Terminal: 17, Panics: 18, Timeouts: 19,
+			Waited: controller.Histogram{
+				Number: 20, Sum: 21 * time.Second, Buckets: []controller.Bucket{{Limit: time.Second, Number: 1}},
+			},
+			Took: controller.Histogram{
+				Number: 22, Sum: 23 * time.Second,
+				Buckets: []controller.Bucket{{Limit: time.Millisecond, Number: 2}, {Limit: time.Second, Number: 3}},
+			},
+		},
+		health: []controller.SourceHealth{
+			{Cluster: "a", Resource: pods, Ready: true},
+			{Cluster: "a", Resource: pods, Err: errors.New("forbidden")},
+		},
+		status: election.Status{
+			Lease: core.ObjectRef{Namespace: "prod", Name: "shop"}, Leading: true, Transitions: 24, Err: errors.New("cut"),
+		},
+	}
+	f.overview.Name = "example.com/database"
+	f.overview.States = []fsm.StateOverview{{
+		GraphState: fsm.GraphState{Name: "Serve"},
+		Objects:    1, Failing: 2, Stuck: 3, Suspended: 4, Oldest: 5 * time.Second, Visits: 6, Failures: 7, Restarts: 8,
+	}}
+	f.overview.Transitions = []fsm.TransitionOverview{
+		{GraphTransition: fsm.GraphTransition{From: "Provision", To: "Serve"}, Taken: 9},
+	}
+	return f
+}
+
+// TestNumbersBecomeMetrics checks the name, the labels and the value of each metric. The numbers of two machines with
+// the same name are added; a machine that was added twice counts once.
+func TestNumbersBecomeMetrics(t *testing.T) {
+	f, other, r := numbers(), numbers(), metrics.NewRegistry()
+	if err := r.AddController(f); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.AddController(numbers()); err == nil || !strings.Contains(err.Error(), `two controllers are named "docs"`) {
+		t.Errorf("AddController() = %v for a second controller with the same name", err)
+	}
+	r.AddMachine(f)
+	r.AddMachine(other)
+	r.AddMachine(other)
+	r.AddElector(f)
+	r.AddMember(group{})
+	const want = `
+controller_runtime_reconcile_total{controller="docs",result="error"} 16
+controller_runtime_reconcile_total{controller="docs",result="requeue"} 14
+controller_runtime_reconcile_total{controller="docs",result="requeue_after"} 15
+controller_runtime_reconcile_total{controller="docs",result="success"} 13
+controller_runtime_reconcile_errors_total{controller="docs"} 16
+controller_runtime_terminal_reconcile_errors_total{controller="docs"} 17
+controller_runtime_reconcile_panics_total{controller="docs"} 18
+controller_runtime_reconcile_timeouts_total{controller="docs"} 19
+controller_runtime_reconcile_time_seconds_bucket{controller="docs",le="0.001"} 2
+controller_runtime_reconcile_time_seconds_bucket{controller="docs",le="1"} 3
+controller_runtime_reconcile_time_seconds_bucket{controller="docs",le="+Inf"} 22
+controller_runtime_reconcile_time_seconds_sum{controller="docs"} 23
+controller_runtime_reconcile_time_seconds_count{controller="docs"} 22
+controller_runtime_max_concurrent_reconciles{controller="docs"} 11
+controller_runtime_active_workers{controller="docs"} 2
+workqueue_depth{name="docs",controller="docs"} 1
+workqueue_adds_total{name="docs",controller="docs"} 6
+workqueue_retries_total{name="docs",controller="docs"} 7
+workqueue_queue_duration_seconds_bucket{name="docs",controller="docs",le="1"} 1
+workqueue_queue_duration_seconds_bucket{name="docs",controller="docs",le="+Inf"} 20
+workqueue_queue_duration_seconds_sum{name="docs",controller="docs"} 21
+workqueue_queue_duration_seconds_count{name="docs",controller="docs"} 20
+workqueue_work_duration_seconds_bucket{name="docs",controller="docs",le="0.001"} 2
+workqueue_work_duration_seconds_bucket{name="docs",controller="docs",le="1"} 3
+workqueue_work_duration_seconds_bucket{name="docs",controller="docs",le="+Inf"} 22
+workqueue_work_duration_seconds_sum{name="docs",controller="docs"} 23
+workqueue_work_duration_seconds_count{name="docs",controller="docs"} 22
+workqueue_unfinished_work_seconds{name="docs",controller="docs"} 12
+workqueue_longest_running_processor_seconds{name="docs",controller="docs"} 10
+kube_controller_held_objects{controller="docs"} 3
+kube_controller_hold_timeouts_total{controller="docs"} 8
+kube_controller_delayed_objects{controller="docs"} 4
+kube_controller_mapping_objects{controller="docs"} 9
+kube_controller_oldest_wait_seconds{controller="docs"} 5
+kube_controller_ready_sources{controller="docs",cluster="a",resource="pods"} 1
+kube_controller_failing_sources{controller="docs",cluster="a",resource="pods"} 1
+kube_machine_objects{machine="example.com/database",state="Serve"} 2
+kube_machine_failing_objects{machine="example.com/database",state="Serve"} 4
+kube_machine_stuck_objects{machine="example.com/database",state="Serve"} 6
+kube_machine_suspended_objects{machine="example.com/database",state="Serve"} 8
+kube_machine_oldest_seconds{machine="example.com/database",state="Serve"} 5
+kube_machine_max_visits{machine="example.com/database",state="Serve"} 6
+kube_machine_step_failures_total{machine="example.com/database",state="Serve"} 14
+kube_machine_restarts_total{machine="example.com/database",state="Serve"} 16
+kube_machine_transitions_total{machine="example.com/database",from="Provision",to="Serve"} 18
+leader_election_master_status{name="shop"} 1
+kube_leader_election_transitions{name="shop"} 24
+kube_leader_election_failing{name="shop"} 1
+kube_sharding_slots{name="shards"} 64
+kube_sharding_members{name="shards"} 2
+kube_sharding_failing{name="shards"} 0
+`
+	var text strings.Builder
+	if err := metrics.WriteText(&text, r.Families()); err != nil {
+		t.Fatal(err)
+	}
+	var lines strings.Builder
+	for line := range strings.Lines(text.String()) {
+		if !strings.HasPrefix(line, "#") {
+			lines.WriteString(line)
+		}
+	}
+	if got := lines.String(); got != strings.TrimPrefix(want, "\n") {
+		t.Errorf("the metrics are\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestTextIsEscaped checks the syntax of texts and numbers. Package contrib/prometheus also compares it with the
+// library's.
+func TestTextIsEscaped(t *testing.T) {
+	var text strings.Builder
+	err := metrics.WriteText(&text, []metrics.Family{
+		{
+			Name: "a", Help: "a \\ and\na \"quote\"", Type: metrics.Gauge, Labels: []string{"l"},
+			Samples: []metrics.Sample{{Labels: []string{"a \\ and\na \"quote\""}, Value: 1.5e9}},
+		},
+		{Name: "empty", Help: "has no samples", Type: metrics.Counter},
+		{Name: "b", Help: "b", Type: metrics.Counter, Samples: []metrics.Sample{{Value: 0}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `# HELP a a \\ and\na "quote"
+# TYPE a gauge
+a{l="a \\ and\na \"quote\""} 1.5e+09
+# HELP b b
+# TYPE b counter
+b 0
+`
+	if got := text.String(); got != want {
+		t.Errorf("the text is\n%s\nwant\n%s", got, want)
+	}
+}
+
+// BenchmarkFamilies reports the cost of reading the metrics of a controller, a machine and an elector.
+func BenchmarkFamilies(b *testing.B) {
+	f, r := numbers(), metrics.NewRegistry()
+	if err := r.AddController(f); err != nil {
+		b.Fatal(err)
+	}
+	r.AddMachine(f)
+	r.AddElector(f)
+	for b.Loop() {
+		var text strings.Builder
+		if err := metrics.WriteText(&text, r.Families()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func TestRegistryHasFamiliesOfOtherParts(t *testing.T) {
+	r := metrics.NewRegistry()
+	guests := func() []metrics.Family {
+		return []metrics.Family{{
+			Name: "kube_wasm_wakes_total", Help: "Wakes.", Type: metrics.Counter, Labels: []string{"module"},
+			Samples: []metrics.Sample{{Labels: []string{"b"}, Value: 2}, {Labels: []string{"a"}, Value: 1}},
+		}}
+	}
+	if err := r.Add(guests); err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	if err := metrics.WriteText(&text, r.Families()); err != nil {
+		t.Fatal(err)
+	}
+	want := "kube_wasm_wakes_total{module=\"a\"} 1\nkube_wasm_wakes_total{module=\"b\"} 2\n"
+	if !strings.Contains(text.String(), want) {
+		t.Errorf("the metrics do not contain\n%sbut are\n%s", want, text.String())
+	}
+	err := r.Add(guests)
+	if err == nil || !strings.Contains(err.Error(), "kube_wasm_wakes_total") {
+		t.Errorf("Add of the same families = %v, want an error that names the metric", err)
+	}
+	if err := r.Add(func() []metrics.Family { return []metrics.Family{{Name: "workqueue_depth"}} }); err == nil {
+		t.Error("Add of workqueue_depth = nil, want an error, as controllers have it")
+	}
+}

@@ -1,0 +1,359 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kube-go/sdk/runtime/cache"
+	"github.com/kube-go/sdk/runtime/controller"
+	"github.com/kube-go/sdk/runtime/election"
+	"github.com/kube-go/sdk/runtime/fsm"
+	"github.com/kube-go/sdk/runtime/sharding"
+)
+
+// Controller is a [controller.Controller] of any kind, or a [controller.Runner]. Of a Runner, the caches and machines
+// that it uses are observed, too.
+type Controller interface {
+	Metrics() controller.Metrics
+	Health() []controller.SourceHealth
+}
+
+// user is a [Controller] that knows what it uses.
+type user interface {
+	Caches() []*cache.Cache
+	Owners() []any
+}
+
+// Machine is an [fsm.Machine] of any kind.
+type Machine interface{ Overview() *fsm.Overview }
+
+// Elector is an [election.Elector].
+type Elector interface{ Status() election.Status }
+
+// Member is a [sharding.Member].
+type Member interface{ Status() sharding.Status }
+
+// Registry has the metrics of the parts of a program. It is an [http.Handler], which serves the metrics as text. Create
+// one with [NewRegistry].
+type Registry struct {
+	mu          sync.Mutex // guards the fields below
+	names       []string   // of the controllers
+	controllers []Controller
+	caches      []*cache.Cache
+	machines    []Machine
+	electors    []Elector
+	members     []Member
+	more        []func() []Family
+}
+
+// NewRegistry returns a registry of no parts.
+func NewRegistry() *Registry { return &Registry{} }
+
+// AddController adds a controller. It returns an error if another one has the same name, see [controller.Options].
+func (r *Registry) AddController(c Controller) error {
+	name := c.Metrics().Name
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if slices.Contains(r.names, name) {
+		return fmt.Errorf("two controllers are named %q: set controller.Options.Name", name)
+	}
+	r.names, r.controllers = append(r.names, name), append(r.controllers, c)
+	return nil
+}
+
+// AddCache adds a cache until the returned function is called. The numbers of several caches of a cluster are added.
+func (r *Registry) AddCache(c *cache.Cache) (remove func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.caches = append(r.caches, c)
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if i := slices.Index(r.caches, c); i >= 0 {
+			r.caches = slices.Delete(r.caches, i, i+1)
+		}
+	}
+}
+
+// AddMachine adds a state machine. The numbers of several machines with the same name are added, such as those of a
+// machine for each cluster.
+func (r *Registry) AddMachine(m Machine) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.machines = append(r.machines, m)
+}
+
+// AddElector adds a candidate for a lease.
+func (r *Registry) AddElector(e Elector) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.electors = append(r.electors, e)
+}
+
+// AddMember adds a member of a group that divides objects.
+func (r *Registry) AddMember(m Member) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.members = append(r.members, m)
+}
+
+// Add adds families that another part of the program has. The function returns them with their current samples; their
+// names are always the same. It is an error if the registry has one of them already.
+func (r *Registry) Add(more func() []Family) error {
+	all := families()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, f := range r.more {
+		all = append(all, f()...)
+	}
+	for _, f := range more() {
+		if slices.ContainsFunc(all, func(o Family) bool { return o.Name == f.Name }) {
+			return fmt.Errorf("two parts of the program have the metric %s: give one of them another name", f.Name)
+		}
+	}
+	r.more = append(r.more, more)
+	return nil
+}
+
+// Parts are the parts of a program, each once.
+type Parts struct {
+	Controllers []Controller
+	Caches      []*cache.Cache
+	Machines    []Machine
+	Electors    []Elector
+	Members     []Member
+}
+
+// Parts returns the parts that were added, and those that their controllers use.
+func (r *Registry) Parts() Parts {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := Parts{
+		slices.Clone(r.controllers), unique(r.caches), unique(r.machines), unique(r.electors), unique(r.members),
+	}
+	for _, c := range p.Controllers {
+		u, ok := c.(user)
+		if !ok {
+			continue
+		}
+		p.Caches = unique(append(p.Caches, u.Caches()...))
+		for _, owner := range u.Owners() {
+			if m, ok := owner.(Machine); ok {
+				p.Machines = unique(append(p.Machines, m))
+			}
+		}
+	}
+	return p
+}
+
+// unique returns a list without what an earlier element equals.
+func unique[T comparable](all []T) []T {
+	var kept []T
+	for _, x := range all {
+		if !slices.Contains(kept, x) {
+			kept = append(kept, x)
+		}
+	}
+	return kept
+}
+
+// Families returns all metrics with their current samples, except for those of the process. The families are always the
+// same, apart from those that [Registry.Add] adds; some may have no samples.
+func (r *Registry) Families() []Family {
+	p, t := r.Parts(), newTable(families())
+	for _, c := range p.Controllers {
+		t.controller(c)
+	}
+	t.watches(p.Caches, time.Now())
+	t.machines(p.Machines)
+	t.elections(p.Electors)
+	t.shards(p.Members)
+	r.mu.Lock()
+	more := slices.Clone(r.more)
+	r.mu.Unlock()
+	for _, f := range more {
+		t.families = append(t.families, f()...)
+	}
+	return t.sorted()
+}
+
+// ServeHTTP responds with the metrics as text, including those of the process.
+func (r *Registry) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", contentType)
+	_ = WriteText(w, append(r.Families(), process()...)) // an error means that the client has gone
+}
+
+func (t *table) controller(c Controller) {
+	m := c.Metrics()
+	queue := m.Stats.Applier
+	for result, n := range map[string]uint64{
+		"success": m.Succeeded, "error": m.Failed, "requeue": m.RequeuedNow, "requeue_after": m.RequeuedLater,
+	} {
+		t.add("controller_runtime_reconcile_total", float64(n), m.Name, result)
+	}
+	t.add("controller_runtime_reconcile_errors_total", float64(m.Failed), m.Name)
+	t.add("controller_runtime_terminal_reconcile_errors_total", float64(m.Terminal), m.Name)
+	t.add("controller_runtime_reconcile_panics_total", float64(m.Panics), m.Name)
+	t.add("controller_runtime_reconcile_timeouts_total", float64(m.Timeouts), m.Name)
+	t.histogram("controller_runtime_reconcile_time_seconds", m.Took, m.Name)
+	t.add("controller_runtime_max_concurrent_reconciles", float64(m.Workers), m.Name)
+	t.add("controller_runtime_active_workers", float64(queue.Running), m.Name)
+
+	t.add("workqueue_depth", float64(queue.Ready), m.Name, m.Name)
+	t.add("workqueue_adds_total", float64(queue.Adds), m.Name, m.Name)
+	t.add("workqueue_retries_total", float64(queue.Retries), m.Name, m.Name)
+	t.histogram("workqueue_queue_duration_seconds", m.Waited, m.Name, m.Name)
+	t.histogram("workqueue_work_duration_seconds", m.Took, m.Name, m.Name)
+	t.add("workqueue_unfinished_work_seconds", m.Unfinished.Seconds(), m.Name, m.Name)
+	t.add("workqueue_longest_running_processor_seconds", m.Stats.OldestRun.Seconds(), m.Name, m.Name)
+
+	t.add("kube_controller_held_objects", float64(queue.Held), m.Name)
+	t.add("kube_controller_hold_timeouts_total", float64(queue.Overdue), m.Name)
+	t.add("kube_controller_delayed_objects", float64(queue.Delayed), m.Name)
+	t.add("kube_controller_mapping_objects", float64(m.Stats.Mapping), m.Name)
+	t.add("kube_controller_oldest_wait_seconds", queue.OldestWait.Seconds(), m.Name)
+
+	ready, failing := map[place]int{}, map[place]int{}
+	for _, h := range c.Health() {
+		at := place{h.Cluster, h.Resource.String()}
+		if ready[at] += 0; h.Ready {
+			ready[at]++
+		}
+		if h.Err != nil {
+			failing[at]++
+		}
+	}
+	for at, n := range ready {
+		t.add("kube_controller_ready_sources", float64(n), m.Name, at.cluster, at.resource)
+		t.add("kube_controller_failing_sources", float64(failing[at]), m.Name, at.cluster, at.resource)
+	}
+}
+
+// place is the labels of watches.
+type place struct{ cluster, resource string }
+
+// watches adds the numbers of all caches.
+func (t *table) watches(caches []*cache.Cache, now time.Time) {
+	type sums struct {
+		phases                            map[string]int
+		objects, lists, failures, failing int
+		age                               time.Duration
+	}
+	all := map[place]*sums{}
+	for _, c := range caches {
+		for _, w := range c.Watches() {
+			at := place{c.Cluster(), w.Resource.String()}
+			sum := all[at]
+			if sum == nil {
+				sum = &sums{phases: map[string]int{}}
+				all[at] = sum
+			}
+			sum.objects += w.Objects
+			sum.lists += w.Status.Lists
+			if w.Err != nil {
+				sum.failing++
+			}
+			if !w.Running || w.Status.Phase == 0 {
+				sum.phases["Stopped"]++
+				continue
+			}
+			sum.phases[w.Status.Phase.String()]++
+			sum.failures = max(sum.failures, w.Status.Failures)
+			if !w.Status.LastData.IsZero() {
+				sum.age = max(sum.age, now.Sub(w.Status.LastData))
+			}
+		}
+	}
+	for at, sum := range all {
+		for phase, n := range sum.phases {
+			t.add("kube_watches", float64(n), at.cluster, at.resource, phase)
+		}
+		t.add("kube_watch_objects", float64(sum.objects), at.cluster, at.resource)
+		t.add("kube_watch_lists_total", float64(sum.lists), at.cluster, at.resource)
+		t.add("kube_watches_failing", float64(sum.failing), at.cluster, at.resource)
+		t.add("kube_watch_consecutive_failures", float64(sum.failures), at.cluster, at.resource)
+		t.add("kube_watch_data_age_seconds", sum.age.Seconds(), at.cluster, at.resource)
+	}
+}
+
+// machines adds the numbers of all machines.
+func (t *table) machines(machines []Machine) {
+	states, transitions := map[[2]string]fsm.StateOverview{}, map[[3]string]uint64{}
+	for _, m := range machines {
+		o := m.Overview()
+		for _, state := range o.States {
+			at := [2]string{o.Name, state.Name}
+			sum := states[at]
+			sum.Objects += state.Objects
+			sum.Failing += state.Failing
+			sum.Stuck += state.Stuck
+			sum.Suspended += state.Suspended
+			sum.Oldest = max(sum.Oldest, state.Oldest)
+			sum.Visits = max(sum.Visits, state.Visits)
+			sum.Failures += state.Failures
+			sum.Restarts += state.Restarts
+			states[at] = sum
+		}
+		for _, tr := range o.Transitions {
+			transitions[[3]string{o.Name, tr.From, tr.To}] += tr.Taken
+		}
+	}
+	for at, state := range states {
+		t.add("kube_machine_objects", float64(state.Objects), at[0], at[1])
+		t.add("kube_machine_failing_objects", float64(state.Failing), at[0], at[1])
+		t.add("kube_machine_stuck_objects", float64(state.Stuck), at[0], at[1])
+		t.add("kube_machine_suspended_objects", float64(state.Suspended), at[0], at[1])
+		t.add("kube_machine_oldest_seconds", state.Oldest.Seconds(), at[0], at[1])
+		t.add("kube_machine_max_visits", float64(state.Visits), at[0], at[1])
+		t.add("kube_machine_step_failures_total", float64(state.Failures), at[0], at[1])
+		t.add("kube_machine_restarts_total", float64(state.Restarts), at[0], at[1])
+	}
+	for at, n := range transitions {
+		t.add("kube_machine_transitions_total", float64(n), at[0], at[1], at[2])
+	}
+}
+
+// elections adds the state of all candidates. Those for leases of the same name, in several namespaces, share a series.
+func (t *table) elections(electors []Elector) {
+	type sums struct {
+		leading, failing bool
+		transitions      int
+	}
+	all := map[string]sums{}
+	for _, e := range electors {
+		s := e.Status()
+		sum := all[s.Lease.Name]
+		sum.leading = sum.leading || s.Leading
+		sum.failing = sum.failing || s.Err != nil
+		sum.transitions += s.Transitions
+		all[s.Lease.Name] = sum
+	}
+	for name, sum := range all {
+		t.add("leader_election_master_status", oneIf(sum.leading), name)
+		t.add("kube_leader_election_transitions", float64(sum.transitions), name)
+		t.add("kube_leader_election_failing", oneIf(sum.failing), name)
+	}
+}
+
+// shards adds the state of all members of groups, of which a program has one with the same name.
+func (t *table) shards(members []Member) {
+	for _, m := range members {
+		s := m.Status()
+		t.add("kube_sharding_slots", float64(s.Slots), s.Name)
+		t.add("kube_sharding_members", float64(len(s.Members)), s.Name)
+		t.add("kube_sharding_failing", oneIf(s.Err != nil), s.Name)
+	}
+}
+
+func oneIf(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,483 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sharding
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	mathrand "math/rand/v2"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/runtime/election"
+	"github.com/kube-go/sdk/runtime/internal/leases"
+	"github.com/kube-go/sdk/runtime/internal/terms"
+)
+
+// Options are the options of [New]. The zero value of a field is its default.
+type Options struct {
+	// Name is the name of the group, which all replicas share, such as "shop". Required. It has at most 40 lower-case
+	// letters, digits and hyphens.
+	Name string
+
+	// Namespace is the namespace of the leases. Default: the namespace of the client, which in a cluster is that of the
+	// pod.
+	Namespace string
+
+	// Identity names the replica for people. It need not be unique. Default: the host name.
+	Identity string
+
+	// ByNamespace divides the objects by their namespaces, and not by their UIDs: all objects of a namespace have the same
+	// owner. The replicas must agree. See the comment of the package. Default: false.
+	ByNamespace bool
+
+	// LeaseDuration, RenewDeadline and RetryPeriod are those of the lease of this replica, see [election.Options]. A
+	// replica looks for changes of the group about twice in RetryPeriod.
+	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
+
+	// Logger logs which slots this replica gains and loses, and failed requests as warnings. Default: [slog.Default].
+	Logger *slog.Logger
+}
+
+// ErrLost is the error of a term that ended because the lease of this replica could not be renewed in time, or because
+// somebody has deleted or restored a Lease of the group.
+var ErrLost error = terms.Lost("the membership is lost")
+
+// Member is one replica of a group. Create one with [New].
+type Member struct {
+	options Options
+	leases  *client.API[leases.Lease]
+	logger  *slog.Logger
+	invalid error
+	wake    chan struct{} // wakes the loop of a term; has room for one
+
+	follow    sync.Mutex // held while followers are called, before mu
+	followers []*follower
+
+	mu      sync.Mutex // guards the fields below
+	running bool
+	elector *election.Elector // of the current term, or nil
+	state   state
+	group   *leases.Lease // the object with the table, as it was read or written last
+	work    [slotCount]int
+	wanted  wanted
+	valid   context.Context //nolint:containedctx // ends when the windows have to list again
+	former  []string        // the terms of this replica that have ended
+	err     error           // of the last request
+
+	invalidate context.CancelFunc // ends valid
+	shrink     *time.Timer        // does it later; nil if nothing was lost
+}
+
+// follower is a function that is called with the slots in which work may begin.
+type follower struct {
+	window *window // nil without one
+	f      func(*core.Shard)
+	last   slots
+}
+
+// New returns a member of a group. It does nothing until Run is called.
+func New(c *client.Client, o *Options) *Member {
+	m := &Member{wake: make(chan struct{}, 1)}
+	if o != nil {
+		m.options = *o
+	}
+	m.valid, m.invalidate = context.WithCancel(context.Background())
+	d := &m.options
+	if c != nil {
+		d.Namespace = cmp.Or(d.Namespace, c.Namespace())
+	}
+	d.LeaseDuration = cmp.Or(d.LeaseDuration, 15*time.Second)
+	d.RenewDeadline = cmp.Or(d.RenewDeadline, 10*time.Second)
+	d.RetryPeriod = cmp.Or(d.RetryPeriod, 2*time.Second)
+	if d.Identity == "" {
+		d.Identity, _ = os.Hostname() // people can do without it
+	}
+	if d.Logger == nil {
+		d.Logger = slog.Default()
+	}
+	m.logger = d.Logger.With("shards", d.Namespace+"/"+d.Name, "identity", d.Identity)
+	m.leases = client.Namespaced[leases.Lease](c, d.Namespace)
+	m.invalid = d.check()
+	if c == nil {
+		m.invalid = errors.New("sharding: the client is nil: pass one of client.New")
+	}
+	return m
+}
+
+// check returns the error of an invalid field.
+func (o *Options) check() error {
+	name := regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$`)
+	switch {
+	case o.Name == "":
+		return errors.New("sharding: Options.Name is empty: set the name that all replicas share")
+	case !name.MatchString(o.Name):
+		return fmt.Errorf("sharding: Options.Name is %q: set at most 40 lower-case letters, digits and hyphens", o.Name)
+	case o.Namespace == "":
+		return errors.New("sharding: Options.Namespace is empty, and the client has no namespace: set one of them")
+	case min(o.LeaseDuration, o.RenewDeadline, o.RetryPeriod) < 0:
+		return errors.New("sharding: LeaseDuration, RenewDeadline or RetryPeriod of Options is negative: set none of them, " +
+			"or positive durations")
+	}
+	return nil // package election checks the rest
+}
+
+func (m *Member) slot(uid types.UID, namespace string) int {
+	if m.options.ByNamespace {
+		return slotOf(namespace)
+	}
+	return slotOf(string(uid))
+}
+
+func (m *Member) owns(slot int) bool {
+	return m.state.granted.has(slot) && m.elector != nil && m.elector.Status().Leading
+}
+
+// ByNamespace reports whether the objects are divided by their namespaces, see [Options.ByNamespace].
+func (m *Member) ByNamespace() bool { return m.options.ByNamespace }
+
+// Begin begins work on an object, if this replica owns it. The object gets no other owner before end is called, unless
+// the term is lost.
+func (m *Member) Begin(uid types.UID, namespace string) (end func(), ok bool) {
+	return m.begin(nil, uid, namespace)
+}
+
+func (m *Member) begin(w *window, uid types.UID, namespace string) (end func(), ok bool) {
+	slot := m.slot(uid, namespace)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.owns(slot) || w != nil && !w.lists.has(&m.wanted, slot) {
+		return nil, false
+	}
+	m.work[slot]++
+	return func() { m.end(slot) }, true
+}
+
+func (m *Member) end(slot int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.work[slot]--
+	if m.work[slot] == 0 && !m.state.granted.has(slot) {
+		m.wakeUp()
+	}
+}
+
+// wakeUp ends a wait of the loop.
+func (m *Member) wakeUp() {
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Follow calls f with the shard that this replica owns, now and after each change, until stop is called. f must not
+// block, and must not call Follow or stop. Work on an object that is in the shard for the first time may begin; what
+// has changed in the object before is in no later event.
+func (m *Member) Follow(f func(*core.Shard)) (stop func()) { return m.followOn(nil, f) }
+
+func (m *Member) followOn(w *window, f func(*core.Shard)) (stop func()) {
+	m.follow.Lock()
+	defer m.follow.Unlock()
+	one := &follower{window: w, f: f}
+	m.followers = append(m.followers, one)
+	m.mu.Lock()
+	one.last = m.open(w)
+	m.mu.Unlock()
+	f(one.last.shard(m.options.ByNamespace))
+	return func() {
+		m.follow.Lock()
+		defer m.follow.Unlock()
+		m.followers = slices.DeleteFunc(m.followers, func(o *follower) bool { return o == one })
+	}
+}
+
+// Run joins the group, calls work, and leaves the group after one term. The context of work ends with ctx, with the
+// cause [ErrLost] when the term is lost, or at the latest when Run returns. After work has returned, Run gives the
+// objects to the other members.
+//
+// It returns the error of work; the cause of ctx if the replica has not joined, or work has returned nil after the end
+// of ctx; an error that wraps ErrLost if the term was lost before the work ended; or the error of an invalid option. It
+// does not return before work does. After ErrLost, call Run again to join as a new member.
+func (m *Member) Run(ctx context.Context, work func(context.Context) error) error {
+	if m.invalid != nil {
+		return m.invalid
+	}
+	if !m.start() {
+		return errors.New("sharding: Run was called while it was running")
+	}
+	defer m.stop()
+	group, err := m.find(ctx)
+	if err != nil {
+		return err
+	}
+	o, name := &m.options, m.options.Name+"-"+strings.ToLower(rand.Text()[:10])
+	e := election.New(m.leases.Client(), &election.Options{
+		Name: name, Namespace: o.Namespace, Identity: cmp.Or(o.Identity, name),
+		LeaseDuration: o.LeaseDuration, RenewDeadline: o.RenewDeadline, RetryPeriod: o.RetryPeriod,
+		Labels:      map[string]string{groupLabel: o.Name},
+		Annotations: map[string]string{joinedAnnotation: group},
+		Logger:      slog.New(warnings{o.Logger.Handler()}),
+	})
+	t := &turn{member: m, elector: e, name: name, group: group}
+	err = e.Run(ctx, func(ctx context.Context) error { return t.run(ctx, work) })
+	if err != nil && !t.begun && ctx.Err() == nil {
+		return err // of an invalid option
+	}
+	m.remove(context.WithoutCancel(ctx), name)
+	if t.lost || errors.Is(err, election.ErrLost) {
+		lost := fmt.Errorf("shards %s/%s: %w", o.Namespace, o.Name, ErrLost)
+		if status := m.Status(); status.Err != nil {
+			lost = fmt.Errorf("%w: %w", lost, status.Err)
+		}
+		m.logger.Warn("this replica is not a member any more", "error", lost)
+		if t.err != nil && !errors.Is(t.err, ErrLost) {
+			lost = fmt.Errorf("%w; %w", lost, t.err)
+		}
+		return lost
+	}
+	return err
+}
+
+func (m *Member) start() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.running {
+		return false
+	}
+	m.running = true
+	return true
+}
+
+func (m *Member) stop() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.running = false
+}
+
+// limit returns the context of a request, which the end of a term's context does not interrupt.
+func (m *Member) limit(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), m.options.RenewDeadline/2)
+}
+
+// find returns the UID of the object with the table. It creates the object if it does not exist.
+func (m *Member) find(ctx context.Context) (string, error) {
+	for {
+		l, err := m.tableLease(ctx)
+		m.note(err)
+		if err == nil {
+			return string(l.UID), nil
+		}
+		timer := time.NewTimer(m.options.RetryPeriod)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return "", context.Cause(ctx)
+		}
+	}
+}
+
+func (m *Member) tableLease(ctx context.Context) (*leases.Lease, error) {
+	ctx, cancel := m.limit(ctx)
+	defer cancel()
+	l, err := m.leases.Get(ctx, m.options.tableName(), nil)
+	if !errors.Is(err, core.ErrNotFound) {
+		return l, err
+	}
+	l, err = m.leases.Create(ctx, m.options.newTable(), nil)
+	if errors.Is(err, core.ErrAlreadyExists) {
+		return m.leases.Get(ctx, m.options.tableName(), nil)
+	}
+	return l, err
+}
+
+// remove deletes the lease of a term whose work has ended. The others would wait until it expires.
+func (m *Member) remove(ctx context.Context, name string) {
+	ctx, cancel := m.limit(ctx)
+	defer cancel()
+	if err := m.leases.Delete(ctx, name, nil); err != nil && !errors.Is(err, core.ErrNotFound) {
+		m.logger.Warn("the lease of this replica is not deleted", "lease", name, "error", err)
+	}
+}
+
+// note takes note of the result of a request. It logs an error that differs from the last one.
+func (m *Member) note(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err != nil && (m.err == nil || m.err.Error() != err.Error()) {
+		m.logger.Warn("request for the shards", "error", err)
+	}
+	m.err = err
+}
+
+// turn is one term of a member.
+type turn struct {
+	member  *Member
+	elector *election.Elector
+	name    string // of the lease
+	group   string // the UID of the object with the table
+
+	begun  bool
+	lost   bool
+	ended  bool
+	err    error // of the work
+	cancel context.CancelCauseFunc
+	result chan error
+}
+
+// run runs the work, and takes part in the group, until the work has ended and everything is given away, or the term is
+// lost.
+func (t *turn) run(ctx context.Context, work func(context.Context) error) error {
+	t.begun = true
+	inner, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	defer context.AfterFunc(ctx, func() {
+		cause := context.Cause(ctx)
+		if errors.Is(cause, election.ErrLost) {
+			cause = ErrLost
+		}
+		cancel(cause)
+	})()
+	t.cancel, t.result = cancel, make(chan error, 1)
+	t.join()
+	defer t.leave()
+	go func() { t.result <- work(inner) }() // run waits for it
+	in := input{kind: tick}
+	for {
+		act := t.step(in)
+		switch {
+		case act.kind == lost || act.kind != done && !t.elector.Status().Leading:
+			return t.fail()
+		case act.kind == done:
+			if t.err == nil {
+				return context.Cause(ctx)
+			}
+			return t.err
+		case act.kind == wait:
+			in = t.wait(ctx, act.until)
+		default:
+			in = t.send(ctx, act)
+		}
+	}
+}
+
+// join begins the term.
+func (t *turn) join() {
+	m := t.member
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.elector = t.elector
+	m.state = state{
+		self: member{identity: m.options.Identity}, group: t.group,
+		leaseDuration: m.options.LeaseDuration, poll: m.options.RetryPeriod / 2, dead: slices.Clone(m.former),
+	}
+}
+
+// leave ends the term.
+func (t *turn) leave() {
+	m := t.member
+	m.mu.Lock()
+	if uid := m.state.self.uid; uid != "" {
+		m.former = append(m.former, uid)
+		m.former = m.former[max(0, len(m.former)-maxFormer):]
+	}
+	before := m.state.granted
+	m.state = state{}
+	m.want(slots{})
+	m.elector = nil
+	m.mu.Unlock()
+	m.publish(before, slots{})
+}
+
+// maxFormer is the maximum number of former terms that are remembered. The others remove those that are older.
+const maxFormer = 16
+
+// fail ends the work because the term is lost, and waits for it.
+func (t *turn) fail() error {
+	t.lost = true
+	m := t.member
+	m.mu.Lock()
+	before := m.state.granted
+	m.state = m.state.end()
+	m.mu.Unlock()
+	t.cancel(ErrLost)
+	m.publish(before, slots{})
+	if !t.ended {
+		t.err = <-t.result
+	}
+	return ErrLost
+}
+
+// step applies an input to the state, and notifies the followers.
+func (t *turn) step(in input) action {
+	m := t.member
+	m.mu.Lock()
+	before := m.state
+	in.now, in.jitter = time.Now(), mathrand.Float64()
+	if t.ended && in.kind == tick {
+		in.kind = stop
+	}
+	for i, n := range m.work {
+		if n > 0 {
+			in.busy.add(i)
+		}
+	}
+	var act action
+	m.state, act = m.state.step(in)
+	m.want(m.state.wanted())
+	after := m.state
+	m.mu.Unlock()
+	m.publish(before.granted, after.granted)
+	return act
+}
+
+// publish logs a change, and notifies the followers.
+func (m *Member) publish(before, after slots) {
+	if before != after {
+		m.logger.Info("shards", "slots", after.len(), "gained", after.without(before).String(),
+			"lost", before.without(after).String())
+	}
+	m.follow.Lock()
+	defer m.follow.Unlock()
+	for _, f := range m.followers {
+		m.mu.Lock()
+		now := m.open(f.window)
+		m.mu.Unlock()
+		if now != f.last {
+			f.last = now
+			f.f(now.shard(m.options.ByNamespace))
+		}
+	}
+}
+
+// wait waits for a time, the end of work, or the loss of the term.
+func (t *turn) wait(ctx context.Context, until time.Time) input {
+	timer := time.NewTimer(time.Until(until))
+	defer timer.Stop()
+	lost := ctx.Done()
+	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), election.ErrLost) {
+		lost = nil
+	}
+	select {
+	case <-timer.C:
+	case <-t.member.wake:
+	case t.err = <-t.result:
+		t.ended, t.result = true, nil
+		return input{kind: stop}
+	case <-lost:
+	}
+	return input{kind: tick}
+}

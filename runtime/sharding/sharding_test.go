@@ -1,0 +1,357 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sharding_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/client/middleware"
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/runtime/internal/fakeapi"
+	"github.com/kube-go/sdk/runtime/sharding"
+)
+
+var (
+	errStop = errors.New("stop")
+	errCut  = errors.New("connection cut")
+)
+
+// cluster is an API server with leases, in a bubble.
+type cluster struct {
+	t      *testing.T
+	server *fakeapi.Server
+	leases core.Resource
+}
+
+func newCluster(t *testing.T) *cluster {
+	t.Helper()
+	leases, err := core.ResourceOf[coordinationv1.Lease]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &cluster{t, fakeapi.New(leases), leases}
+}
+
+// replica is a process with a member. Its requests fail while cut is set.
+type replica struct {
+	*sharding.Member
+	cut    atomic.Bool
+	stop   context.CancelCauseFunc
+	result chan error
+	terms  atomic.Int32
+}
+
+// start starts a replica, which joins again when it has lost a term.
+func (c *cluster) start(name string, change func(*sharding.Options)) *replica {
+	c.t.Helper()
+	r := &replica{result: make(chan error, 1)}
+	api, err := client.New(c.t.Context(), &client.Options{
+		Config: &config.Config{Server: "https://cluster.test", Namespace: "prod"},
+		Retry:  &middleware.RetryOptions{Attempts: 1},
+		Transport: middleware.RoundTripperFunc(func(req *http.Request) (*http.Response, error) {
+			if r.cut.Load() {
+				<-req.Context().Done()
+				return nil, errCut
+			}
+			return c.server.RoundTrip(req)
+		}),
+	})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	o := sharding.Options{Name: "shop", Identity: name, Logger: slog.New(slog.DiscardHandler)}
+	if change != nil {
+		change(&o)
+	}
+	r.Member = sharding.New(api, &o)
+	ctx, stop := context.WithCancelCause(c.t.Context())
+	r.stop = stop
+	go func() {
+		for {
+			err := r.Run(ctx, func(ctx context.Context) error {
+				r.terms.Add(1)
+				<-ctx.Done()
+				return context.Cause(ctx)
+			})
+			if !errors.Is(err, sharding.ErrLost) {
+				r.result <- err
+				return
+			}
+		}
+	}()
+	return r
+}
+
+// end stops a replica.
+func (c *cluster) end(r *replica) {
+	c.t.Helper()
+	r.stop(errStop)
+	if err := <-r.result; !errors.Is(err, errStop) {
+		c.t.Errorf("Run = %v, want %v", err, errStop)
+	}
+}
+
+// shares checks that each of many objects has exactly one owner, and that the replicas have equal shares.
+func (c *cluster) shares(replicas ...*replica) {
+	c.t.Helper()
+	for i := range 500 {
+		uid, owners := types.UID(fmt.Sprintf("%d-4b1d-c0ffee", i)), 0
+		for _, r := range replicas {
+			if owns(r, uid, "") {
+				owners++
+				if shard := r.Status().Shard; !shard.Has(uid, "") {
+					c.t.Errorf("%s is not in the shard of its owner, %s", uid, shard)
+				}
+			}
+		}
+		if owners != 1 {
+			c.t.Errorf("%s has %d owners", uid, owners)
+		}
+	}
+	for _, r := range replicas {
+		s := r.Status()
+		if n, want := s.Slots, 256/len(replicas); !s.Joined || n < want || n > want+1 || len(s.Members) != len(replicas) {
+			c.t.Errorf("the status of a replica is %+v, want about %d slots", s, want)
+		}
+	}
+}
+
+// names returns the names of the leases.
+func (c *cluster) names() (names []string) {
+	c.t.Helper()
+	for l, err := range client.Namespaced[coordinationv1.Lease](c.server.Client(), "prod").All(c.t.Context(), nil) {
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		names = append(names, l.Name)
+	}
+	return names
+}
+
+func TestReplicasShareAndHandOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		a := c.start("a", nil)
+		time.Sleep(time.Second)
+		c.shares(a)
+		b := c.start("b", nil)
+		time.Sleep(3 * time.Second)
+		c.shares(a, b)
+		d, e := c.start("d", nil), c.start("e", nil)
+		time.Sleep(5 * time.Second)
+		c.shares(a, b, d, e)
+		for _, r := range []*replica{a, b, d, e} {
+			if n := strings.Count(r.Status().Shard.String(), "||"); n > 2 {
+				t.Errorf("a replica has %d ranges: %s", n+1, r.Status().Shard)
+			}
+		}
+		c.end(a)
+		time.Sleep(1300 * time.Millisecond)
+		c.shares(b, d, e)
+		c.end(b)
+		c.end(d)
+		time.Sleep(1300 * time.Millisecond)
+		c.shares(e)
+		c.end(e)
+		if names := c.names(); len(names) != 1 || names[0] != "shop-shards" {
+			t.Errorf("leases after the end: %v", names)
+		}
+		if owns(e, "4b1d-c0ffee", "") || e.Status().Joined {
+			t.Error("a replica owns something after its end")
+		}
+	})
+}
+
+func TestASlotIsGivenWhenItsWorkHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		a := c.start("a", nil)
+		time.Sleep(time.Second)
+		ends := map[types.UID]func(){}
+		for i := range 100 {
+			uid := types.UID(fmt.Sprintf("%d-4b1d-c0ffee", i))
+			end, ok := a.Begin(uid, "")
+			if !ok {
+				t.Fatalf("%s has no owner", uid)
+			}
+			ends[uid] = end
+		}
+		b := c.start("b", nil)
+		time.Sleep(time.Minute)
+		if s := a.Status(); s.Leaving == 0 || s.Leaving+s.Slots <= 128 {
+			t.Errorf("the status is %+v, want slots that are not given away yet", s)
+		}
+		for uid, end := range ends {
+			if owns(b, uid, "") {
+				t.Errorf("%s has another owner during work", uid)
+			}
+			if got, want := owns(a, uid, ""), a.Status().Shard.Has(uid, ""); got != want {
+				t.Errorf("Begin = %v, but the shard has %s: %v", got, uid, want)
+			}
+			end()
+		}
+		time.Sleep(2 * time.Second)
+		c.shares(a, b)
+		c.end(a)
+		c.end(b)
+	})
+}
+
+func TestALostMemberHasNoSuccessorBeforeItsTermEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		a, b := c.start("a", nil), c.start("b", nil)
+		time.Sleep(5 * time.Second)
+		c.shares(a, b)
+		a.cut.Store(true)
+		for b.Status().Slots != 256 {
+			if a.Status().Slots > 0 && b.Status().Slots > 128 {
+				t.Fatal("two replicas own the same slots")
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		if s := a.Status(); s.Joined || s.Slots > 0 {
+			t.Errorf("the status of a replica without a connection is %+v", s)
+		}
+		a.cut.Store(false)
+		time.Sleep(15 * time.Second)
+		c.shares(a, b)
+		if n := a.terms.Load(); n != 2 {
+			t.Errorf("%d terms, want 2", n)
+		}
+		c.end(a)
+		c.end(b)
+	})
+}
+
+func TestDeletedLeasesAreMadeAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		a, b := c.start("a", nil), c.start("b", nil)
+		for range 3 {
+			time.Sleep(30 * time.Second)
+			c.shares(a, b)
+			for _, name := range c.names() {
+				if name == "shop-shards" == (a.terms.Load()%2 == 0) {
+					c.server.Delete(c.leases, core.ObjectRef{Namespace: "prod", Name: name})
+					break
+				}
+			}
+		}
+		time.Sleep(30 * time.Second)
+		c.shares(a, b)
+		if a.terms.Load()+b.terms.Load() < 4 {
+			t.Error("no term has ended")
+		}
+		c.end(a)
+		c.end(b)
+	})
+}
+
+func TestFollowersSeeAllChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		a := c.start("a", nil)
+		var last atomic.Pointer[core.Shard]
+		var calls atomic.Int32
+		stop := a.Follow(func(s *core.Shard) {
+			last.Store(s)
+			calls.Add(1)
+		})
+		if s := last.Load().String(); s != "" {
+			t.Errorf("the first shard is %s", s)
+		}
+		time.Sleep(5 * time.Second)
+		b := c.start("b", nil)
+		time.Sleep(5 * time.Second)
+		if got, want := last.Load().String(), a.Status().Shard.String(); got != want || got == "" || calls.Load() != 3 {
+			t.Errorf("after %d calls the shard is %s, want %s", calls.Load(), got, want)
+		}
+		stop()
+		c.end(b)
+		time.Sleep(5 * time.Second)
+		if calls.Load() != 3 {
+			t.Error("a follower was called after its end")
+		}
+		c.end(a)
+	})
+}
+
+func TestNamespacesHaveOneOwner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		by := func(o *sharding.Options) { o.ByNamespace = true }
+		a, b := c.start("a", by), c.start("b", by)
+		time.Sleep(5 * time.Second)
+		for _, ns := range []string{"", "prod", "test", "team-blue"} {
+			owner := owns(a, "x", ns)
+			for i := range 20 {
+				uid := types.UID(fmt.Sprint(i))
+				if owns(a, uid, ns) != owner || owns(b, uid, ns) == owner || a.Status().Shard.Has(uid, ns) != owner {
+					t.Errorf("the namespace %q has several owners, or none", ns)
+				}
+			}
+		}
+		c.end(a)
+		c.end(b)
+	})
+}
+
+func TestInvalidOptions(t *testing.T) {
+	for _, tt := range []struct {
+		in   sharding.Options
+		want string
+	}{
+		{sharding.Options{}, "Options.Name is empty"},
+		{sharding.Options{Name: "Shop"}, `Options.Name is "Shop"`},
+		{sharding.Options{Name: "shop", Namespace: "prod", RetryPeriod: -1}, "is negative"},
+		{sharding.Options{Name: "shop", Namespace: "prod", RetryPeriod: time.Minute}, "Options.RenewDeadline is 10s"},
+		{sharding.Options{Name: "shop"}, "Options.Namespace is empty"},
+	} {
+		c, err := client.New(t.Context(), &client.Options{
+			Config: &config.Config{Server: "https://cluster.test"}, Transport: newCluster(t).server,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tt.in.Logger = slog.New(slog.DiscardHandler)
+		err = sharding.New(c, &tt.in).Run(t.Context(), nil)
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("Run = %v, want an error with %q", err, tt.want)
+		}
+	}
+}
+
+func TestANilClientIsAnError(t *testing.T) {
+	err := sharding.New(nil, &sharding.Options{Name: "shop"}).Run(t.Context(), func(context.Context) error { return nil })
+	if err == nil || !strings.Contains(err.Error(), "the client is nil") {
+		t.Errorf("Run() = %v", err)
+	}
+}
+
+// owns reports whether a member owns an object.
+func owns(m interface {
+	Begin(uid types.UID, namespace string) (func(), bool)
+}, uid types.UID, namespace string,
+) bool {
+	end, ok := m.Begin(uid, namespace)
+	if ok {
+		end()
+	}
+	return ok
+}

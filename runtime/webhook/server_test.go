@@ -1,0 +1,481 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/admission"
+	"github.com/kube-go/sdk/runtime/internal/fakeapi"
+	"github.com/kube-go/sdk/runtime/webhook"
+)
+
+var errStop = errors.New("stop")
+
+// logs is a log that several goroutines write.
+type logs struct {
+	mu   sync.Mutex // guards text
+	text bytes.Buffer
+}
+
+func (l *logs) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logs) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+func (l *logs) logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+// pipe is a listener without sockets, which works in bubbles.
+type pipe struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func newPipe() *pipe { return &pipe{conns: make(chan net.Conn), closed: make(chan struct{})} }
+
+func (p *pipe) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipe) Close() error {
+	p.once.Do(func() { close(p.closed) })
+	return nil
+}
+
+func (p *pipe) Addr() net.Addr { return &net.TCPAddr{} }
+
+func (p *pipe) dial(context.Context, string, string) (net.Conn, error) {
+	ours, theirs := net.Pipe()
+	select {
+	case p.conns <- theirs:
+		return ours, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// world is an API server with two configurations, whose bundles are remembered for a while.
+type world struct {
+	t           *testing.T
+	api         *fakeapi.Server
+	log         logs
+	hooks, crds core.Resource
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{t: t}
+	secrets, err := core.ResourceOf[corev1.Secret]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.hooks, err = core.ResourceOf[admissionv1.ValidatingWebhookConfiguration](); err != nil {
+		t.Fatal(err)
+	}
+	w.crds = core.Resource{
+		Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition", Plural: "customresourcedefinitions",
+	}
+	w.api = fakeapi.New(secrets, w.hooks, w.crds)
+	w.configure()
+	return w
+}
+
+// configure applies the manifests, which have no bundle.
+func (w *world) configure() {
+	service := func(name string) admissionv1.WebhookClientConfig {
+		return admissionv1.WebhookClientConfig{Service: &admissionv1.ServiceReference{Namespace: "prod", Name: name}}
+	}
+	w.api.Put(w.hooks, &admissionv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "shop", Generation: time.Now().Unix()},
+		Webhooks:   []admissionv1.ValidatingWebhook{{ClientConfig: service("shop")}, {ClientConfig: service("other")}},
+	})
+	w.api.Put(w.crds, &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"name": "documents.example.com", "generation": time.Now().Unix()},
+		"spec": map[string]any{"conversion": map[string]any{"webhook": map[string]any{"clientConfig": map[string]any{
+			"service": map[string]any{"namespace": "prod", "name": "shop"},
+		}}}},
+	}})
+}
+
+// replica is a running server.
+type replica struct {
+	*webhook.Server
+	pipe   *pipe
+	stop   context.CancelCauseFunc
+	result chan error
+	closes bool // the connection of the last call
+}
+
+func (w *world) start(o webhook.Options) *replica {
+	w.t.Helper()
+	r := &replica{pipe: newPipe(), result: make(chan error, 1)}
+	o.Service, o.Namespace, o.Logger, o.Listener = "shop", "prod", w.log.logger(), r.pipe
+	o.Validating, o.Definitions = []string{"shop"}, []string{"documents.example.com"}
+	r.Server = webhook.NewServer(w.api.Client(), &o)
+	r.Handle("/validate", webhook.Admission(func(context.Context, *admission.Request) *admission.Response {
+		return admission.Allow()
+	}, nil))
+	ctx, stop := context.WithCancelCause(w.t.Context())
+	r.stop = stop
+	go func() { r.result <- r.Run(ctx) }()
+	return r
+}
+
+// bundles returns the current bundles of the configurations.
+func (w *world) bundles() []string {
+	configs := client.ClusterWide[admissionv1.ValidatingWebhookConfiguration](w.api.Client())
+	hooks, err := configs.Get(w.t.Context(), "shop", nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if len(hooks.Webhooks[1].ClientConfig.CABundle) > 0 {
+		w.t.Error("the webhook of another service has a bundle")
+	}
+	crd, err := client.Dynamic(w.api.Client(), w.crds).Get(w.t.Context(), "documents.example.com", nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	text, _, _ := unstructured.NestedString(crd.Object, "spec", "conversion", "webhook", "clientConfig", "caBundle")
+	decoded, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return []string{string(hooks.Webhooks[0].ClientConfig.CABundle), string(decoded)}
+}
+
+// call sends a review to a replica, as an API server with a bundle does.
+func (r *replica) call(ctx context.Context, bundle string) (int, error) {
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM([]byte(bundle)) {
+		return 0, errors.New("the bundle is empty")
+	}
+	transport := &http.Transport{
+		DialContext: r.pipe.dial, TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+	}
+	defer transport.CloseIdleConnections()
+	const address = "https://shop.prod.svc/validate"
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(toAdmit))
+	if err != nil {
+		return 0, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	_, err = io.Copy(io.Discard, resp.Body)
+	r.closes = resp.Close
+	return resp.StatusCode, err
+}
+
+// TestCertificatesAreReplaced lets two years pass. Old bundles are those that an API server may still have.
+func TestCertificatesAreReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const interval, delay = 24 * time.Hour, 96 * time.Hour
+		w := newWorld(t)
+		o := webhook.Options{Interval: interval, PublishDelay: delay, Drain: -1}
+		replicas := []*replica{w.start(o), w.start(o)}
+		synctest.Wait()
+		history, seen, keys := [][]string{w.bundles()}, map[string]bool{}, map[string]bool{}
+		for i := range 2 * 365 {
+			time.Sleep(interval)
+			synctest.Wait()
+			switch i {
+			case 250: // somebody applies the manifests again
+				w.configure()
+				time.Sleep(interval)
+				synctest.Wait()
+				history = nil
+			case 375: // somebody deletes the secret
+				secrets := core.Resource{Version: "v1", Plural: "secrets"}
+				w.api.Delete(secrets, core.ObjectRef{Namespace: "prod", Name: "shop-webhook-tls"})
+				time.Sleep(interval)
+				synctest.Wait()
+			case 500: // a replica is replaced
+				replicas[0].stop(errStop)
+				if err := <-replicas[0].result; err != errStop {
+					t.Error(err)
+				}
+				replicas[0] = w.start(o)
+				synctest.Wait()
+			}
+			history = append(history, w.bundles())
+			history = history[max(0, len(history)-3):]
+			bundles := slices.Concat(history...)
+			slices.Sort(bundles)
+			for _, bundle := range slices.Compact(bundles) {
+				seen[bundle] = true
+				for n, r := range replicas {
+					if code, err := r.call(t.Context(), bundle); code != 200 {
+						t.Fatalf("day %d, replica %d: %d %v\n%s", i, n, code, err, w.log.String())
+					}
+				}
+			}
+			for _, key := range w.keys() {
+				keys[key] = true
+			}
+		}
+		if len(seen) < 5 || len(keys) < 10 {
+			t.Errorf("%d bundles and %d keys in two years", len(seen), len(keys))
+		}
+		t.Logf("%d bundles, %d keys", len(seen), len(keys))
+		for key := range keys {
+			if strings.Contains(w.log.String(), key) {
+				t.Error("the log contains a key")
+			}
+		}
+		if strings.Contains(w.log.String(), "level=WARN") != strings.Contains(w.log.String(), "missing or empty") {
+			t.Errorf("log:\n%s", w.log.String())
+		}
+		for _, r := range replicas {
+			r.stop(errStop)
+			if err := <-r.result; err != errStop {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// keys returns the text of the private keys in the secret.
+func (w *world) keys() (keys []string) {
+	secret, err := client.Namespaced[corev1.Secret](w.api.Client(), "prod").Get(w.t.Context(), "shop-webhook-tls", nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, data := range [][]byte{secret.Data["tls.key"], secret.Data["ca.key"]} {
+		for line := range strings.SplitSeq(string(data), "\n") {
+			if len(line) == 64 {
+				keys = append(keys, line[40:])
+			}
+		}
+	}
+	return keys
+}
+
+func TestServerDrains(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r := w.start(webhook.Options{Drain: time.Minute})
+		synctest.Wait()
+		if err := r.Ready(t.Context()); err != nil {
+			t.Error(err)
+		}
+		bundle := w.bundles()[0]
+		if code, err := r.call(t.Context(), bundle); code != 200 || r.closes {
+			t.Errorf("a call: %d, %v; the connection is closed: %v", code, err, r.closes)
+		}
+		r.stop(errStop)
+		time.Sleep(30 * time.Second)
+		if err := r.Ready(t.Context()); err == nil {
+			t.Error("a server that stops is ready")
+		}
+		if code, err := r.call(t.Context(), bundle); code != 200 || !r.closes {
+			t.Errorf("a call while the server drains: %d, %v; the connection is closed: %v", code, err, r.closes)
+		}
+		begun := time.Now()
+		if err := <-r.result; err != errStop {
+			t.Error(err)
+		}
+		if took := time.Since(begun); took != 30*time.Second {
+			t.Errorf("Run returned after %v", took)
+		}
+	})
+}
+
+func TestInvalidSecrets(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		data  map[string][]byte
+		ready bool
+		log   string
+	}{
+		{"an empty secret is used", nil, true, ""},
+		{
+			"a secret of another program is kept",
+			map[string][]byte{"tls.crt": []byte("x")},
+			false,
+			"has data that this package has not written",
+		},
+		{
+			"an invalid secret is written again",
+			map[string][]byte{"rotation": []byte("{}"), "ca.crt": []byte("x")},
+			true,
+			"ca.crt: has no certificate; writing it again",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				secrets := client.Namespaced[corev1.Secret](w.api.Client(), "prod")
+				if _, err := secrets.Create(t.Context(), &corev1.Secret{
+					ObjectMeta: metav1.ObjectMeta{Name: "shop-webhook-tls"}, Data: tt.data,
+				}, nil); err != nil {
+					t.Fatal(err)
+				}
+				r := w.start(webhook.Options{Drain: -1})
+				synctest.Wait()
+				if err := r.Ready(t.Context()); (err == nil) != tt.ready {
+					t.Error(err)
+				}
+				if log := w.log.String(); !strings.Contains(log, tt.log) || tt.log == "" && strings.Contains(log, "WARN") {
+					t.Errorf("log: %s", log)
+				}
+				r.stop(errStop)
+				if err := <-r.result; err != errStop {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+func TestInvalidOptions(t *testing.T) {
+	c := fakeapi.New().Client()
+	some := []string{"shop"}
+	for _, tt := range []struct {
+		o    webhook.Options
+		want string
+	}{
+		{webhook.Options{Service: "shop", Validating: some}, "Options.Namespace is empty"},
+		{webhook.Options{Namespace: "prod", Validating: some}, "Options.Service is empty"},
+		{webhook.Options{Namespace: "prod", Secret: "x", Validating: some}, "Options.Service and Options.Hosts are empty"},
+		{webhook.Options{Namespace: "prod", Service: "shop"}, "Validating and Definitions are empty"},
+		{
+			webhook.Options{Namespace: "prod", Service: "shop", Validating: some, AuthorityLifetime: time.Hour},
+			"Options.AuthorityLifetime is 1h0m0s",
+		},
+		{
+			webhook.Options{Namespace: "prod", Service: "shop", Validating: some, PublishDelay: 31 * 24 * time.Hour},
+			"Options.PublishDelay is 744h",
+		},
+		{webhook.Options{CertDir: "x", Validating: some}, "Options.CertDir is set together with"},
+		{webhook.Options{CertDir: "x", Interval: -1}, "Options.Interval is -1ns"},
+	} {
+		if err := webhook.NewServer(c, &tt.o).Run(t.Context()); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%+v: %v, want %s", tt.o, err, tt.want)
+		}
+	}
+	if err := webhook.NewServer(nil, nil).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "client is nil") {
+		t.Error(err)
+	}
+	for _, path := range []string{"validate", "/", "/a b", "/readyz", "/x"} {
+		s := webhook.NewServer(nil, &webhook.Options{CertDir: "x"})
+		s.Handle("/x", http.NotFoundHandler())
+		s.Handle(path, http.NotFoundHandler())
+		if err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "the path "+fmt.Sprintf("%q", path)) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+// TestFilesAreReadAgain checks the server with the files of another program.
+func TestFilesAreReadAgain(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		// The secrets of two other servers are the source of certificates.
+		var certs [2]*corev1.Secret
+		for i := range certs {
+			w := newWorld(t)
+			r := w.start(webhook.Options{Drain: -1})
+			synctest.Wait()
+			r.stop(errStop)
+			if err := <-r.result; err != errStop {
+				t.Error(err)
+			}
+			var err error
+			secrets := client.Namespaced[corev1.Secret](w.api.Client(), "prod")
+			if certs[i], err = secrets.Get(t.Context(), "shop-webhook-tls", nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write := func(name string, from int) {
+			if err := os.WriteFile(filepath.Join(dir, name), certs[from].Data[name], 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var log logs
+		r := &replica{pipe: newPipe(), result: make(chan error, 1)}
+		r.Server = webhook.NewServer(nil, &webhook.Options{
+			CertDir: dir, Listener: r.pipe, Drain: -1, Logger: log.logger(),
+		})
+		allow := func(context.Context, *webhook.Request[corev1.Pod]) error { return nil }
+		r.Handle("/validate", webhook.Validate(allow, nil))
+		ctx, stop := context.WithCancelCause(t.Context())
+		go func() { r.result <- r.Run(ctx) }()
+		expect := func(step string, trusted int) {
+			t.Helper()
+			time.Sleep(11 * time.Second)
+			synctest.Wait()
+			if err := r.Ready(t.Context()); (err == nil) != (trusted >= 0) {
+				t.Errorf("%s: %v", step, err)
+			}
+			for i, secret := range certs {
+				if _, err := r.call(t.Context(), string(secret.Data["ca.crt"])); (err == nil) != (i == trusted) {
+					t.Errorf("%s, bundle %d: %v", step, i, err)
+				}
+			}
+		}
+		expect("without files", -1)
+		write("tls.crt", 0)
+		write("tls.key", 0)
+		expect("with files", 0)
+		write("tls.crt", 1)
+		expect("with half of the new files", 0)
+		write("tls.key", 1)
+		expect("with new files", 1)
+		stop(errStop)
+		if err := <-r.result; err != errStop {
+			t.Error(err)
+		}
+		if n := strings.Count(log.String(), "are not a certificate and its key"); n != 1 {
+			t.Errorf("%d warnings: %s", n, log.String())
+		}
+		for line := range strings.Lines(string(certs[0].Data["tls.key"])) {
+			if strings.Contains(log.String(), strings.TrimSpace(line)) {
+				t.Error("the log contains the key")
+			}
+		}
+	})
+}
