@@ -1,0 +1,305 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/abi"
+	"github.com/kube-go/sdk/wasm/registry/registrytest"
+)
+
+// guest returns the test guest of package host. It is compiled once.
+var guest = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "guest")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "guest.wasm")
+	cmd := exec.Command("go", "build", "-buildmode=c-shared", "-ldflags=-s -w", "-o", file, "../../host/testdata/guest")
+	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%w: %s", err, out)
+	}
+	return os.ReadFile(file)
+})
+
+// guestFile writes the test guest to a file.
+func guestFile(t *testing.T, dir, name string) string {
+	t.Helper()
+	data, err := guest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return writeFile(t, dir, name, data)
+}
+
+func writeFile(t *testing.T, dir, name string, data []byte) string {
+	t.Helper()
+	file := filepath.Join(dir, name)
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// describes returns a module with a description.
+func describes(t *testing.T, d abi.Description) []byte {
+	t.Helper()
+	text, err := json.Marshal(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return registrytest.Guest{Description: text}.Module()
+}
+
+// call runs the command.
+func call(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = run(t.Context(), args, &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+func TestCommandLineMistakesNameTheFlagAndTheRemedy(t *testing.T) {
+	for args, want := range map[string]string{
+		"":                                 "missing command",
+		"fly":                              `unknown command "fly"`,
+		"run":                              "name a file, or set -dir or -controller",
+		"run -fly":                         "-fly",
+		"run -dir d -- x":                  "no file is named",
+		"run -dir d -files f":              "-files has no effect without -controller",
+		"run -controller -images x":        "-images has no effect without -controller and -cache",
+		"run -controller -account a/b":     "-account has no effect",
+		"run -controller -origin http://a": "-origin has no effect without a file or -dir",
+		"run a.wasm -account b":            `-account is "b", want NAMESPACE/NAME`,
+		"run a.wasm x/a.wasm":              "have the same name",
+		"run -controller -cache c -plain-http= -d": "plain-http",
+		"inspect":           "inspect takes one file, not 0",
+		"inspect a b":       "not 2",
+		"role a -account b": `role: -account is "b"`,
+	} {
+		code, _, stderr := call(t, strings.Fields(args)...)
+		if code != 2 || !strings.Contains(stderr, want) || !strings.Contains(stderr, "kube-wasm help") {
+			t.Errorf("kube-wasm %s: exit code %d, %s", args, code, stderr)
+		}
+	}
+	for _, args := range [][]string{{"help"}, {"run", "-h"}, {"role", "--help"}} {
+		if code, stdout, _ := call(t, args...); code != 0 || !strings.HasPrefix(stdout, "kube-wasm runs") {
+			t.Errorf("%v: exit code %d, %s", args, code, stdout)
+		}
+	}
+}
+
+func TestFlagsMayFollowFiles(t *testing.T) {
+	s, err := parseRun([]string{"a.wasm", "-account", "n/a", "b.wasm", "--", "-x", "y"})
+	if err != nil || fmt.Sprint(s.files, s.args) != "[a.wasm b.wasm] [-x y]" || s.account != "n/a" {
+		t.Errorf("%+v, %v", s, err)
+	}
+	s, err = parseRun(strings.Fields("-controller -cache c -plain-http a -plain-http b -images x/ -health-addr :1"))
+	if err != nil || len(s.registry.PlainHTTP) != 2 || s.registry.Prefixes[0] != "x/" || s.manager.HealthAddr != ":1" {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+func TestInspectPrintsWhatAModuleIs(t *testing.T) {
+	code, stdout, stderr := call(t, "inspect", guestFile(t, t.TempDir(), "a.wasm"))
+	if code != 0 {
+		t.Fatal(stderr)
+	}
+	for _, want := range []string{
+		"digest       sha256:", "bytes\n", "name         test\n", "interface    kube_v1\n", "profile      actor\n",
+		"import       kube_v1 submit\n", "export       kube_start\n", "import       wasi_snapshot_preview1 poll_oneoff\n",
+	} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("%q is missing:\n%s", want, stdout)
+		}
+	}
+}
+
+func TestInspectPrintsModulesThatHostsRefuse(t *testing.T) {
+	dir := t.TempDir()
+	for name, c := range map[string]struct {
+		module []byte
+		want   string
+	}{
+		"an empty module": {[]byte("\x00asm\x01\x00\x00\x00"), "description  none: it does not export kube_describe"},
+		"garbage":         {registrytest.Guest{Description: []byte("x")}.Module(), "description  none: kube_describe: "},
+		"a terminal":      {describes(t, abi.Description{Name: "a\x1b[2J\nname b"}), "name         a\uFFFD[2J\uFFFDname b\n"},
+		"a long name": {
+			describes(t, abi.Description{Name: strings.Repeat("x", 1000)}), strings.Repeat("x", maxText) + "…\n",
+		},
+		"a rule": {
+			describes(t, abi.Description{Rules: []abi.Rule{
+				{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get"}},
+			}}),
+			`rule         ["get"] of ["pods"] in [""]`,
+		},
+	} {
+		code, stdout, stderr := call(t, "inspect", writeFile(t, dir, "a.wasm", c.module))
+		if code != 0 || !strings.Contains(stdout, c.want) {
+			t.Errorf("%s: exit code %d, %s%s", name, code, stdout, stderr)
+		}
+	}
+	code, _, stderr := call(t, "inspect", writeFile(t, dir, "a.wasm", []byte("garbage")))
+	if code != 1 || !strings.Contains(stderr, "not a WebAssembly module") {
+		t.Errorf("exit code %d, %s", code, stderr)
+	}
+}
+
+func TestRolePrintsThePermissionsOfAModule(t *testing.T) {
+	dir := t.TempDir()
+	file := writeFile(t, dir, "a.wasm", describes(t, abi.Description{Name: "hello", Rules: []abi.Rule{
+		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list"}},
+		{APIGroups: []string{"a: b\n- c"}, Resources: []string{"x"}, Verbs: []string{"*"}},
+	}}))
+	code, stdout, stderr := call(t, "role", file, "-namespace", "prod", "-account", "prod/reader")
+	want := `apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  name: "hello"
+  namespace: "prod"
+rules:
+- apiGroups: [""]
+  resources: ["configmaps"]
+  verbs: ["get", "list"]
+- apiGroups: ["a: b\n- c"]
+  resources: ["x"]
+  verbs: ["*"]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  name: "hello"
+  namespace: "prod"
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: Role
+  name: "hello"
+subjects:
+- kind: ServiceAccount
+  namespace: "prod"
+  name: "reader"
+`
+	if code != 0 || stdout != want {
+		t.Errorf("exit code %d, %s\n%s", code, stderr, stdout)
+	}
+	code, stdout, _ = call(t, "role", file, "-name", "other")
+	if code != 0 || !strings.Contains(stdout, "kind: ClusterRole\n") || !strings.Contains(stdout, `name: "other"`) ||
+		strings.Contains(stdout, "Binding") {
+		t.Errorf("exit code %d, %s", code, stdout)
+	}
+	for name, module := range map[string][]byte{
+		"has no rules in its description": describes(t, abi.Description{Name: "hello"}),
+		"does not describe itself":        []byte("\x00asm\x01\x00\x00\x00"),
+		"is invalid: set -name": describes(t, abi.Description{Name: "A B", Rules: []abi.Rule{
+			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get"}},
+		}}),
+	} {
+		code, stdout, stderr = call(t, "role", writeFile(t, dir, "b.wasm", module))
+		if code != 1 || stdout != "" || !strings.Contains(stderr, name) {
+			t.Errorf("%s: exit code %d, %s%s", name, code, stdout, stderr)
+		}
+	}
+}
+
+func TestAccountsHaveANamespaceAndAName(t *testing.T) {
+	for text, ok := range map[string]bool{"a/b": true, "a": false, "/b": false, "a/": false, "a/b/c": false} {
+		ref, got := parseAccount(text)
+		if got != ok || ok && ref != (core.ObjectRef{Namespace: "a", Name: "b"}) {
+			t.Errorf("%s: %v, %v", text, ref, got)
+		}
+	}
+}
+
+// journal is a log that can be waited for.
+type journal struct {
+	mu   sync.Mutex // guards text
+	text bytes.Buffer
+	more chan struct{}
+}
+
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	select {
+	case j.more <- struct{}{}:
+	default:
+	}
+	return j.text.Write(p)
+}
+
+func (j *journal) await(t *testing.T, text string) {
+	t.Helper()
+	deadline := time.After(time.Minute)
+	for {
+		j.mu.Lock()
+		got := j.text.String()
+		j.mu.Unlock()
+		if strings.Contains(got, text) {
+			return
+		}
+		select {
+		case <-j.more:
+		case <-deadline:
+			t.Fatalf("the log does not contain %q:\n%s", text, got)
+		}
+	}
+}
+
+func TestRunRunsModulesOfFilesAndOfADirectory(t *testing.T) {
+	dir := t.TempDir()
+	kubeconfig := writeFile(t, t.TempDir(), "config", []byte(`{"apiVersion":"v1","kind":"Config","current-context":"a",
+"clusters":[{"name":"a","cluster":{"server":"http://127.0.0.1:1"}}],
+"contexts":[{"name":"a","context":{"cluster":"a"}}]}`))
+	file := writeFile(t, t.TempDir(), "file.wasm", registrytest.Guest{Log: "hello"}.Module())
+	writeFile(t, dir, "bad.wasm", []byte("\x00asm\x01\x00\x00\x00garbage"))
+	log := &journal{more: make(chan struct{}, 1)}
+	ctx, stop := context.WithCancel(t.Context())
+	result := make(chan int)
+	go func() {
+		result <- run(ctx, []string{
+			"run", "-kubeconfig", kubeconfig, "-cache", t.TempDir(), "-dir", dir, file, "--", "x",
+		}, log, log)
+	}()
+	log.await(t, "msg=hello module=file")
+	log.await(t, `msg="the module can't run" module=bad`)
+	writeFile(t, dir, "added.wasm", registrytest.Guest{Log: "hello", Fails: true}.Module())
+	log.await(t, `msg="module has failed" module=added`)
+	if err := os.Remove(filepath.Join(dir, "added.wasm")); err != nil {
+		t.Fatal(err)
+	}
+	log.await(t, `msg="module is removed" module=added`)
+	stop()
+	if code := <-result; code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	for args, want := range map[string]string{
+		"run none.wasm":               "none.wasm",
+		"run -dir none":               "-dir: ",
+		"run -kubeconfig none -dir .": "-kubeconfig: ",
+		"run -controller -files none": "Options.Files",
+		"run -controller -cache " + file + " -docker-config x": "-cache: ",
+	} {
+		args := strings.Fields(args)
+		if args[1] != "-kubeconfig" {
+			args = append(args, "-kubeconfig", kubeconfig)
+		}
+		if code, _, stderr := call(t, args...); code != 1 || !strings.Contains(stderr, want) {
+			t.Errorf("%v: exit code %d, %s", args, code, stderr)
+		}
+	}
+}

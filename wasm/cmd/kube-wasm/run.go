@@ -1,0 +1,298 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/runtime/manager"
+	"github.com/kube-go/sdk/wasm/host"
+	"github.com/kube-go/sdk/wasm/operator"
+	"github.com/kube-go/sdk/wasm/registry"
+)
+
+// dirPoll is the time between two looks at a directory.
+const dirPoll = 2 * time.Second
+
+// settings are the flags of run.
+type settings struct {
+	files, args []string
+	dir         string
+	account     string
+	origins     texts
+	controller  bool
+	install     bool
+	kubeconfig  string
+	cache       string
+	operator    operator.Options
+	registry    registry.Options
+	manager     manager.Options
+}
+
+// parseRun parses the flags of run.
+func parseRun(args []string) (*settings, error) {
+	var (
+		s             settings
+		hosts, images texts
+	)
+	flags := flag.NewFlagSet("run", flag.ContinueOnError)
+	flags.StringVar(&s.dir, "dir", "", "")
+	flags.StringVar(&s.account, "account", "", "")
+	flags.Var(&s.origins, "origin", "")
+	flags.BoolVar(&s.controller, "controller", false, "")
+	flags.BoolVar(&s.install, "install", false, "")
+	flags.StringVar(&s.operator.Namespace, "namespace", "", "")
+	flags.StringVar(&s.operator.Files, "files", "", "")
+	flags.StringVar(&s.cache, "cache", "", "")
+	flags.StringVar(&s.registry.DockerConfig, "docker-config", "", "")
+	flags.Var(&hosts, "plain-http", "")
+	flags.Var(&images, "images", "")
+	flags.StringVar(&s.kubeconfig, "kubeconfig", "", "")
+	flags.StringVar(&s.manager.LeaderElection, "leader-election", "", "")
+	flags.StringVar(&s.manager.HealthAddr, "health-addr", "", "")
+	flags.StringVar(&s.manager.MetricsAddr, "metrics-addr", "", "")
+	flags.StringVar(&s.manager.DebugAddr, "debug-addr", "", "")
+	var err error
+	if s.files, s.args, err = parse(flags, args); err != nil {
+		return nil, err
+	}
+	s.registry.PlainHTTP, s.registry.Prefixes = hosts, images
+	return &s, s.check(flags)
+}
+
+// check returns an error if flags do not fit.
+func (s *settings) check(flags *flag.FlagSet) (err error) {
+	if len(s.files) == 0 && s.dir == "" && !s.controller {
+		return fmt.Errorf("run: there is nothing to run: name a file, or set -dir or -controller; %w", errUsage)
+	}
+	if len(s.args) > 0 && len(s.files) == 0 {
+		return fmt.Errorf("run: the arguments %q are for modules of files, but no file is named; %w", s.args, errUsage)
+	}
+	flags.Visit(func(f *flag.Flag) {
+		switch f.Name {
+		case "install", "namespace", "files":
+			if !s.controller {
+				err = errors.Join(err, fmt.Errorf("run: -%s has no effect without -controller; %w", f.Name, errUsage))
+			}
+		case "docker-config", "plain-http", "images":
+			if !s.controller || s.cache == "" {
+				err = errors.Join(err, fmt.Errorf("run: -%s has no effect without -controller and -cache; %w", f.Name, errUsage))
+			}
+		case "account", "origin":
+			if len(s.files) == 0 && s.dir == "" {
+				err = errors.Join(err, fmt.Errorf("run: -%s has no effect without a file or -dir; %w", f.Name, errUsage))
+			}
+			if s.account == "" {
+				return
+			}
+			if _, ok := parseAccount(s.account); !ok {
+				err = errors.Join(err, fmt.Errorf("run: -account is %q, want NAMESPACE/NAME; %w", s.account, errUsage))
+			}
+		}
+	})
+	names := make(map[string]string)
+	for _, file := range s.files {
+		name := nameOf(file)
+		if other, ok := names[name]; ok {
+			err = errors.Join(err,
+				fmt.Errorf("run: %s and %s have the same name: rename one of them; %w", other, file, errUsage))
+		}
+		names[name] = file
+	}
+	return err
+}
+
+// parseAccount parses the name of a service account.
+func parseAccount(text string) (core.ObjectRef, bool) {
+	namespace, name, ok := strings.Cut(text, "/")
+	ok = ok && namespace != "" && name != "" && !strings.Contains(name, "/")
+	return core.ObjectRef{Namespace: namespace, Name: name}, ok
+}
+
+// nameOf returns the name of the module of a file.
+func nameOf(file string) string { return strings.TrimSuffix(filepath.Base(file), registry.Extension) }
+
+// runModules runs modules until ctx ends.
+func runModules(ctx context.Context, args []string, stderr io.Writer) error {
+	s, err := parseRun(args)
+	if err != nil {
+		return err
+	}
+	logger := slog.New(slog.NewTextHandler(stderr, nil))
+	cfg, err := config.Load(ctx, &config.Options{Path: s.kubeconfig})
+	if err != nil {
+		return fmt.Errorf("-kubeconfig: %w", err)
+	}
+	c, err := client.New(ctx, &client.Options{Config: cfg, UserAgent: "kube-wasm", Logger: logger})
+	if err != nil {
+		return err
+	}
+	local := &local{settings: s, logger: logger, names: make(map[string]bool)}
+	if err := local.load(); err != nil {
+		return err
+	}
+	options := host.Options{Logger: logger}
+	if s.cache != "" {
+		options.CompilationDir = filepath.Join(s.cache, "compiled")
+		if err := os.MkdirAll(options.CompilationDir, 0o700); err != nil {
+			return fmt.Errorf("-cache: %w", err)
+		}
+	}
+	h, err := host.New(ctx, c, &options)
+	if err != nil {
+		return err
+	}
+	local.host = h
+	s.manager.Logger = logger
+	m := manager.New(c, &s.manager)
+	if err := m.Metrics().Add(h.Families); err != nil {
+		return err
+	}
+	m.AddTable(h.Table)
+	m.AddToAll(h)
+	m.Add(local)
+	if s.controller {
+		op, err := s.newOperator(ctx, c, h, logger)
+		if err != nil {
+			return err
+		}
+		m.Add(op)
+	}
+	return m.Run(ctx)
+}
+
+// newOperator returns what runs WasmController objects.
+func (s *settings) newOperator(
+	ctx context.Context, c *client.Client, h *host.Host, logger *slog.Logger,
+) (op *operator.Operator, err error) {
+	if s.install {
+		if err := operator.Install(ctx, c); err != nil {
+			return nil, fmt.Errorf("-install: %w", err)
+		}
+	}
+	if s.cache != "" {
+		s.registry.Dir = filepath.Join(s.cache, "pulled")
+		if s.operator.Store, err = registry.New(&s.registry); err != nil {
+			return nil, fmt.Errorf("-cache or -docker-config: %w", err)
+		}
+	}
+	s.operator.Logger = logger
+	return operator.New(c, h, &s.operator)
+}
+
+// local runs the modules of files and of a directory.
+type local struct {
+	settings *settings
+	host     *host.Host
+	logger   *slog.Logger
+	files    map[string]*registry.Module
+	dir      *registry.Directory
+	names    map[string]bool // of the modules of the directory that the host has
+}
+
+// Name is the name of these modules in errors.
+func (l *local) Name() string { return "modules of files" }
+
+// load reads the files, so that a mistake is reported before anything runs.
+func (l *local) load() error {
+	l.files = make(map[string]*registry.Module)
+	for _, file := range l.settings.files {
+		m, err := registry.ReadFile(file, 0)
+		if err != nil {
+			return err
+		}
+		l.files[nameOf(file)] = m
+	}
+	if l.settings.dir == "" {
+		return nil
+	}
+	if _, err := os.ReadDir(l.settings.dir); err != nil {
+		return fmt.Errorf("-dir: %w", err)
+	}
+	return nil
+}
+
+// Run passes the modules to the host until ctx ends, and then removes them.
+func (l *local) Run(ctx context.Context) error {
+	defer func() {
+		for name := range l.files {
+			l.host.Remove(context.WithoutCancel(ctx), name)
+		}
+		for name := range l.names {
+			l.host.Remove(context.WithoutCancel(ctx), name)
+		}
+	}()
+	for name, m := range l.files {
+		if err := l.host.Set(ctx, l.module(name, m, l.settings.args)); err != nil {
+			return err
+		}
+	}
+	if l.settings.dir == "" {
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}
+	l.dir = registry.NewDirectory(l.settings.dir, 0)
+	ticker := time.NewTicker(dirPoll)
+	defer ticker.Stop()
+	for {
+		l.poll(ctx)
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-ticker.C:
+		}
+	}
+}
+
+// poll passes the changes of the directory to the host. Errors are logged: the other modules run.
+func (l *local) poll(ctx context.Context) {
+	changes, err := l.dir.Poll()
+	if err != nil {
+		l.logger.Error("the directory of -dir can't be read", "err", err)
+		return
+	}
+	for _, c := range changes {
+		logger := l.logger.With("module", c.Name)
+		switch {
+		case l.files[c.Name] != nil:
+			logger.Error("the module of -dir has the name of a file of the command line, and does not run: rename it")
+		case c.Err != nil:
+			logger.Error("the module can't be read", "err", c.Err)
+		case c.Module == nil:
+			l.host.Remove(ctx, c.Name)
+			delete(l.names, c.Name)
+			logger.Info("module is removed")
+		default:
+			if err := l.host.Set(ctx, l.module(c.Name, c.Module, nil)); err != nil {
+				logger.Error("the module can't run", "err", err)
+				continue
+			}
+			l.names[c.Name] = true
+			logger.Info("module is set", "digest", c.Module.Digest)
+		}
+	}
+}
+
+// module returns a module for the host.
+func (l *local) module(name string, m *registry.Module, args []string) host.Module {
+	account, _ := parseAccount(l.settings.account)
+	return host.Module{
+		Name: name, Binary: m.Binary, Args: args, Origins: l.settings.origins,
+		ServiceAccount: account, Namespace: account.Namespace,
+	}
+}
+
+var _ manager.Runnable = (*local)(nil)

@@ -1,0 +1,211 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package conformance_test
+
+import (
+	"encoding/binary"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kube-go/sdk/core/abi"
+	"github.com/kube-go/sdk/wasm/host"
+)
+
+// module is a WebAssembly module whose functions do nothing. Its kube_describe returns a description.
+type module struct {
+	imports     [][2]string // functions without parameters
+	lacks       string      // the name of an export that it does not have
+	describes   string
+	describesAt uint64 // the result of kube_describe; 0 for the place of the description
+	traps       string // the name of an export that is a trap
+	waits       string // the name of an export that never returns
+}
+
+// The value types and instructions of the modules.
+const (
+	i32, i64                                       = 0x7f, 0x7e
+	unreachable, loop, branch, end                 = 0x00, 0x03, 0x0c, 0x0b
+	constantI32, constantI64, noResult, exportFunc = 0x41, 0x42, 0x40, 0x00
+)
+
+// exports are the functions of the modules, with their parameters and results.
+func exports() []struct {
+	name    string
+	in, out []byte
+} {
+	return []struct {
+		name    string
+		in, out []byte
+	}{
+		{"_initialize", nil, nil},
+		{abi.Describe, nil, []byte{i64}},
+		{abi.Alloc, []byte{i32}, []byte{i32}},
+		{abi.Start, []byte{i32, i32}, []byte{i32}},
+		{abi.Wake, []byte{i64, i32, i32, i32}, []byte{i32}},
+		{abi.Tick, nil, nil},
+		{abi.Reconcile, []byte{i32, i32}, []byte{i64}},
+	}
+}
+
+// data is the address of the description.
+const data = 1024
+
+func vector(items ...[]byte) []byte {
+	return append(binary.AppendUvarint(nil, uint64(len(items))), slices.Concat(items...)...)
+}
+
+func sized(b []byte) []byte { return append(binary.AppendUvarint(nil, uint64(len(b))), b...) }
+
+func text(s string) []byte { return sized([]byte(s)) }
+
+// signed is the LEB128 of a number.
+func signed(n int64) []byte {
+	var b []byte
+	for {
+		low := byte(n & 0x7f)
+		n >>= 7
+		if n == 0 && low&0x40 == 0 || n == -1 && low&0x40 != 0 {
+			return append(b, low)
+		}
+		b = append(b, low|0x80)
+	}
+}
+
+// encode returns the binary.
+func (m module) encode() []byte {
+	types := [][]byte{{0x60, 0, 0}} // that of the imports
+	var imports, functions, exported, codes [][]byte
+	for _, i := range m.imports {
+		imports = append(imports, slices.Concat(text(i[0]), text(i[1]), []byte{0, 0}))
+	}
+	if m.lacks != "memory" {
+		exported = append(exported, append(text("memory"), 2, 0))
+	}
+	for n, e := range exports() {
+		types = append(types, slices.Concat([]byte{0x60}, sized(e.in), sized(e.out)))
+		functions = append(functions, []byte{byte(n + 1)})
+		ofProfile := strings.Contains(m.describes, abi.ProfileReconciler) == (e.name == abi.Reconcile) ||
+			slices.Contains([]string{"_initialize", abi.Describe, abi.Alloc}, e.name)
+		if ofProfile && e.name != m.lacks {
+			exported = append(exported, append(text(e.name), exportFunc, byte(len(imports)+n)))
+		}
+		codes = append(codes, sized(m.body(e.name, e.out)))
+	}
+	sections := [][]byte{
+		1: vector(types...), 2: vector(imports...), 3: vector(functions...), 5: {1, 0, 2}, 7: vector(exported...),
+		10: vector(codes...),
+		11: vector(slices.Concat([]byte{0, constantI32}, signed(data), []byte{end}, text(m.describes))),
+	}
+	all := []byte("\x00asm\x01\x00\x00\x00")
+	for n, s := range sections {
+		if len(s) > 0 {
+			all = append(append(all, byte(n)), sized(s)...)
+		}
+	}
+	return all
+}
+
+// body returns the code of a function.
+func (m module) body(name string, out []byte) []byte {
+	code := []byte{0} // no variables
+	if name == m.traps {
+		return append(code, unreachable, end)
+	}
+	if name == m.waits {
+		code = append(code, loop, noResult, branch, 0, end)
+	}
+	switch {
+	case name == abi.Describe && m.describesAt != 0:
+		code = append(append(code, constantI64), signed(int64(m.describesAt))...)
+	case name == abi.Describe:
+		code = append(append(code, constantI64), signed(data<<32|int64(len(m.describes)))...)
+	case name == abi.Alloc:
+		code = append(append(code, constantI32), signed(60000)...)
+	case slices.Equal(out, []byte{i32}):
+		code = append(code, constantI32, 0)
+	case slices.Equal(out, []byte{i64}):
+		code = append(code, constantI64, 0)
+	}
+	return append(code, end)
+}
+
+const (
+	actor      = `{"abi":"kube_v1","profile":"actor"}`
+	reconciler = `{"abi":"kube_v1","profile":"reconciler","controllers":[{"name":"a","for":` +
+		`{"group":"","version":"v1","kind":"ConfigMap","resource":"configmaps","namespaced":true}}]}`
+)
+
+func importing(from, function string) module {
+	return module{describes: actor, imports: [][2]string{{from, function}}}
+}
+
+func describing(description string) module { return module{describes: description} }
+
+func TestHostRunsAnEmptyModule(t *testing.T) {
+	w := newWorld(t, program{}, host.Options{})
+	for name, description := range map[string]string{"actor": actor, "reconciler": reconciler} {
+		w.set(t, host.Module{Name: name, Binary: module{describes: description}.encode()})
+		w.await(t, "the start of "+name, func() bool { return w.status(name).Phase == host.Running })
+	}
+}
+
+func TestHostRefusesModules(t *testing.T) {
+	w := newWorld(t, program{}, host.Options{})
+	for name, c := range map[string]struct {
+		module module
+		names  string // what the error must name
+	}{
+		"imports another module":       {importing("env", "secret"), "env"},
+		"imports another version":      {importing("kube_v2", "submit"), "kube_v2"},
+		"imports another WASI":         {importing("wasi_unstable", "fd_write"), "wasi_unstable"},
+		"imports an unknown function":  {importing("kube_v1", "steal"), "steal"},
+		"imports another signature":    {importing("kube_v1", "submit"), "submit"},
+		"exports no memory":            {module{describes: actor, lacks: "memory"}, "memory"},
+		"exports no _initialize":       {module{describes: actor, lacks: "_initialize"}, "_initialize"},
+		"exports no kube_describe":     {module{describes: actor, lacks: abi.Describe}, abi.Describe},
+		"exports no kube_alloc":        {module{describes: actor, lacks: abi.Alloc}, abi.Alloc},
+		"exports no kube_start":        {module{describes: actor, lacks: abi.Start}, "export"},
+		"exports no kube_wake":         {module{describes: actor, lacks: abi.Wake}, abi.Wake},
+		"exports no kube_tick":         {module{describes: actor, lacks: abi.Tick}, abi.Tick},
+		"exports no kube_reconcile":    {module{describes: reconciler, lacks: abi.Reconcile}, abi.Reconcile},
+		"describes nothing":            {describing(""), abi.Describe},
+		"describes invalid JSON":       {describing("{"), abi.Describe},
+		"describes another interface":  {describing(`{"abi":"kube_v2","profile":"actor"}`), "kube_v2"},
+		"describes no interface":       {describing(`{"profile":"actor"}`), ""},
+		"describes another profile":    {describing(`{"abi":"kube_v1","profile":"daemon"}`), "daemon"},
+		"describes unknown features":   {describing(`{"abi":"kube_v1","profile":"actor","features":["teleport"]}`), "teleport"},
+		"describes beyond its memory":  {module{describes: actor, describesAt: 0xfffffff0_00001000}, abi.Describe},
+		"describes with an overflow":   {module{describes: actor, describesAt: 0xffffffff_ffffffff}, abi.Describe},
+		"describes no controllers":     {describing(`{"abi":"kube_v1","profile":"reconciler"}`), "controllers"},
+		"fails in _initialize":         {module{describes: actor, traps: "_initialize"}, ""},
+		"fails in kube_describe":       {module{describes: actor, traps: abi.Describe}, ""},
+		"fails in kube_alloc":          {module{describes: actor, traps: abi.Alloc}, ""},
+		"does not leave _initialize":   {module{describes: actor, waits: "_initialize"}, ""},
+		"does not leave kube_describe": {module{describes: actor, waits: abi.Describe}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := host.Module{Name: moduleOf(name), Binary: c.module.encode(), Limits: host.Limits{Wake: patience / 50}}
+			err := w.Set(t.Context(), m)
+			if err == nil {
+				w.await(t, "the failure", func() bool {
+					s := w.status(m.Name)
+					return s.Err != nil && s.Phase != host.Running && s.Phase != host.Starting
+				})
+				err = w.status(m.Name).Err
+			}
+			if !strings.Contains(err.Error(), c.names) {
+				t.Errorf("the error is %q, want one that names %s", err, c.names)
+			}
+		})
+	}
+	for name, binary := range map[string][]byte{
+		"an empty file": nil, "a text": []byte("#!/bin/sh\n"), "a broken module": module{describes: actor}.encode()[:80],
+	} {
+		if err := w.Set(t.Context(), host.Module{Name: "file", Binary: binary}); err == nil {
+			t.Errorf("Set of %s returned no error", name)
+		}
+	}
+}

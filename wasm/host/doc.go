@@ -1,0 +1,27 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package host runs controllers that are WebAssembly modules, in one process and with shared watches. The interface
+// between a host and its modules is defined in wasm/ABI.md.
+//
+//	h, err := host.New(ctx, client, nil)
+//	…
+//	err = h.Set(ctx, host.Module{Name: "hello", Binary: wasm, ServiceAccount: core.ObjectRef{Namespace: "apps", Name: "hello"}})
+//	…
+//	err = h.Run(ctx) // until ctx ends
+//
+// A module is added, replaced and removed while others run. Each has its own instance, memory, limits and identity; a
+// failure ends only the instance, which is started again after a back-off. After repeated failures the module is
+// quarantined until [Host.Set] changes it.
+//
+// # Memory
+//
+// The instances of a module start from an image of an initialised one, which they share copy-on-write. The memory of an
+// idle actor is stored in a file, as what differs from the image, and released; see [Options.IdleAfter]. Its watches,
+// requests and timers go on meanwhile.
+//
+// # Goroutines
+//
+// An idle guest has no goroutine of its own. Items wait in its operations, and a goroutine runs the guest while there are
+// some; at most [Options.Workers] guests run at the same time. Each request and each watch of a guest has goroutines.
+package host

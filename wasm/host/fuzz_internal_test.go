@@ -1,0 +1,74 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/kube-go/sdk/core/abi"
+)
+
+// FuzzReadRequest checks that a message of a guest is read within its bounds.
+func FuzzReadRequest(f *testing.F) {
+	head := marshal(abi.Request{Method: "GET", URL: "/api?x=y", Header: map[string][]string{"Accept": {"a/b"}}})
+	f.Add(append(binary.LittleEndian.AppendUint32(nil, uint32(len(head))), head...))
+	f.Add([]byte{255, 255, 255, 255})
+	f.Fuzz(func(t *testing.T, message []byte) {
+		_, body, err := readRequest(message)
+		if err == nil && len(body) > len(message)-4 {
+			t.Errorf("a message of %d bytes has a body of %d", len(message), len(body))
+		}
+	})
+}
+
+// FuzzReadSubscriptions checks that the events for any subscriptions are those of a guest that waits or asks.
+func FuzzReadSubscriptions(f *testing.F) {
+	stall := make([]byte, subscriptionBytes)
+	stall[8] = eventFDRead
+	binary.LittleEndian.PutUint32(stall[16:], abi.StallFD)
+	clock := make([]byte, subscriptionBytes)
+	binary.LittleEndian.PutUint64(clock[24:], uint64(time.Second))
+	f.Add(append(clock, stall...))
+	f.Add(make([]byte, 2*subscriptionBytes))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		now := time.Now()
+		p, errno := readSubscriptions(data, now)
+		switch {
+		case errno != errnoSuccess:
+		case len(p.due) > len(data)/subscriptionBytes:
+			t.Errorf("%d subscriptions have %d events", len(data)/subscriptionBytes, len(p.due))
+		case p.stall != nil && len(p.due) > 0:
+			t.Error("a guest with a scheduler receives an event of the clock when it only asks")
+		case !p.next.IsZero() && p.next.Before(now):
+			t.Errorf("the next timer is %v before now", now.Sub(p.next))
+		}
+	})
+}
+
+// FuzzReplayedTape checks that a recording from anywhere is read without a panic.
+func FuzzReplayedTape(f *testing.F) {
+	var b bytes.Buffer
+	t := newTape(&b, 1<<20, cover{Digest: "sha256:0", Name: "a"})
+	t.output(frameLog, []byte("INFO text"))
+	if err := t.close(); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b.Bytes())
+	f.Fuzz(func(t *testing.T, data []byte) {
+		tape, _, err := openTape(bytes.NewReader(data))
+		for n := 0; err == nil; n++ {
+			if n > len(data) {
+				t.Fatalf("%d bytes have more than %d frames", len(data), n)
+			}
+			_, _, err = tape.read()
+		}
+		if err == io.EOF && len(data) < len(magic) {
+			t.Error("an empty recording has an end, but no header")
+		}
+	})
+}

@@ -1,0 +1,404 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/core/abi"
+	"github.com/kube-go/sdk/core/wire"
+)
+
+// guest is a module that a host runs.
+type guest struct {
+	host     *Host
+	module   Module // with defaults
+	digest   string
+	program  *program
+	client   *client.Client
+	logger   *slog.Logger
+	logs     *rate.Limiter
+	requests *rate.Limiter
+
+	description abi.Description // of the running instance
+	reconciler  *reconciler     // nil unless the module has the profile; changed by turns, with mu held
+	instance    *instance       // nil while the guest is not running; changed by turns, with mu held
+	pending     []*operation    // have items that could not be sent yet; used by turns
+
+	mu        sync.Mutex // guards the fields below
+	lifecycle lifecycle
+	stats     Stats
+	scheduled bool         // a turn is running, or is about to
+	again     bool         // something has happened since the turn has begun
+	items     []*operation // have items
+	ticking   bool         // a timer of the guest is due
+	idling    bool         // the guest has been idle for a while
+	unloaded  bool
+	timer     *time.Timer // for the next timer of the guest, or the next start
+	closed    bool        // there are no further turns
+	ended     chan struct{}
+}
+
+// ready records that an operation has items.
+func (g *guest) ready(op *operation) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.items = append(g.items, op)
+	g.schedule()
+}
+
+// schedule makes a turn happen. The caller holds g.mu.
+func (g *guest) schedule() {
+	switch {
+	case g.closed:
+		return
+	case g.scheduled:
+		g.again = true
+		return
+	}
+	g.scheduled = true
+	g.host.spawn(g.turns)
+}
+
+// turns runs the guest until it has nothing to do.
+func (g *guest) turns() {
+	for {
+		g.host.acquire()
+		g.turn()
+		g.host.release()
+		g.mu.Lock()
+		if !g.again {
+			g.scheduled = false
+			g.mu.Unlock()
+			return
+		}
+		g.again = false
+		g.mu.Unlock()
+	}
+}
+
+// turn starts the guest if it must be started, and sends what waits for it.
+func (g *guest) turn() {
+	g.mu.Lock()
+	phase, items, ticking, idling := g.lifecycle.phase, g.items, g.ticking, g.idling
+	g.items, g.ticking, g.idling = nil, false, false
+	g.mu.Unlock()
+	var err error
+	switch {
+	case phase == Removed:
+		g.quiesce()
+		g.discard(errRemoved)
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if !g.closed {
+			g.closed = true
+			close(g.ended)
+		}
+		return
+	case phase == Quarantined:
+		g.discard(errQuarantined)
+		return
+	case phase == Starting && g.instance == nil:
+		err = g.start()
+	}
+	if err == nil && g.instance == nil {
+		return // a reconciler, or items of an instance that has ended
+	}
+	i := g.instance
+	switch {
+	case err != nil:
+	case idling && len(items) == 0 && !ticking:
+		err = i.unload()
+	case i.body == nil && (ticking || len(items) > 0):
+		err = i.load()
+	}
+	if err == nil && i.body != nil {
+		err = g.deliver(items, ticking)
+	}
+	if err != nil {
+		g.fail(err)
+		return
+	}
+	g.arm()
+}
+
+// newInstance returns a new instance, which is recorded if the module says so.
+func (g *guest) newInstance() (*instance, error) {
+	g.mu.Lock()
+	g.stats.Starts++
+	g.mu.Unlock()
+	if g.module.Record == nil {
+		return g.host.newInstance(g, nil)
+	}
+	w, err := g.module.Record()
+	if err != nil {
+		return nil, fmt.Errorf("Module.Record: %w", err)
+	}
+	return g.host.newInstance(g, newTape(w, maxTape, cover{
+		Digest: g.digest, Name: g.module.Name, Args: g.module.Args, Env: g.module.Env, Memory: g.module.Limits.Memory,
+	}))
+}
+
+// maxTape is the maximum size of a recording.
+const maxTape = 1 << 30
+
+// Why the operations of a module end.
+var (
+	errRemoved     = errors.New("the module is removed")
+	errQuarantined = errors.New("the module is quarantined")
+)
+
+// start creates an instance and starts its program.
+func (g *guest) start() error {
+	i, err := g.newInstance()
+	if err != nil {
+		return err
+	}
+	g.mu.Lock()
+	g.instance = i
+	g.mu.Unlock()
+	data, _, err := i.perform(&export{Name: abi.Describe})
+	if err != nil {
+		return err
+	}
+	var d abi.Description
+	if err := wire.UnmarshalJSON(data, &d); err != nil {
+		return fmt.Errorf("%s: %w", abi.Describe, err)
+	}
+	if err := g.check(d); err != nil {
+		return err
+	}
+	g.description = d
+	if d.Profile == abi.ProfileReconciler {
+		r, err := g.startReconciler(i)
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if err == nil {
+			g.instance, g.reconciler = nil, r
+			g.lifecycle.started(time.Now())
+		}
+		return err
+	}
+	m := &g.module
+	_, code, err := i.perform(&export{Name: abi.Start, Message: marshal(abi.Startup{
+		Module: m.Name, Namespace: m.Namespace, Server: g.client.Server(), Args: m.Args, Env: m.Env,
+	})})
+	if err == nil && code != 0 {
+		err = fmt.Errorf("%s: the guest returned the code %d (%w)", abi.Start, code, abi.Code(code))
+	}
+	if err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.lifecycle.started(time.Now())
+	return nil
+}
+
+// check returns an error if the host can't run a module with a description.
+func (g *guest) check(d abi.Description) error {
+	profile := abi.ProfileReconciler
+	if g.program.actor {
+		profile = abi.ProfileActor
+	}
+	switch {
+	case d.ABI != abi.Module:
+		return fmt.Errorf("%s: abi is %q, want %q", abi.Describe, d.ABI, abi.Module)
+	case d.Profile != profile:
+		return fmt.Errorf("%s: profile is %q, but the module has the exports of %q", abi.Describe, d.Profile, profile)
+	case len(d.Features) > 0:
+		return fmt.Errorf("%s: features has %q, but this host has no optional features", abi.Describe, d.Features)
+	}
+	return nil
+}
+
+// deliver sends the items of operations to the guest, and lets it run its timers if one is due.
+func (g *guest) deliver(items []*operation, ticking bool) error {
+	i := g.instance
+	if ticking {
+		if _, _, err := i.perform(&export{Name: abi.Tick}); err != nil {
+			return err
+		}
+	}
+	for _, op := range items {
+		if op.instance == i && !slices.Contains(g.pending, op) {
+			g.pending = append(g.pending, op)
+		}
+	}
+	// An operation stays pending while the guest does not read its items.
+	for progress := true; progress; {
+		progress = false
+		for _, op := range slices.Clone(g.pending) {
+			sent, err := i.flush(op)
+			if err != nil {
+				return err
+			}
+			progress = progress || sent
+			if op.waiting() == 0 {
+				g.pending = slices.DeleteFunc(g.pending, func(o *operation) bool { return o == op })
+			}
+		}
+	}
+	return nil
+}
+
+// flush sends all items of an operation, or stops when the guest has too many of them, and reports whether
+// it has sent one.
+func (i *instance) flush(op *operation) (sent bool, err error) {
+	for i.operations[op.id] == op {
+		if op.depth >= abi.MaxDepth {
+			if err := i.wake(op, item{}); err != nil {
+				return sent, err
+			}
+			if op.depth >= abi.MaxDepth {
+				return sent, nil
+			}
+		}
+		it, ok := op.take()
+		if !ok {
+			return sent, nil
+		}
+		last := it.flags&abi.FlagLast != 0
+		if last {
+			delete(i.operations, op.id) // the guest may ask for its id while it handles the item
+		}
+		if err := i.wake(op, it); err != nil {
+			return sent, err
+		}
+		sent = true
+		if last {
+			op.cancel(nil)
+		}
+	}
+	op.drop()
+	return sent, nil
+}
+
+// arm plans what happens if nothing else does: the next tick, or that the guest is unloaded.
+func (g *guest) arm() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	i, idle := g.instance, g.host.options.IdleAfter
+	g.unloaded = i.body == nil
+	if unload := time.Now().Add(idle); i.body != nil && i.image != nil && idle > 0 && (i.next.IsZero() || unload.Before(i.next)) {
+		g.plan(unload, func() { g.idling = true })
+		return
+	}
+	g.plan(i.next, func() { g.ticking = true })
+}
+
+// plan makes a turn happen at a time, before which f is called with g.mu held. It replaces the last plan. The caller
+// holds g.mu.
+func (g *guest) plan(at time.Time, f func()) {
+	if g.timer != nil {
+		g.timer.Stop()
+		g.timer = nil
+	}
+	if at.IsZero() {
+		return
+	}
+	var timer *time.Timer
+	timer = time.AfterFunc(time.Until(at), func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if g.timer == timer {
+			f()
+			g.schedule()
+		}
+	})
+	g.timer = timer
+}
+
+// fail discards the instance, and plans the next start.
+func (g *guest) fail(err error) {
+	g.discard(err)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.stats.Failures++
+	g.stats.Operations, g.stats.Memory = 0, 0
+	now := time.Now()
+	wait, again := g.lifecycle.failed(now, err)
+	attrs := []slog.Attr{slog.Any("err", err), slog.Int("failures", g.lifecycle.failures)}
+	if !again {
+		g.plan(time.Time{}, nil)
+		g.logger.LogAttrs(context.Background(), slog.LevelError, "module is quarantined", attrs...)
+		return
+	}
+	g.plan(now.Add(wait), func() { g.lifecycle.due(time.Now()) })
+	g.logger.LogAttrs(context.Background(), slog.LevelWarn, "module has failed", append(attrs, slog.Duration("retry", wait))...)
+}
+
+// discard ends the instance, if there is one.
+func (g *guest) discard(cause error) {
+	g.mu.Lock()
+	g.unloaded = false
+	i, r := g.instance, g.reconciler
+	g.instance, g.reconciler = nil, nil
+	g.mu.Unlock()
+	if i != nil {
+		i.end(cause)
+	}
+	if r != nil {
+		g.host.release() // its runs need it to return
+		r.end(cause)
+		g.host.acquire()
+	}
+	g.pending = nil
+}
+
+// begin lets the guest start.
+func (g *guest) begin() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.schedule()
+}
+
+// stopTime is the time in which a call of a removed guest may return.
+const stopTime = 2 * time.Second
+
+// quiesce calls the quiesce export of a guest before it is removed.
+func (g *guest) quiesce() {
+	if i := g.instance; i != nil && i.body != nil && g.program.quiesces {
+		if _, _, err := i.perform(&export{Name: abi.Quiesce, Reason: abi.ReasonStop}); err != nil {
+			g.logger.LogAttrs(i.ctx, slog.LevelWarn, "module has failed while it was removed", slog.Any("err", err))
+		}
+	}
+}
+
+// remove ends the guest, and waits until it has ended.
+func (g *guest) remove() {
+	g.mu.Lock()
+	g.lifecycle.removed(time.Now())
+	g.plan(time.Time{}, nil)
+	if i := g.instance; i != nil {
+		timer := time.AfterFunc(stopTime, func() { i.stop(errRemoved) })
+		defer timer.Stop()
+	}
+	g.schedule()
+	g.mu.Unlock()
+	<-g.ended
+}
+
+// status returns the state of the module.
+func (g *guest) status() Status {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	l, phase := &g.lifecycle, g.lifecycle.phase
+	if phase == Running && g.unloaded {
+		phase = Unloaded
+	}
+	return Status{
+		Name: g.module.Name, Digest: g.digest, Phase: phase, Failures: l.failures, Err: l.err, Since: l.since,
+		Stats: g.stats,
+	}
+}

@@ -1,0 +1,305 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+	"golang.org/x/time/rate"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/discovery"
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/runtime/cache"
+)
+
+// Options are the options of [New]. The zero value of a field is its default.
+type Options struct {
+	// Logger logs what happens to modules, and the records that they log. Default: [slog.Default].
+	Logger *slog.Logger
+
+	// Workers is the number of guests that run at the same time. Default: the number of CPUs.
+	Workers int
+
+	// CompilationDir is a directory that keeps compiled modules, so that they start faster the next time. The host runs
+	// the code in it: use a directory that only this program can write. Default: none.
+	CompilationDir string
+
+	// BackOff is the time from the first failure of a module to its next start. It doubles with each failure in
+	// succession, up to 5 min. Default: 1 s.
+	BackOff time.Duration
+
+	// IdleAfter is the time after the last call of an actor after which its memory is stored in a file and released, until
+	// an item or a timer of the module is due. If it is negative, modules stay in memory. Default: 30 s.
+	IdleAfter time.Duration
+
+	// MaxFailures is the number of failures in succession after which a module is quarantined. An instance that has run
+	// for 5 min starts a new count. Default: 5.
+	MaxFailures int
+}
+
+// Module is a controller that a host runs.
+type Module struct {
+	Name   string // unique in the host
+	Binary []byte // the WebAssembly module
+
+	// ServiceAccount is the identity of the module: the host requests short-lived tokens for it. The module reads and
+	// writes what the service account may. Default: the identity of the host's client.
+	ServiceAccount core.ObjectRef
+
+	// Origins are the servers, apart from the API server, that the module may send requests to, such as
+	// https://hooks.example.com or http://10.0.0.1:8080. Default: none.
+	Origins []string
+
+	// Record returns a writer for a recording of each new instance, see [Replay]. The recording contains what the module
+	// reads, such as the data of secrets. It ends when it has 1 GiB. Default: nothing is recorded.
+	Record func() (io.Writer, error)
+
+	Namespace string            // of requests that name none
+	Args      []string          // after the name of the program
+	Env       map[string]string // of the program
+	Limits    Limits
+}
+
+// Limits bound what a module may use. The zero value of a field is its default.
+type Limits struct {
+	Memory   int64         // bytes of memory; default 256 MiB
+	Wake     time.Duration // time for which one call of the guest may run; default 10 s
+	InFlight int           // operations that have not ended; default 16384
+	Requests int           // requests per second, after a burst of twice as many; default 50
+	Logs     int           // log records per second; default 100
+}
+
+func (l *Limits) setDefaults() {
+	l.Memory = cmp.Or(l.Memory, 256<<20)
+	l.Wake = cmp.Or(l.Wake, 10*time.Second)
+	l.InFlight = cmp.Or(l.InFlight, 16384)
+	l.Requests = cmp.Or(l.Requests, 50)
+	l.Logs = cmp.Or(l.Logs, 100)
+}
+
+// Status is the state of a module.
+type Status struct {
+	Name     string
+	Digest   string // of the binary: sha256:…
+	Phase    Phase
+	Since    time.Time // when the phase began
+	Failures int       // in succession
+	Err      error     // the last failure
+	Stats    Stats
+}
+
+// Host runs modules. Create one with [New].
+type Host struct {
+	client    *client.Client
+	anonymous *client.Client // without credentials
+	egress    *http.Transport
+	cache     *cache.Cache
+	options   Options
+	runtime   wazero.Runtime
+	dir       string        // of unloaded instances
+	slots     chan struct{} // has a token for each guest that runs
+
+	discovered *discovery.Cache
+
+	ctx   context.Context //nolint:containedctx // of the instances; ends with Run
+	end   context.CancelFunc
+	turns sync.WaitGroup
+
+	setting sync.Mutex // held by Set and Remove
+
+	mu       sync.Mutex // guards the fields below
+	running  bool
+	guests   map[string]*guest
+	programs map[string]*program // by digest
+}
+
+// New returns a host whose modules use the server of a client.
+func New(ctx context.Context, c *client.Client, o *Options) (*Host, error) {
+	if c == nil {
+		return nil, errors.New("host: the client is nil")
+	}
+	h := &Host{client: c, guests: make(map[string]*guest), programs: make(map[string]*program)}
+	if o != nil {
+		h.options = *o
+	}
+	if h.options.Logger == nil {
+		h.options.Logger = slog.Default()
+	}
+	h.options.Workers = cmp.Or(h.options.Workers, runtime.GOMAXPROCS(0))
+	h.options.BackOff = cmp.Or(h.options.BackOff, time.Second)
+	h.options.MaxFailures = cmp.Or(h.options.MaxFailures, 5)
+	if h.options.Workers < 0 || h.options.BackOff < 0 || h.options.MaxFailures < 0 {
+		return nil, errors.New("host: Workers, BackOff and MaxFailures must not be negative; leave them zero for the default")
+	}
+	h.options.IdleAfter = cmp.Or(h.options.IdleAfter, 30*time.Second)
+	h.slots = make(chan struct{}, h.options.Workers)
+	var err error
+	if h.anonymous, err = anonymous(ctx, c); err != nil {
+		return nil, fmt.Errorf("host: %w", err)
+	}
+	h.egress = newEgress()
+	h.discovered = discovery.NewCache(nil)
+	h.cache = cache.New(c, &cache.Options{Logger: h.options.Logger})
+	h.ctx, h.end = context.WithCancel(context.WithoutCancel(ctx))
+	if err := h.newRuntime(); err != nil {
+		return nil, fmt.Errorf("host: %w", err)
+	}
+	return h, nil
+}
+
+// newRuntime creates the runtime, with the functions that guests import.
+func (h *Host) newRuntime() error {
+	config := wazero.NewRuntimeConfig().WithCloseOnContextDone(true).WithDebugInfoEnabled(false)
+	if h.options.CompilationDir != "" {
+		compilation, err := wazero.NewCompilationCacheWithDir(h.options.CompilationDir)
+		if err != nil {
+			return fmt.Errorf("Options.CompilationDir: %w", err)
+		}
+		config = config.WithCompilationCache(compilation)
+	}
+	h.runtime = wazero.NewRuntimeWithConfig(h.ctx, config)
+	return errors.Join(addWASI(h.ctx, h.runtime), addImports(h.ctx, h.runtime))
+}
+
+// digestOf returns the digest of a module.
+func digestOf(binary []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(binary)) }
+
+// acquire waits until a guest may run.
+func (h *Host) acquire() { h.slots <- struct{}{} }
+
+// release lets another guest run.
+func (h *Host) release() { <-h.slots }
+
+// spawn runs f in a goroutine, for which Run waits.
+func (h *Host) spawn(f func()) { h.turns.Go(f) }
+
+// Set adds a module, or replaces the one with the same name, if anything differs. It compiles the module, which takes
+// seconds for a large one. The module starts when the host runs.
+func (h *Host) Set(ctx context.Context, m Module) error {
+	if m.Name == "" {
+		return errors.New("host: Module.Name is empty")
+	}
+	m.Limits.setDefaults()
+	h.setting.Lock()
+	defer h.setting.Unlock()
+	digest := digestOf(m.Binary)
+	h.mu.Lock()
+	old := h.guests[m.Name]
+	h.mu.Unlock()
+	if old != nil && old.digest == digest && sameModule(old.module, m) {
+		return nil
+	}
+	own, err := h.clientOf(ctx, &m)
+	if err != nil {
+		return fmt.Errorf("module %q: %w", m.Name, err)
+	}
+	p, err := h.compile(ctx, digest, m.Binary)
+	if err != nil {
+		return fmt.Errorf("module %q: %w", m.Name, err)
+	}
+	logger := h.options.Logger.With(slog.String("module", m.Name))
+	m.Binary = nil // its digest and its program remain
+	g := &guest{
+		host: h, module: m, digest: digest, program: p, client: own, logger: logger,
+		logs:      rate.NewLimiter(rate.Limit(m.Limits.Logs), 10*m.Limits.Logs),
+		requests:  rate.NewLimiter(rate.Limit(m.Limits.Requests), 2*m.Limits.Requests),
+		ended:     make(chan struct{}),
+		lifecycle: lifecycle{phase: Starting, since: time.Now(), backOff: h.options.BackOff, maxFailures: h.options.MaxFailures},
+	}
+	h.remove(ctx, m.Name)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p.guests++
+	h.guests[m.Name] = g
+	if h.running {
+		g.begin()
+	}
+	return nil
+}
+
+// sameModule reports whether two modules differ in nothing but their binaries and recordings.
+func sameModule(a, b Module) bool {
+	a.Binary, b.Binary, a.Record, b.Record = nil, nil, nil, nil
+	return reflect.DeepEqual(a, b)
+}
+
+// Remove ends a module. It does nothing if the host has no module with the name.
+func (h *Host) Remove(ctx context.Context, name string) {
+	h.setting.Lock()
+	defer h.setting.Unlock()
+	h.remove(ctx, name)
+}
+
+func (h *Host) remove(ctx context.Context, name string) {
+	h.mu.Lock()
+	g, running := h.guests[name], h.running
+	delete(h.guests, name)
+	h.mu.Unlock()
+	if g == nil {
+		return
+	}
+	if running {
+		g.remove()
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p := h.programs[g.digest]
+	if p.guests--; p.guests == 0 {
+		delete(h.programs, g.digest)
+		p.close(ctx)
+	}
+}
+
+// Status returns the state of all modules, sorted by name.
+func (h *Host) Status() []Status {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := make([]Status, 0, len(h.guests))
+	for _, g := range h.guests {
+		all = append(all, g.status())
+	}
+	slices.SortFunc(all, func(a, b Status) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// Run runs the modules until ctx ends, and returns the cause. It can be called once.
+func (h *Host) Run(ctx context.Context) error {
+	dir, err := os.MkdirTemp("", "kube-wasm-")
+	if err != nil {
+		return fmt.Errorf("host: %w", err)
+	}
+	h.dir = dir
+	h.mu.Lock()
+	h.running = true
+	for _, g := range h.guests {
+		g.begin()
+	}
+	h.mu.Unlock()
+	<-ctx.Done()
+	for _, s := range h.Status() {
+		h.Remove(context.WithoutCancel(ctx), s.Name)
+	}
+	h.end()
+	h.turns.Wait()
+	if err := errors.Join(h.runtime.Close(context.WithoutCancel(ctx)), os.RemoveAll(h.dir)); err != nil {
+		return err
+	}
+	return context.Cause(ctx)
+}

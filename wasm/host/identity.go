@@ -1,0 +1,139 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/access"
+	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/client/middleware"
+	"github.com/kube-go/sdk/client/serviceaccount"
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/abi"
+	"github.com/kube-go/sdk/core/request"
+)
+
+// tokenLife is the requested life of a token; servers refuse less than ten minutes. It is replaced after four fifths.
+const tokenLife = time.Hour
+
+// recheck is the time between two checks whether a module may still read the objects of a watch.
+const recheck = time.Minute
+
+// anonymous returns a client without credentials, whose connections the modules share. The host's client can't be
+// shared: the server would recognize a client certificate of its connections before the token of a module.
+func anonymous(ctx context.Context, c *client.Client) (*client.Client, error) {
+	all := c.Config()
+	return client.New(ctx, &client.Options{Config: &config.Config{
+		Server: all.Server, TLSServerName: all.TLSServerName, InsecureSkipTLSVerify: all.InsecureSkipTLSVerify,
+		CAFile: all.CAFile, CAData: all.CAData, ProxyURL: all.ProxyURL, DisableCompression: all.DisableCompression,
+	}})
+}
+
+// tokens provides the tokens of a service account.
+type tokens struct {
+	client  *client.Client // of the host
+	account core.ObjectRef
+
+	mu    sync.Mutex // held while a token is requested
+	token *serviceaccount.Token
+	until time.Time // when to replace it
+}
+
+// find returns the credential of a request, see [middleware.Authorization].
+func (t *tokens) find(ctx context.Context) (string, middleware.Renew, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.token == nil || time.Now().After(t.until) {
+		token, err := serviceaccount.In(t.client, t.account.Namespace).Token(ctx, t.account.Name,
+			&request.TokenOptions{Expiration: tokenLife})
+		if err != nil && t.token == nil {
+			return "", nil, err
+		}
+		if err == nil {
+			t.token, t.until = token, time.Now().Add(time.Until(token.Expires)*4/5)
+		}
+	}
+	used := t.token
+	renew := func(context.Context) (bool, error) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.token == used {
+			t.token = nil
+		}
+		return true, nil
+	}
+	return "Bearer " + string(used.Token), renew, nil
+}
+
+// clientOf returns the client of a module.
+func (h *Host) clientOf(ctx context.Context, m *Module) (*client.Client, error) {
+	if m.ServiceAccount == (core.ObjectRef{}) {
+		return h.client, nil
+	}
+	if m.ServiceAccount.Namespace == "" || m.ServiceAccount.Name == "" {
+		return nil, fmt.Errorf("Module.ServiceAccount: %q needs a namespace and a name", m.ServiceAccount)
+	}
+	source := &tokens{client: h.client, account: m.ServiceAccount}
+	return client.New(ctx, &client.Options{
+		Share:      h.anonymous,
+		UserAgent:  "kube-wasm/" + m.Name,
+		PerAttempt: []middleware.Func{middleware.Authorize(source.find)},
+	})
+}
+
+// authorize returns an error if a module may not read the objects of a watch. Without this check, the cache of the host
+// would let modules read what their service accounts may not.
+func (g *guest) authorize(ctx context.Context, w *abi.Watch) error {
+	if g.client == g.host.client {
+		return nil
+	}
+	for _, verb := range []string{"list", "watch"} {
+		d, err := access.Can(ctx, g.client, access.Action{
+			Verb: verb, Resource: resourceOf(w), Namespace: w.Namespace,
+		}, nil)
+		switch {
+		case err != nil:
+			return &abi.Error{Code: abi.Unavailable, Message: err.Error()}
+		case !d.Allowed:
+			where := "in all namespaces"
+			if w.Namespace != "" {
+				where = "in namespace " + w.Namespace
+			}
+			return &abi.Error{Code: abi.Forbidden, Message: fmt.Sprintf("service account %s may not %s %s %s: add the rule to "+
+				"a role", g.module.ServiceAccount, verb, resourceOf(w), where)}
+		}
+	}
+	return nil
+}
+
+// guard waits until a module may no longer read the objects of a watch, and returns the error; nil if ctx ends before.
+// A check that fails for another reason changes nothing.
+func (g *guest) guard(ctx context.Context, w *abi.Watch) error {
+	ticker := time.NewTicker(recheck)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		if err := g.authorize(ctx, w); codeOf(err) == abi.Forbidden && ctx.Err() == nil {
+			return err
+		}
+	}
+}
+
+// newEgress returns the transport for requests to other servers than the API server. It follows no redirects.
+func newEgress() *http.Transport {
+	return &http.Transport{
+		Proxy: http.ProxyFromEnvironment, ResponseHeaderTimeout: time.Minute, TLSHandshakeTimeout: 10 * time.Second,
+		MaxResponseHeaderBytes: 1 << 20, MaxIdleConnsPerHost: 4, IdleConnTimeout: 90 * time.Second, ForceAttemptHTTP2: true,
+	}
+}

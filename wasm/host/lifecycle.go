@@ -1,0 +1,81 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import "time"
+
+// Phase is what a module does.
+type Phase string
+
+// The phases of modules.
+const (
+	Starting    Phase = "Starting"
+	Running     Phase = "Running"
+	Unloaded    Phase = "Unloaded"    // runs, and is idle: its memory is stored
+	BackOff     Phase = "BackOff"     // waits after a failure
+	Quarantined Phase = "Quarantined" // failed repeatedly, and waits until the module is set again
+	Removed     Phase = "Removed"
+)
+
+// stable is the time after which an instance that runs counts as started without failures.
+const stable = 5 * time.Minute
+
+// maxBackOff is the longest time between two starts of a module.
+const maxBackOff = 5 * time.Minute
+
+// lifecycle is the state of a module, apart from its instance. Its methods are pure steps: they return when the module
+// must be started, and the host does it.
+type lifecycle struct {
+	phase    Phase
+	since    time.Time
+	failures int
+	err      error // the last failure
+
+	backOff     time.Duration // after the first failure
+	maxFailures int
+}
+
+// started records that the instance runs.
+func (l *lifecycle) started(now time.Time) {
+	if l.phase == Starting {
+		l.phase, l.since = Running, now
+	}
+}
+
+// failed records that the instance has ended, and returns the time until the next start. It returns false if there is
+// none.
+func (l *lifecycle) failed(now time.Time, err error) (time.Duration, bool) {
+	if l.phase != Starting && l.phase != Running {
+		return 0, false
+	}
+	if l.phase == Running && now.Sub(l.since) >= stable {
+		l.failures = 0
+	}
+	l.failures++
+	l.err, l.since = err, now
+	if l.failures >= l.maxFailures {
+		l.phase = Quarantined
+		return 0, false
+	}
+	l.phase = BackOff
+	wait := l.backOff
+	for range l.failures - 1 {
+		wait = min(2*wait, maxBackOff)
+	}
+	return wait, true
+}
+
+// due records that the time until the next start has passed, and reports whether to start.
+func (l *lifecycle) due(now time.Time) bool {
+	if l.phase != BackOff {
+		return false
+	}
+	l.phase, l.since = Starting, now
+	return true
+}
+
+// removed records that the module must not start again.
+func (l *lifecycle) removed(now time.Time) {
+	l.phase, l.since = Removed, now
+}

@@ -1,0 +1,415 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/abi"
+	"github.com/kube-go/sdk/core/wire"
+	"github.com/kube-go/sdk/runtime/cache"
+	"github.com/kube-go/sdk/runtime/reflector"
+)
+
+// maxPrevious is the number of changed objects of a watch whose previous states a guest can read.
+const maxPrevious = 1024
+
+// objects are the objects of a shared watch, whatever the Go type of its view.
+type objects struct {
+	run     func(ctx context.Context) error
+	changes func(ctx context.Context) iter.Seq2[reflector.Change, error]
+	health  func() error
+	state   func(ref core.ObjectRef) reflector.State
+	refs    func(namespace, labels string) ([]core.ObjectRef, error) // in their order
+	encode  func(s reflector.State) ([]byte, error)                  // to JSON
+}
+
+// watch is what an OpWatch has.
+type watch struct {
+	objects  *objects
+	keysOnly bool
+
+	mu       sync.Mutex
+	begun    bool // the module may read the objects
+	synced   bool
+	revoked  bool                               // the module may no longer read the objects
+	previous map[core.ObjectRef]reflector.State // before the last change that was sent
+	order    []core.ObjectRef                   // of previous, oldest first
+}
+
+// resourceOf returns the resource of a watch.
+func resourceOf(w *abi.Watch) core.Resource {
+	return core.Resource{
+		Group: w.Group, Version: w.Version, Kind: w.Kind, Plural: w.Resource, Namespaced: w.Namespaced,
+	}
+}
+
+// selectionOf returns the selection of a watch.
+func selectionOf(w *abi.Watch) *cache.Selection {
+	return &cache.Selection{Namespace: w.Namespace, LabelSelector: w.LabelSelector, FieldSelector: w.FieldSelector}
+}
+
+// view returns the objects that a watch selects, from the shared cache.
+func (h *Host) view(w *abi.Watch) (*objects, error) {
+	res := resourceOf(w)
+	switch w.Projection {
+	case abi.ProjectionFull:
+		return objectsOf(cache.OfResource[unstructured.Unstructured](h.cache, res, selectionOf(w))), res.Validate()
+	case abi.ProjectionMetadata:
+		return objectsOf(cache.OfResource[metav1.PartialObjectMetadata](h.cache, res, selectionOf(w))), res.Validate()
+	}
+	return nil, abi.Invalid
+}
+
+// objectsOf returns the objects of a view.
+func objectsOf[K any, P core.ObjectPtr[K]](v *cache.View[K]) *objects {
+	return &objects{
+		run:     v.Run,
+		changes: v.Subscribe,
+		health:  v.Health,
+		state:   v.State,
+		refs: func(namespace, labels string) (refs []core.ObjectRef, err error) {
+			for obj, err := range v.Store().All(&reflector.SelectOptions{Namespace: namespace, LabelSelector: labels}) {
+				if err != nil {
+					return nil, err
+				}
+				refs = append(refs, core.RefOf(P(obj)))
+			}
+			slices.SortFunc(refs, compareRefs)
+			return refs, nil
+		},
+		encode: func(s reflector.State) ([]byte, error) {
+			packed := s.Packed()
+			if packed.Encoding() == wire.JSON {
+				return withKind(packed.Bytes(), v.Resource())
+			}
+			obj := P(new(K))
+			if err := packed.Decode(obj); err != nil {
+				return nil, err
+			}
+			data, err := wire.MarshalJSON(obj)
+			if err != nil {
+				return nil, err
+			}
+			return withKind(data, v.Resource())
+		},
+	}
+}
+
+// withKind returns an object in JSON with its apiVersion and kind, which servers leave out in lists.
+func withKind(object []byte, res core.Resource) ([]byte, error) {
+	var has metav1.TypeMeta
+	if err := wire.UnmarshalJSON(object, &has); err != nil {
+		return nil, err
+	}
+	begin := bytes.IndexByte(object, '{') + 1
+	if has.Kind != "" || begin == 0 {
+		return object, nil
+	}
+	data := fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q`, res.APIVersion(), res.Kind)
+	if rest := bytes.TrimSpace(object[begin:]); len(rest) > 0 && rest[0] != '}' {
+		data = append(data, ',')
+	}
+	return append(data, object[begin:]...), nil
+}
+
+func compareRefs(a, b core.ObjectRef) int {
+	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+}
+
+// startWatch starts the watch of an operation.
+func (op *operation) startWatch(message []byte) error {
+	var w abi.Watch
+	if err := wire.UnmarshalJSON(message, &w); err != nil {
+		return abi.Invalid
+	}
+	g := op.instance.guest
+	view, err := g.host.view(&w)
+	if err != nil {
+		return abi.Invalid
+	}
+	op.watch = &watch{objects: view, keysOnly: w.KeysOnly, previous: make(map[core.ObjectRef]reflector.State)}
+	go func() { // ends with the context of the operation, which the instance owns
+		if err := g.authorize(op.ctx, &w); err != nil {
+			op.fail(err)
+			return
+		}
+		op.watch.begin()
+		var all sync.WaitGroup
+		all.Go(func() {
+			if err := view.run(op.ctx); op.ctx.Err() == nil {
+				op.fail(&abi.Error{Code: abi.Invalid, Message: err.Error()})
+			}
+		})
+		all.Go(op.noticeRefusal)
+		all.Go(func() {
+			if err := g.guard(op.ctx, &w); err != nil {
+				op.watch.revoke()
+				op.fail(err)
+				op.cancel(err)
+			}
+		})
+		if err := op.follow(); err != nil && op.ctx.Err() == nil {
+			op.fail(err)
+		}
+		all.Wait()
+	}()
+	return nil
+}
+
+// noticeRefusal ends the operation if the server does not allow the host to watch the objects. The watch itself would
+// try for ever.
+func (op *operation) noticeRefusal() {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for !op.watch.isReady() {
+		if err := op.watch.objects.health(); errors.Is(err, core.ErrForbidden) {
+			op.fail(&abi.Error{Code: abi.Forbidden, Message: err.Error()})
+			return
+		}
+		select {
+		case <-op.ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// follow sends the changes of the watch.
+func (op *operation) follow() error {
+	w := op.watch
+	it := item{flags: abi.FlagSyncBegin}
+	for c, err := range w.objects.changes(op.ctx) {
+		if op.ctx.Err() != nil {
+			return context.Cause(op.ctx)
+		}
+		if err != nil {
+			return err
+		}
+		if c.Type == core.Bookmark {
+			it.flags |= abi.FlagSynced
+			w.markSynced()
+		} else if it.data, err = w.append(it.data, c); err != nil {
+			return err
+		}
+		// Until the watch is synced, an item has many objects; then it has one.
+		if c.Initial && len(it.data) < abi.MaxChunk {
+			continue
+		}
+		if !op.send(it) {
+			return context.Cause(op.ctx)
+		}
+		it = item{}
+	}
+	return nil
+}
+
+// markSynced records that all objects are in the queue of the guest, or about to be.
+func (w *watch) markSynced() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.synced = true
+}
+
+// append encodes a change. An object that was deleted and created again is two changes.
+func (w *watch) append(data []byte, c reflector.Change) ([]byte, error) {
+	var old, now wire.Head
+	var err error
+	if c.Old.Exists() {
+		if old, err = c.Old.Head(); err != nil {
+			return data, err
+		}
+	}
+	if !c.New.Exists() {
+		w.remember(c)
+		return appendChange(data, abi.ChangeGone, old, c.Ref, nil), nil
+	}
+	if now, err = c.New.Head(); err != nil {
+		return data, err
+	}
+	if c.Old.Exists() && old.UID != now.UID {
+		data = appendChange(data, abi.ChangeGone, old, c.Ref, nil)
+	}
+	w.remember(c)
+	var object []byte
+	if !w.keysOnly {
+		if object, err = w.objects.encode(c.New); err != nil {
+			return data, err
+		}
+	}
+	return appendChange(data, abi.ChangeSet, now, c.Ref, object), nil
+}
+
+// appendChange appends the length of the change, the change, the length of the object, and the object.
+func appendChange(data []byte, kind string, head wire.Head, ref core.ObjectRef, object []byte) []byte {
+	change := marshal(abi.Change{
+		Type: kind, Namespace: ref.Namespace, Name: ref.Name,
+		UID: string(head.UID), ResourceVersion: head.ResourceVersion,
+	})
+	data = append(binary.LittleEndian.AppendUint32(data, uint32(len(change))), change...)
+	return append(binary.LittleEndian.AppendUint32(data, uint32(len(object))), object...)
+}
+
+// remember keeps the state before a change.
+func (w *watch) remember(c reflector.Change) {
+	if !c.Old.Exists() {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, ok := w.previous[c.Ref]; !ok {
+		w.order = append(w.order, c.Ref)
+		if len(w.order) > maxPrevious {
+			delete(w.previous, w.order[0])
+			w.order = w.order[1:]
+		}
+	}
+	w.previous[c.Ref] = c.Old
+}
+
+// find returns a state of an object: that with the version, or the newest.
+func (w *watch) find(ref core.ObjectRef, version string) (reflector.State, error) {
+	s := w.objects.state(ref)
+	if version == "" || isVersion(s, version) {
+		return s, nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if old := w.previous[ref]; isVersion(old, version) {
+		return old, nil
+	}
+	return s, nil
+}
+
+// isVersion reports whether an object exists and has a version.
+func isVersion(s reflector.State, version string) bool {
+	if !s.Exists() {
+		return false
+	}
+	head, err := s.Head()
+	return err == nil && head.ResourceVersion == version
+}
+
+// isReady reports whether all objects are in the queue of the guest.
+func (w *watch) isReady() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.synced
+}
+
+// begin gives access to the objects.
+func (w *watch) begin() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.begun = true
+}
+
+// revoke ends the access to the objects.
+func (w *watch) revoke() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.revoked = true
+}
+
+// watchOf returns the watch with an id.
+func (i *instance) watchOf(id int64) (*watch, error) {
+	op := i.operations[id]
+	if op == nil || op.watch == nil {
+		return nil, abi.NotFound
+	}
+	w := op.watch
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.revoked:
+		return nil, abi.Forbidden
+	case !w.begun:
+		return nil, abi.NotReady
+	}
+	return w, nil
+}
+
+// get returns an object of a watch.
+func (i *instance) get(message []byte) ([]byte, error) {
+	var g abi.Get
+	if err := wire.UnmarshalJSON(message, &g); err != nil {
+		return nil, abi.Invalid
+	}
+	w, err := i.watchOf(g.Watch)
+	if err != nil {
+		return nil, err
+	}
+	s, err := w.find(core.ObjectRef{Namespace: g.Namespace, Name: g.Name}, g.ResourceVersion)
+	switch {
+	case err != nil:
+		return nil, err
+	case s.Exists():
+		return w.objects.encode(s)
+	case !w.isReady():
+		return nil, abi.NotReady
+	}
+	return nil, abi.NotFound
+}
+
+// defaultPage is the number of objects on a page of a list.
+const defaultPage = 500
+
+// list returns a page of the objects of a watch.
+func (i *instance) list(message []byte) ([]byte, error) {
+	var l abi.List
+	if err := wire.UnmarshalJSON(message, &l); err != nil || l.Limit < 0 {
+		return nil, abi.Invalid
+	}
+	w, err := i.watchOf(l.Watch)
+	switch {
+	case err != nil:
+		return nil, err
+	case !w.isReady():
+		return nil, abi.NotReady
+	}
+	refs, err := w.objects.refs(l.Namespace, l.LabelSelector)
+	if err != nil {
+		return nil, abi.Invalid
+	}
+	if l.Continue != "" {
+		after := core.ParseObjectRef(l.Continue)
+		n, found := slices.BinarySearchFunc(refs, after, compareRefs)
+		if found {
+			n++
+		}
+		refs = refs[n:]
+	}
+	page := abi.Page{Items: []jsontext.Value{}}
+	size := 0
+	for n, ref := range refs {
+		object, err := w.objects.encode(w.objects.state(ref))
+		if err != nil {
+			return nil, err
+		}
+		if n > 0 && (n == cmp.Or(l.Limit, defaultPage) || size+len(object) > abi.MaxMessage/2) {
+			page.Continue = refs[n-1].String()
+			break
+		}
+		if len(object) > 0 { // it was not deleted meanwhile
+			page.Items = append(page.Items, object)
+		}
+		size += len(object)
+	}
+	return marshal(page), nil
+}

@@ -1,0 +1,257 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package binary
+
+// expression skips instructions up to the end of an expression without blocks. It returns whether the expression is one
+// constant of the type i32, which it stores in value.
+func (r *reader) expression(value *uint32) bool {
+	const constI32, end = 0x41, 0x0b
+	constant := false
+	for n := 0; r.err == nil; n++ {
+		op := r.byte()
+		switch op {
+		case end:
+			return constant && r.err == nil
+		case constI32:
+			v := r.signed(32)
+			if constant = n == 0; constant && value != nil {
+				*value = uint32(v)
+			}
+		default:
+			constant = false
+			r.immediates(op)
+		}
+	}
+	return false
+}
+
+// maxLocals bounds the variables of a function, for which a runtime reserves memory.
+const maxLocals = 50_000
+
+// readCode reads all instructions, to find those that change a table.
+func (m *Module) readCode(r *reader) {
+	for i := range r.count(3) {
+		size := r.u32()
+		if uint64(size) > uint64(r.left()) {
+			r.failf("function %d is longer than the section", i)
+			return
+		}
+		end := r.pos + int(size)
+		locals := uint64(0)
+		for range r.count(2) {
+			locals += uint64(r.u32())
+			valueType(r, r.byte())
+		}
+		if locals > maxLocals {
+			r.failf("function %d has %d locals: at most %d are supported", i, locals, maxLocals)
+		}
+		for r.err == nil && r.pos < end {
+			name := r.immediates(r.byte())
+			if name != "" && m.changesTables == "" {
+				m.changesTables = name
+			}
+			if name == tableGrow {
+				m.growsTables = true
+			}
+		}
+		if r.err == nil && r.pos != end {
+			r.failf("the code of function %d does not end where it should", i)
+		}
+		if r.err != nil {
+			return
+		}
+	}
+}
+
+// readElements checks that the counts in the section fit in it.
+func (r *reader) readElements() {
+	const passiveFlag, indexFlag, expressionFlag = 1, 2, 4
+	for i := range r.count(3) {
+		flags := r.u32()
+		if flags > 7 {
+			r.failf("segment %d has the unknown flags %d", i, flags)
+		}
+		if flags&passiveFlag == 0 {
+			if flags&indexFlag != 0 {
+				r.u32()
+			}
+			r.expression(nil)
+		}
+		if flags&(passiveFlag|indexFlag) != 0 {
+			if b := r.byte(); flags&expressionFlag != 0 {
+				valueType(r, b)
+			}
+		}
+		for range r.count(1) {
+			if flags&expressionFlag != 0 {
+				r.expression(nil)
+			} else {
+				r.u32()
+			}
+			if r.err != nil {
+				return
+			}
+		}
+		if r.err != nil {
+			return
+		}
+	}
+}
+
+// readNames checks that the counts in the section of names fit in it.
+func (r *reader) readNames() {
+	const moduleName, functionNames, localNames = 0, 1, 2
+	section := r.end
+	for r.err == nil && r.left() > 0 {
+		id := r.byte()
+		size := r.u32()
+		if uint64(size) > uint64(r.left()) {
+			r.failf("a subsection is longer than the section")
+			return
+		}
+		r.end = r.pos + int(size)
+		switch id {
+		case moduleName:
+			r.name()
+		case functionNames:
+			r.nameMap()
+		case localNames:
+			for range r.count(2) {
+				if r.u32(); r.err != nil {
+					break
+				}
+				r.nameMap()
+			}
+		default:
+			r.pos = r.end
+		}
+		if r.left() > 0 {
+			r.failf("%d bytes of a subsection are left over", r.left())
+		}
+		r.end = section
+	}
+}
+
+func (r *reader) nameMap() {
+	for range r.count(2) {
+		if r.u32(); r.err != nil {
+			return
+		}
+		r.name()
+	}
+}
+
+const tableGrow = "table.grow"
+
+// immediates skips what follows an opcode. It returns the name of the instruction if it changes a table.
+func (r *reader) immediates(op byte) string {
+	switch {
+	case op >= 0x02 && op <= 0x04, op == 0x06: // block, loop, if, try
+		r.blockType()
+	case op == 0x1f: // try_table
+		r.blockType()
+		for range r.count(2) {
+			if kind := r.byte(); kind < 2 { // catch and catch_ref have a tag
+				r.u32()
+			}
+			r.u32()
+		}
+	case op == 0x07, op == 0x08, op == 0x09, op == 0x18, // catch, throw, rethrow, delegate
+		op == 0x0c, op == 0x0d, op == 0xd5, op == 0xd6, // br, br_if, br_on_null, br_on_non_null
+		op == 0x10, op == 0x12, op == 0x14, op == 0x15, // calls
+		op >= 0x20 && op <= 0x25, // variables, table.get
+		op == 0x3f, op == 0x40,   // memory.size, memory.grow
+		op == 0xd2: // ref.func
+		r.u32()
+	case op == 0x26:
+		return "table.set"
+	case op == 0x11, op == 0x13: // call_indirect, return_call_indirect
+		r.u32()
+		r.u32()
+	case op == 0x0e: // br_table
+		for range r.count(1) {
+			r.u32()
+		}
+		r.u32()
+	case op == 0x1c: // select with types
+		valueTypes(r)
+	case op >= 0x28 && op <= 0x3e: // loads and stores
+		r.memoryArgument()
+	case op == 0x41:
+		r.signed(32)
+	case op == 0x42:
+		r.signed(64)
+	case op == 0x43:
+		r.skip(4)
+	case op == 0x44:
+		r.skip(8)
+	case op == 0xd0: // ref.null
+		r.signed(33)
+	case op == 0xfc:
+		return r.bulk()
+	case op == 0xfd:
+		r.vector()
+	case op == 0xfe:
+		const fence = 0x03
+		if r.u32() == fence {
+			r.byte()
+		} else {
+			r.memoryArgument()
+		}
+	}
+	return ""
+}
+
+// blockType skips the type of a block.
+func (r *reader) blockType() {
+	const nullable, nonNullable = 0x63, 0x64
+	if r.pos < r.end && (r.wasm[r.pos] == nullable || r.wasm[r.pos] == nonNullable) {
+		r.byte()
+	}
+	r.signed(33)
+}
+
+func (r *reader) memoryArgument() {
+	r.u32()
+	r.u32()
+}
+
+// bulk skips what follows the prefix of instructions for memories and tables.
+func (r *reader) bulk() string {
+	switch op := r.u32(); op {
+	case 8, 10: // memory.init, memory.copy
+		r.u32()
+		r.u32()
+	case 9, 11, 13, 16: // data.drop, memory.fill, elem.drop, table.size
+		r.u32()
+	case 12:
+		return "table.init"
+	case 14:
+		return "table.copy"
+	case 15:
+		return tableGrow
+	case 17:
+		return "table.fill"
+	default:
+		if op > 17 {
+			r.failf("the instruction 0xfc %d is unknown", op)
+		}
+	}
+	return ""
+}
+
+// vector skips what follows the prefix of vector instructions.
+func (r *reader) vector() {
+	switch op := r.u32(); {
+	case op <= 11, op == 92, op == 93: // loads and stores
+		r.memoryArgument()
+	case op == 12, op == 13: // v128.const, i8x16.shuffle
+		r.skip(16)
+	case op >= 21 && op <= 34: // lanes
+		r.byte()
+	case op >= 84 && op <= 91: // loads and stores of lanes
+		r.memoryArgument()
+		r.byte()
+	}
+}

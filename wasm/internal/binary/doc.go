@@ -1,0 +1,20 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package binary reads the sections of core WebAssembly modules, and rewrites modules so that a host can take an image
+// of an initialised instance.
+//
+// [Read] checks the structure of a module and leaves the rest to wazero, which validates a module when it compiles it.
+// An error names the section and the offset. The memory that Read needs is proportional to the size of the module,
+// whatever the counts in the module claim. Read also protects wazero, which trusts these counts when it allocates
+// memory, and which does not bound tables and local variables: only a module that was read must be compiled.
+//
+// [Module.Rewrite] returns a module that does the same as the original, with these differences:
+//
+//   - Each mutable global is exported under a reserved name, so that a host can read and set it.
+//   - The active data segments are separate, and the host writes them. So an instance that starts from an image does
+//     not write them again. Passive segments stay and keep their indexes, since memory.init refers to them.
+//   - The start function is not called by the instantiation, but exported under a reserved name.
+//
+// One rewritten module serves first instances and those from images, so its code is compiled only once.
+package binary

@@ -1,0 +1,312 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/runtime/events"
+	"github.com/kube-go/sdk/wasm/host"
+	"github.com/kube-go/sdk/wasm/registry"
+	"github.com/kube-go/sdk/wasm/v1alpha1"
+)
+
+// The maximums of limits. A WebAssembly memory has at most 4 GiB.
+const (
+	maxMemory = 4 << 30
+	maxWake   = 5 * time.Minute
+)
+
+// How many jobs may run at the same time. Each holds a module in memory.
+const (
+	pulls    = 8
+	compiles = 2
+)
+
+// fileCheck is the time between two checks whether a file has changed.
+const fileCheck = 2 * time.Second
+
+// modules are the modules of objects in a host.
+type modules struct {
+	host    *host.Host
+	store   *registry.Store // nil if the host pulls no images
+	root    *os.Root        // nil if the host reads no files
+	maxSize int64
+	jobs    *jobs
+
+	recorder *events.Recorder
+
+	pulling, compiling chan struct{} // have a token for each active job
+
+	mu  sync.Mutex // guards all
+	all map[string]*record
+}
+
+// record is what the host was last asked to run for an object.
+type record struct {
+	config   string
+	file     mark      // of the file that was read
+	seen     mark      // of the file, when it was last checked
+	since    time.Time // when the file was found in this state
+	rejected error     // why the host can't run it
+}
+
+// mark identifies a state of a file.
+type mark struct {
+	size  int64
+	mtime time.Time
+}
+
+// nameOf returns the name of the module of an object.
+func nameOf(obj *v1alpha1.WasmController) string { return obj.Namespace + "/" + obj.Name }
+
+// refOf returns the object of a module.
+func refOf(name string) core.ObjectRef {
+	namespace, name, _ := strings.Cut(name, "/")
+	return core.ObjectRef{Namespace: namespace, Name: name}
+}
+
+// configOf identifies what an object wants to run. Another object of the same name is something else.
+func configOf(obj *v1alpha1.WasmController) string {
+	data, err := json.Marshal(struct {
+		UID  types.UID
+		Spec v1alpha1.WasmControllerSpec
+	}{obj.UID, obj.Spec})
+	if err != nil { // of a quantity that a server does not accept
+		return err.Error()
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(data))
+}
+
+// check returns why this host can't run a module with a spec.
+func (m *modules) check(spec *v1alpha1.WasmControllerSpec) error {
+	l := spec.Limits
+	switch {
+	case (spec.Image == "") == (spec.File == ""):
+		return errors.New("spec: set either image or file")
+	case spec.Image != "" && m.store == nil:
+		return errors.New("spec.image: this host pulls no images; start kube-wasm with -cache")
+	case spec.File != "" && m.root == nil:
+		return errors.New("spec.file: this host reads no files; start kube-wasm with -files")
+	case l.Memory != nil && (l.Memory.Sign() <= 0 || l.Memory.CmpInt64(maxMemory) > 0):
+		return fmt.Errorf("spec.limits.memory is %s, want more than 0 and at most 4Gi", l.Memory)
+	case l.Wake != nil && (l.Wake.Duration <= 0 || l.Wake.Duration > maxWake):
+		return fmt.Errorf("spec.limits.wake is %v, want more than 0 and at most %v", l.Wake.Duration, maxWake)
+	case l.InFlight < 0 || l.Logs < 0:
+		return errors.New("spec.limits: inFlight and logs must not be negative")
+	}
+	return nil
+}
+
+// moduleOf returns the module of an object.
+func moduleOf(obj *v1alpha1.WasmController, binary []byte) host.Module {
+	spec := &obj.Spec
+	account := spec.ServiceAccountName
+	if account == "" { // never the identity of the host
+		account = "default"
+	}
+	m := host.Module{
+		Name: nameOf(obj), Binary: binary, Namespace: obj.Namespace, Args: spec.Args,
+		ServiceAccount: core.ObjectRef{Namespace: obj.Namespace, Name: account},
+		Env:            make(map[string]string, len(spec.Env)),
+		Limits:         host.Limits{InFlight: int(spec.Limits.InFlight), Logs: int(spec.Limits.Logs)},
+	}
+	for _, e := range spec.Env {
+		m.Env[e.Name] = e.Value
+	}
+	if q := spec.Limits.Memory; q != nil {
+		m.Limits.Memory = q.Value()
+	}
+	if d := spec.Limits.Wake; d != nil {
+		m.Limits.Wake = d.Duration
+	}
+	return m
+}
+
+// pull reads the module of an object, so that the store has it.
+func (m *modules) pull(obj *v1alpha1.WasmController) result {
+	return m.jobs.do(nameOf(obj), "pull "+configOf(obj), retryLimit(obj), func(ctx context.Context) (string, error) {
+		if err := acquire(ctx, m.pulling); err != nil {
+			return "", err
+		}
+		defer release(m.pulling)
+		module, _, err := m.load(ctx, obj)
+		if err != nil {
+			return "", err
+		}
+		return module.Digest, nil
+	})
+}
+
+// retryLimit returns the maximum time until a module is read again. A file costs no request.
+func retryLimit(obj *v1alpha1.WasmController) time.Duration {
+	if obj.Spec.File != "" {
+		return fileCheck
+	}
+	return 5 * time.Minute
+}
+
+// load returns the module of an object.
+func (m *modules) load(ctx context.Context, obj *v1alpha1.WasmController) (*registry.Module, mark, error) {
+	if obj.Spec.Image != "" {
+		module, err := m.store.Pull(ctx, obj.Spec.Image)
+		return module, mark{}, err
+	}
+	at, err := m.stat(obj.Spec.File) // before it is read: a later change is found by the next check
+	if err != nil {
+		return nil, mark{}, err
+	}
+	module, err := registry.ReadFileIn(m.root, obj.Spec.File, m.maxSize)
+	return module, at, err
+}
+
+func (m *modules) stat(path string) (mark, error) {
+	info, err := m.root.Stat(path)
+	if err != nil {
+		return mark{}, err
+	}
+	return mark{info.Size(), info.ModTime()}, nil
+}
+
+// set passes the module of an object to the host. A module that the host can't run is not an error of the job: the
+// record has it.
+func (m *modules) set(obj *v1alpha1.WasmController) result {
+	name, config := nameOf(obj), configOf(obj)
+	return m.jobs.do(name, "set "+config, retryLimit(obj), func(ctx context.Context) (string, error) {
+		if err := acquire(ctx, m.compiling); err != nil {
+			return "", err
+		}
+		defer release(m.compiling)
+		module, at, err := m.load(ctx, obj)
+		if err != nil {
+			return "", err
+		}
+		next := &record{config: config, file: at, seen: at}
+		if s, ok := m.status(name); !ok || s.Digest != module.Digest || !m.has(name, config) {
+			next.rejected = m.host.Set(ctx, moduleOf(obj, module.Binary))
+		}
+		if err := context.Cause(ctx); err != nil && next.rejected != nil {
+			return "", err
+		}
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.all[name] = next
+		return module.Digest, nil
+	})
+}
+
+// has reports whether the host was asked to run a config, and could.
+func (m *modules) has(name, config string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.all[name]
+	return r != nil && r.config == config && r.rejected == nil
+}
+
+// owns reports whether a module of the host is that of an object.
+func (m *modules) owns(name string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.all[name] != nil
+}
+
+// remove removes the module of an object from the host.
+func (m *modules) remove(name string) result {
+	return m.jobs.do(name, "remove", time.Second, func(ctx context.Context) (string, error) {
+		m.drop(ctx, name)
+		return "", nil
+	})
+}
+
+func (m *modules) drop(ctx context.Context, name string) {
+	m.host.Remove(context.WithoutCancel(ctx), name)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.all, name)
+}
+
+// clear removes all modules of objects.
+func (m *modules) clear(ctx context.Context) {
+	m.mu.Lock()
+	names := make([]string, 0, len(m.all))
+	for name := range m.all {
+		names = append(names, name)
+	}
+	m.mu.Unlock()
+	for _, name := range names {
+		m.drop(ctx, name)
+	}
+}
+
+// situation is what the host does for an object.
+type situation struct {
+	lost     bool  // it was not asked to run what the object wants
+	rejected error // it can't run it
+	status   host.Status
+}
+
+// observe returns what the host does for an object.
+func (m *modules) observe(obj *v1alpha1.WasmController) situation {
+	name := nameOf(obj)
+	status, found := m.status(name)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.all[name]
+	switch {
+	case r == nil || r.config != configOf(obj) || obj.Spec.File != "" && m.changed(r, obj.Spec.File):
+		return situation{lost: true, status: status}
+	case r.rejected != nil:
+		return situation{rejected: r.rejected, status: status}
+	case !found || status.Phase == host.Removed:
+		return situation{lost: true}
+	}
+	return situation{status: status}
+}
+
+// changed reports whether a file has changed, and was then found in the same state for a while, so that it is not being
+// written. A file that does not exist has not changed.
+func (m *modules) changed(r *record, path string) bool {
+	at, err := m.stat(path)
+	if err != nil {
+		return false
+	}
+	now := time.Now()
+	if at != r.seen {
+		r.seen, r.since = at, now
+	}
+	return at != r.file && now.Sub(r.since) >= fileCheck/2
+}
+
+// status returns the status of a module.
+func (m *modules) status(name string) (host.Status, bool) {
+	for _, s := range m.host.Status() {
+		if s.Name == name {
+			return s, true
+		}
+	}
+	return host.Status{}, false
+}
+
+// acquire waits for a token.
+func acquire(ctx context.Context, tokens chan struct{}) error {
+	select {
+	case tokens <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func release(tokens chan struct{}) { <-tokens }

@@ -1,0 +1,161 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/wasm/host"
+	"github.com/kube-go/sdk/wasm/registry"
+	"github.com/kube-go/sdk/wasm/v1alpha1"
+)
+
+func TestSpecBecomesAModule(t *testing.T) {
+	obj := v1alpha1.NewWasmController("prod", "hello", v1alpha1.WasmControllerSpec{
+		Args: []string{"x"}, Env: []v1alpha1.EnvVar{{Name: "A", Value: "b"}}, ServiceAccountName: "reader",
+		Limits: v1alpha1.Limits{
+			Memory: new(resource.MustParse("1Gi")), Wake: &metav1.Duration{Duration: time.Second}, InFlight: 3, Logs: 4,
+		},
+	})
+	m := moduleOf(obj, []byte("wasm"))
+	if m.Name != "prod/hello" || m.Namespace != "prod" || m.Env["A"] != "b" || m.Args[0] != "x" ||
+		string(m.Binary) != "wasm" ||
+		m.ServiceAccount != (core.ObjectRef{Namespace: "prod", Name: "reader"}) ||
+		m.Limits != (host.Limits{Memory: 1 << 30, Wake: time.Second, InFlight: 3, Logs: 4}) {
+		t.Errorf("the module is %+v", m)
+	}
+	if refOf(m.Name) != (core.ObjectRef{Namespace: "prod", Name: "hello"}) {
+		t.Errorf("the object of %s is %v", m.Name, refOf(m.Name))
+	}
+}
+
+func TestModuleNeverHasTheIdentityOfTheHost(t *testing.T) {
+	m := moduleOf(v1alpha1.NewWasmController("prod", "hello", v1alpha1.WasmControllerSpec{}), nil)
+	if m.ServiceAccount != (core.ObjectRef{Namespace: "prod", Name: "default"}) {
+		t.Errorf("the service account is %v", m.ServiceAccount)
+	}
+}
+
+func TestInvalidSpecsNameTheField(t *testing.T) {
+	m := &modules{store: new(registry.Store)}
+	for want, spec := range map[string]v1alpha1.WasmControllerSpec{
+		"set either image or file":       {},
+		"spec.file: this host reads no ": {File: "a"},
+		"spec.limits.memory is 5Gi":      {Image: "a", Limits: v1alpha1.Limits{Memory: new(resource.MustParse("5Gi"))}},
+		"spec.limits.memory is -1":       {Image: "a", Limits: v1alpha1.Limits{Memory: new(resource.MustParse("-1"))}},
+		"spec.limits.wake is 1h0m0s":     {Image: "a", Limits: v1alpha1.Limits{Wake: &metav1.Duration{Duration: time.Hour}}},
+		"spec.limits: inFlight and logs": {Image: "a", Limits: v1alpha1.Limits{Logs: -1}},
+	} {
+		if err := m.check(&spec); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want one with %q", err, want)
+		}
+	}
+	if err := m.check(&v1alpha1.WasmControllerSpec{Image: "a"}); err != nil {
+		t.Error(err)
+	}
+	err := new(modules).check(&v1alpha1.WasmControllerSpec{Image: "a"})
+	if err == nil || !strings.Contains(err.Error(), "-cache") {
+		t.Errorf("an image without a store: %v", err)
+	}
+}
+
+func TestConfigDependsOnTheObjectAndItsSpec(t *testing.T) {
+	all := map[string]string{}
+	for name, change := range map[string]func(*v1alpha1.WasmController){
+		"same":   func(*v1alpha1.WasmController) {},
+		"args":   func(o *v1alpha1.WasmController) { o.Spec.Args = []string{"b"} },
+		"uid":    func(o *v1alpha1.WasmController) { o.UID = "2" },
+		"memory": func(o *v1alpha1.WasmController) { o.Spec.Limits.Memory = new(resource.MustParse("1Gi")) },
+	} {
+		obj := v1alpha1.NewWasmController("n", "a", v1alpha1.WasmControllerSpec{Args: []string{"a"}})
+		change(obj)
+		config := configOf(obj)
+		if other, ok := all[config]; ok {
+			t.Errorf("%s and %s have the same config", name, other)
+		}
+		all[config] = name
+		obj.Labels = map[string]string{"a": "b"}
+		obj.Status.Phase = v1alpha1.Running
+		if configOf(obj) != config {
+			t.Errorf("%s: the config depends on the metadata or the status", name)
+		}
+	}
+}
+
+func TestFileHasChangedWhenItIsStable(t *testing.T) {
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = root.Close() }()
+	m, r := &modules{root: root}, &record{}
+	write := func(content string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, "a"), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("1")
+	if r.file, err = m.stat("a"); err != nil {
+		t.Fatal(err)
+	}
+	r.seen = r.file
+	if m.changed(r, "a") {
+		t.Error("an unchanged file has changed")
+	}
+	write("12")
+	if first, second := m.changed(r, "a"), m.changed(r, "a"); first || second {
+		t.Error("a file that is being written has changed")
+	}
+	r.since = r.since.Add(-fileCheck)
+	if !m.changed(r, "a") {
+		t.Error("a file that is stable has not changed")
+	}
+	if err := os.Remove(filepath.Join(dir, "a")); err != nil {
+		t.Fatal(err)
+	}
+	if m.changed(r, "a") {
+		t.Error("a file that does not exist has changed")
+	}
+}
+
+func TestChangesOfTheHostAreFound(t *testing.T) {
+	before := map[string]seen{"same": {phase: host.Running}, "other": {phase: host.Running}, "gone": {}}
+	now := map[string]seen{"same": {phase: host.Running}, "other": {phase: host.BackOff}, "new": {}}
+	got := changed(before, now)
+	if len(got) != 3 || !got["other"] || !got["gone"] || !got["new"] {
+		t.Errorf("the changes are %v", got)
+	}
+}
+
+func TestErrorsOfGuestsAreShortAndValid(t *testing.T) {
+	for _, text := range []string{
+		strings.Repeat("x", 5000), strings.Repeat("é", 1000), "\xff\xfe", strings.Repeat("\xff", 2000),
+	} {
+		if got := shorten(text); len(got) > maxError || strings.ToValidUTF8(got, "") != got {
+			t.Errorf("%d bytes, valid: %v", len(got), strings.ToValidUTF8(got, "") == got)
+		}
+	}
+}
+
+func TestMachineIsValid(t *testing.T) {
+	c, err := client.New(t.Context(), &client.Options{Config: &config.Config{Server: "https://cluster.invalid"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := newMachine(c, &modules{}).Check(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,128 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Extension is the end of the names of modules in a directory.
+const Extension = ".wasm"
+
+// maxFiles is the maximum number of modules in a directory.
+const maxFiles = 10000
+
+// Directory is a directory with modules, which are the files that end with [Extension]. Create one with [NewDirectory].
+type Directory struct {
+	path    string
+	maxSize int64
+	files   map[string]*file // by name
+	polled  bool
+}
+
+// file is what is known of a file.
+type file struct {
+	mark   mark
+	loaded mark   // the state that was last read; zero before
+	digest string // of the module; empty if there is none
+}
+
+// mark identifies a state of a file.
+type mark struct {
+	size  int64
+	mtime time.Time
+}
+
+// Change is a change of a module in a directory. Without a module and an error, the module does not exist any more.
+type Change struct {
+	Name   string // of the file, without the extension
+	Module *Module
+	Err    error // the file is not a module that can be read; the previous one, if any, is still the current one
+}
+
+// NewDirectory returns a directory. If maxSize is 0, it is [DefaultMaxSize].
+func NewDirectory(path string, maxSize int64) *Directory {
+	return &Directory{path: path, maxSize: maxSize, files: make(map[string]*file)}
+}
+
+// Poll returns what has changed since the last call. The first call returns all modules. A file that is new or has
+// changed since then is read when two calls have found it unchanged: it may still be being written.
+func (d *Directory) Poll() ([]Change, error) {
+	found, err := d.list()
+	if err != nil {
+		return nil, err
+	}
+	var changes []Change
+	for _, name := range d.step(found) {
+		c := Change{Name: strings.TrimSuffix(name, Extension)}
+		c.Module, c.Err = ReadFile(filepath.Join(d.path, name), d.maxSize)
+		f := d.files[name]
+		switch {
+		case c.Err != nil:
+		case c.Module.Digest == f.digest:
+			continue
+		default:
+			f.digest = c.Module.Digest
+		}
+		changes = append(changes, c)
+	}
+	for name, f := range d.files {
+		if _, ok := found[name]; !ok {
+			delete(d.files, name)
+			if f.digest != "" {
+				changes = append(changes, Change{Name: strings.TrimSuffix(name, Extension)})
+			}
+		}
+	}
+	slices.SortFunc(changes, func(a, b Change) int { return strings.Compare(a.Name, b.Name) })
+	return changes, nil
+}
+
+// step records the states of files, and returns those to read.
+func (d *Directory) step(found map[string]mark) (read []string) {
+	for name, now := range found {
+		f := d.files[name]
+		if f == nil {
+			f = &file{}
+			d.files[name] = f
+		}
+		unchanged := f.mark == now || !d.polled
+		f.mark = now
+		if unchanged && f.loaded != now {
+			f.loaded = now
+			read = append(read, name)
+		}
+	}
+	d.polled = true
+	return read
+}
+
+// list returns the files of the directory.
+func (d *Directory) list() (map[string]mark, error) {
+	entries, err := os.ReadDir(d.path)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string]mark)
+	for _, e := range entries {
+		name := e.Name()
+		if !strings.HasSuffix(name, Extension) || strings.HasPrefix(name, ".") || name == Extension {
+			continue
+		}
+		info, err := os.Stat(filepath.Join(d.path, name)) // also of what a link leads to, as in mounted ConfigMaps
+		if err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		if len(found) == maxFiles {
+			return nil, fmt.Errorf("%s has more than %d modules", d.path, maxFiles)
+		}
+		found[name] = mark{info.Size(), info.ModTime()}
+	}
+	return found, nil
+}

@@ -1,0 +1,311 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/kube-go/sdk/wasm/registry"
+	"github.com/kube-go/sdk/wasm/registry/registrytest"
+)
+
+// module returns a small module with some content.
+func module(content string) []byte {
+	size := byte(len(content) + 2)
+	return append([]byte("\x00asm\x01\x00\x00\x00\x00"), append([]byte{size, 1, 'x'}, content...)...)
+}
+
+func newStore(t *testing.T, server *registrytest.Server, o registry.Options) *registry.Store {
+	t.Helper()
+	if o.Dir == "" {
+		o.Dir = t.TempDir()
+	}
+	if o.PlainHTTP == nil {
+		o.PlainHTTP = []string{server.Host}
+	}
+	s, err := registry.New(&o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestPullReturnsTheModuleAndKeepsIt(t *testing.T) {
+	server, dir := registrytest.New(t), t.TempDir()
+	image := server.Push(module("a"))
+	for range 2 {
+		m, err := newStore(t, server, registry.Options{Dir: dir}).Pull(t.Context(), image)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(m.Binary, module("a")) || !strings.HasPrefix(m.Digest, "sha256:") {
+			t.Errorf("the module is %q with the digest %s", m.Binary, m.Digest)
+		}
+	}
+	if n := server.Requests("/modules/test/"); n != 2 {
+		t.Errorf("the registry got %d requests, want those of one pull", n)
+	}
+}
+
+func TestDamagedFileIsPulledAgain(t *testing.T) {
+	server, dir := registrytest.New(t), t.TempDir()
+	image := server.Push(module("a"))
+	store := newStore(t, server, registry.Options{Dir: dir})
+	if _, err := store.Pull(t.Context(), image); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"manifests", "modules"} {
+		files, err := filepath.Glob(filepath.Join(dir, part, "sha256-*"))
+		if err != nil || len(files) != 1 {
+			t.Fatal(files, err)
+		}
+		if err := os.WriteFile(files[0], []byte("damaged"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		m, err := store.Pull(t.Context(), image)
+		if err != nil || !bytes.Equal(m.Binary, module("a")) {
+			t.Errorf("%s: %v, %v", part, m, err)
+		}
+	}
+}
+
+func TestPullRefusesWhatIsWrong(t *testing.T) {
+	server := registrytest.New(t)
+	digest := func(image string) string { return image[strings.Index(image, "sha256:"):] }
+	layer := func(m map[string]any) map[string]any { return m["layers"].([]any)[0].(map[string]any) }
+	wrongManifest := server.Push(module("wrong manifest"))
+	server.Replace(digest(wrongManifest), []byte(`{"schemaVersion":2}`))
+	var wrong string
+	wrongModule := server.Push(module("wrong module"), func(m map[string]any) { wrong = layer(m)["digest"].(string) })
+	server.Replace(wrong, module("other module"))
+	for name, c := range map[string]struct{ image, want string }{
+		"a tag":            {server.Host + "/modules/test:v1", "has no digest: append @sha256:"},
+		"another digest":   {server.Host + "/modules/test@sha512:" + strings.Repeat("0", 128), "has no digest"},
+		"an unknown image": {server.Host + "/modules/test@sha256:" + strings.Repeat("0", 64), "not found"},
+		"no image":         {"x", `image "x"`},
+		"a wrong manifest": {wrongManifest, "mismatch"},
+		"a wrong module":   {wrongModule, "mismatch"},
+		"a large module":   {server.Push(module(strings.Repeat("x", 100))), "more than 64, the maximum size"},
+		"garbage":          {server.Push([]byte("garbage, which is not a module")), "not a WebAssembly module"},
+		"a component":      {server.Push([]byte("\x00asm\x0d\x00\x01\x00")), "a WebAssembly component: build a core module"},
+		"an empty module":  {server.Push(nil), "not a WebAssembly module"},
+		"a container": {server.Push(module("c"), func(m map[string]any) {
+			m["config"].(map[string]any)["mediaType"] = "application/vnd.oci.image.config.v1+json"
+		}), "push the module as a Wasm OCI artifact"},
+		"another layer": {server.Push(module("l"), func(m map[string]any) {
+			layer(m)["mediaType"] = "application/tar"
+		}), `the media type of its layer is "application/tar"`},
+		"no layer":   {server.Push(module("n"), func(m map[string]any) { m["layers"] = []any{} }), "it has 0 layers"},
+		"an index":   {server.Push(module("i"), func(m map[string]any) { m["mediaType"] = "index" }), `"index"`},
+		"a negative": {server.Push(module("s"), func(m map[string]any) { layer(m)["size"] = -1 }), "has -1 bytes"},
+		"a path": {server.Push(module("p"), func(m map[string]any) {
+			layer(m)["digest"] = "sha256:../../etc/passwd"
+		}), "the digest of its layer is"},
+		"a longer module": {server.Push(module("longer"), func(m map[string]any) { layer(m)["size"] = 9 }), "module:"},
+		"a large manifest": {server.Push(module("m"), func(m map[string]any) {
+			m["annotations"] = map[string]string{"x": strings.Repeat("x", 2<<20)}
+		}), "manifest:"},
+	} {
+		dir := t.TempDir()
+		_, err := newStore(t, server, registry.Options{MaxSize: 64, Dir: dir}).Pull(t.Context(), c.image)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: the error is %v, want one with %q", name, err, c.want)
+		}
+		if kept, _ := filepath.Glob(filepath.Join(dir, "*", "*")); len(kept) > 0 {
+			t.Errorf("%s: %v was kept", name, kept)
+		}
+	}
+}
+
+// interrupted sends one byte less than it announces.
+type interrupted struct{ http.ResponseWriter }
+
+func (w *interrupted) Write(p []byte) (int, error) {
+	w.Header().Set("Content-Length", strconv.Itoa(len(p)))
+	return w.ResponseWriter.Write(p[:len(p)-1])
+}
+
+func TestInterruptedTransferIsAnErrorAndCanBeRepeated(t *testing.T) {
+	server := registrytest.New(t)
+	store := newStore(t, server, registry.Options{})
+	image := server.Push(module("a"))
+	for _, part := range []string{"/manifests/", "/blobs/"} {
+		server.Hook(func(w http.ResponseWriter, r *http.Request) {
+			if strings.Contains(r.URL.Path, part) {
+				w = &interrupted{ResponseWriter: w}
+			}
+			server.Serve(w, r)
+		})
+		if m, err := store.Pull(t.Context(), image); err == nil {
+			t.Errorf("%s: %v, want an error", part, m)
+		}
+	}
+	server.Hook(nil)
+	if _, err := store.Pull(t.Context(), image); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestConcurrentPullsHappenOnce(t *testing.T) {
+	server := registrytest.New(t)
+	store := newStore(t, server, registry.Options{})
+	image := server.Push(module("a"))
+	begun, proceed := make(chan struct{}, 100), make(chan struct{})
+	server.Hook(func(w http.ResponseWriter, r *http.Request) {
+		begun <- struct{}{}
+		<-proceed
+		server.Serve(w, r)
+	})
+	// The first caller leaves: the pull goes on for the others.
+	first, leave := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	all.Go(func() {
+		if _, err := store.Pull(first, image); !errors.Is(err, context.Canceled) {
+			t.Errorf("the first caller got %v", err)
+		}
+	})
+	<-begun
+	for range 20 {
+		all.Go(func() {
+			if _, err := store.Pull(t.Context(), image); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for store.Waiting() < 21 {
+		<-time.After(time.Millisecond)
+	}
+	leave()
+	for store.Waiting() > 20 {
+		<-time.After(time.Millisecond)
+	}
+	close(proceed)
+	all.Wait()
+	if n := server.Requests("/manifests/"); n != 1 {
+		t.Errorf("the registry got %d requests for the manifest", n)
+	}
+}
+
+func TestPullEndsWhenNobodyWaits(t *testing.T) {
+	server := registrytest.New(t)
+	store := newStore(t, server, registry.Options{})
+	begun, ended := make(chan struct{}), make(chan struct{})
+	server.Hook(func(_ http.ResponseWriter, r *http.Request) {
+		close(begun)
+		<-r.Context().Done()
+		close(ended)
+	})
+	ctx, leave := context.WithCancel(t.Context())
+	result := make(chan error)
+	image := server.Push(module("a"))
+	go func() {
+		_, err := store.Pull(ctx, image)
+		result <- err
+	}()
+	<-begun
+	leave()
+	if err := <-result; !errors.Is(err, context.Canceled) {
+		t.Errorf("Pull = %v", err)
+	}
+	<-ended
+	server.Hook(nil)
+	if _, err := store.Pull(t.Context(), image); err != nil {
+		t.Errorf("the next pull: %v", err)
+	}
+}
+
+func TestSlowPullEnds(t *testing.T) {
+	server := registrytest.New(t)
+	image := server.Push(module("a"))
+	server.Hook(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	_, err := newStore(t, server, registry.Options{Timeout: time.Millisecond}).Pull(t.Context(), image)
+	if err == nil || !strings.Contains(err.Error(), "it took longer than 1ms") {
+		t.Errorf("Pull = %v", err)
+	}
+}
+
+func TestOnlyAllowedImagesArePulled(t *testing.T) {
+	server := registrytest.New(t)
+	image := server.Push(module("a"))
+	store := newStore(t, server, registry.Options{Prefixes: []string{server.Host + "/modules/"}})
+	if _, err := store.Pull(t.Context(), image); err != nil {
+		t.Error(err)
+	}
+	_, err := newStore(t, server, registry.Options{Prefixes: []string{"ghcr.io/"}}).Pull(t.Context(), image)
+	if err == nil || !strings.Contains(err.Error(), "only images that begin with one of") {
+		t.Errorf("Pull = %v", err)
+	}
+}
+
+func TestPullUsesTheCredentialsOfADockerConfig(t *testing.T) {
+	server := registrytest.New(t)
+	image := server.Push(module("a"))
+	server.Hook(func(w http.ResponseWriter, r *http.Request) {
+		if user, password, _ := r.BasicAuth(); user != "jane" || password != "s3cret" {
+			w.Header().Set("WWW-Authenticate", `Basic realm="test"`)
+			http.Error(w, "{}", http.StatusUnauthorized)
+			return
+		}
+		server.Serve(w, r)
+	})
+	login := base64.StdEncoding.EncodeToString([]byte("jane:s3cret"))
+	data, err := json.Marshal(map[string]any{"auths": map[string]any{server.Host: map[string]string{"auth": login}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "config.json")
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := newStore(t, server, registry.Options{DockerConfig: file}).Pull(t.Context(), image); err != nil {
+		t.Error(err)
+	}
+	_, err = newStore(t, server, registry.Options{}).Pull(t.Context(), image)
+	if err == nil || strings.Contains(err.Error(), "s3cret") {
+		t.Errorf("without credentials: %v", err)
+	}
+	if _, err := registry.New(&registry.Options{Dir: t.TempDir(), DockerConfig: file + "x"}); err == nil {
+		t.Error("a config that does not exist is accepted")
+	}
+}
+
+func TestOldModulesAreRemoved(t *testing.T) {
+	server, dir := registrytest.New(t), t.TempDir()
+	store := newStore(t, server, registry.Options{Dir: dir, MaxTotal: 1000})
+	var last string
+	for _, content := range []string{"a", "b", "c", "d", "e"} {
+		last = server.Push(module(content))
+		if _, err := store.Pull(t.Context(), last); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var total int64
+	files, _ := filepath.Glob(filepath.Join(dir, "*", "*"))
+	for _, f := range files {
+		info, err := os.Stat(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		total += info.Size()
+	}
+	if total > 1000 || len(files) == 0 {
+		t.Errorf("%d files have %d bytes", len(files), total)
+	}
+	before := server.Requests("/")
+	if _, err := store.Pull(t.Context(), last); err != nil || server.Requests("/") != before {
+		t.Errorf("the newest module was removed: %v", err)
+	}
+}

@@ -1,0 +1,147 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/core/machine"
+)
+
+// WasmControllerSpec is the module that a user wants to run, and what it may use.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.image) != has(self.file)",message="set either image or file"
+//
+//kube:resource group=wasm.kube-go.dev version=v1alpha1 kind=WasmController shortName=wasmctl
+//kube:description A WasmController is a controller that runs as a WebAssembly module in a host that many modules share.
+//kube:subresource status
+//kube:printcolumn name=Phase jsonPath=.status.phase
+//kube:printcolumn name=Ready jsonPath=.status.conditions[?(@.type=="Ready")].status
+//kube:printcolumn name=Failures jsonPath=.status.failures type=integer
+//kube:printcolumn name=Digest jsonPath=.status.digest priority=1
+//kube:printcolumn name=Error jsonPath=.status.lastError priority=1
+//kube:printcolumn name=Age jsonPath=.metadata.creationTimestamp type=date
+type WasmControllerSpec struct {
+	// Image is the module as an artifact in an OCI registry, by the digest of its manifest, such as
+	// ghcr.io/example/hello@sha256:0123… Tags are not allowed, because they change.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:Pattern=`^[^@\s]+/[^@\s]+@sha256:[0-9a-f]{64}$`
+	Image string `json:"image,omitempty"`
+
+	// File is the module as a file, by its path in the directory that the host reads modules from. The module is replaced
+	// when the file changes.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	File string `json:"file,omitempty"`
+
+	// Args are the arguments of the program.
+	// +optional
+	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:items:MaxLength=4096
+	// +listType=atomic
+	Args []string `json:"args,omitempty"`
+
+	// Env are the environment variables of the program.
+	// +optional
+	// +kubebuilder:validation:MaxItems=100
+	// +listType=map
+	// +listMapKey=name
+	Env []EnvVar `json:"env,omitempty"`
+
+	// ServiceAccountName is the service account, in the namespace of this object, as which the module sends its requests.
+	// It decides what the module may read and write.
+	// +optional
+	// +kubebuilder:default=default
+	// +kubebuilder:validation:MaxLength=253
+	ServiceAccountName string `json:"serviceAccountName,omitempty"`
+
+	// Limits bound what the module may use.
+	// +optional
+	Limits Limits `json:"limits,omitzero"`
+
+	// Suspend stops the module.
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
+}
+
+// EnvVar is an environment variable.
+type EnvVar struct {
+	// Name is the name of the variable.
+	// +kubebuilder:validation:Pattern=`^[^=\x00]+$`
+	// +kubebuilder:validation:MaxLength=256
+	Name string `json:"name"`
+
+	// Value is the value of the variable. All users who may read this object may read it, so it must not be a secret:
+	// a module reads secrets with its service account.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4096
+	Value string `json:"value,omitempty"`
+}
+
+// Limits bound what a module may use.
+type Limits struct {
+	// Memory is the maximum size of the module's memory, at most 4Gi. Default: 256Mi.
+	// +optional
+	Memory *resource.Quantity `json:"memory,omitempty"`
+
+	// Wake is the time for which one call of the module may run, at most 5m. Default: 10s.
+	// +optional
+	Wake *metav1.Duration `json:"wake,omitempty"`
+
+	// InFlight is the maximum number of operations of the module that have not ended. Default: 16384.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65536
+	InFlight int32 `json:"inFlight,omitempty"`
+
+	// Logs is the maximum number of log records per second. Default: 100.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10000
+	Logs int32 `json:"logs,omitempty"`
+}
+
+// Phase is what a WasmController does.
+// +kubebuilder:validation:Enum=Pulling;Compiling;Starting;Running;BackOff;Quarantined;Suspended;Terminating
+type Phase string
+
+// The phases.
+const (
+	Pulling     Phase = "Pulling"     // the module is read from the registry or the file
+	Compiling   Phase = "Compiling"   // the host compiles the module
+	Starting    Phase = "Starting"    // the program of the module starts
+	Running     Phase = "Running"     // the module runs
+	BackOff     Phase = "BackOff"     // the module has failed, and starts again after a delay
+	Quarantined Phase = "Quarantined" // the module can't run, and waits until it changes
+	Suspended   Phase = "Suspended"   // spec.suspend is true
+	Terminating Phase = "Terminating" // the object is deleted, and the module ends
+)
+
+// WasmControllerStatus is what the host does with the module.
+type WasmControllerStatus struct {
+	machine.Status `json:",inline"`
+
+	// Phase is what the host does with the module.
+	// +optional
+	Phase Phase `json:"phase,omitempty"`
+
+	// Digest is the digest of the module that runs, or was the last to run. It is not that of the image's manifest.
+	// +optional
+	Digest string `json:"digest,omitempty"`
+
+	// Failures is the number of failures of the module in succession.
+	// +optional
+	Failures int32 `json:"failures,omitempty"`
+
+	// LastError is the last failure of the module.
+	// +optional
+	LastError string `json:"lastError,omitempty"`
+
+	// Since is when the phase of the module in the host began.
+	// +optional
+	Since *metav1.Time `json:"since,omitempty"`
+}
