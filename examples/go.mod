@@ -7,6 +7,7 @@ require (
 	github.com/kube-go/sdk/core v0.0.0
 	github.com/kube-go/sdk/kube v0.0.0
 	github.com/kube-go/sdk/runtime v0.0.0
+	github.com/tetratelabs/wazero v1.12.0
 	golang.org/x/sync v0.24.0
 	golang.org/x/term v0.47.0
 	k8s.io/api v0.37.2
@@ -40,7 +41,7 @@ require (
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3 // indirect
 	github.com/go-logr/logr v1.4.3 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
-	github.com/kube-go/sdk/client v0.0.0 // indirect
+	github.com/kube-go/sdk/client v0.0.0
 	github.com/kube-go/sdk/tests/cluster v0.0.0
 	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect

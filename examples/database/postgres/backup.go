@@ -57,7 +57,7 @@ func (a Attempt) backOff() time.Duration {
 }
 
 // Deadline limits the attempt.
-func (a Attempt) Deadline() time.Duration { return a.backOff() + a.Timeout.Duration }
+func (a Attempt) Deadline(ctx) time.Duration { return a.backOff() + a.Timeout.Duration }
 
 // run makes the backup in a pod. It returns why the backup is not complete, and the time until the next look. The
 // attempt has failed if the error is errAttempt.
@@ -87,7 +87,7 @@ func (a Attempt) run(c ctx) (waiting string, delay time.Duration, err error) {
 	case corev1.PodSucceeded:
 		return "", 0, a.record(c, backup)
 	}
-	if time.Since(c.Since()) >= a.Deadline() {
+	if time.Since(c.Since()) >= a.Deadline(c) {
 		return "", 0, errAttempt
 	}
 	return "the backup is not complete", time.Minute, nil

@@ -126,7 +126,7 @@ func (s Check) Step(c ctx, to fsm.To[fromCheck]) fsm.Result[fromCheck] {
 		return to.Stay("its pod has failed, and is replaced", time.Minute)
 	case r.failed:
 		return to.Go(Broken{Reason: "its pod has failed"})
-	case !r.available && time.Since(c.Since()) >= s.Deadline() && !s.Last:
+	case !r.available && time.Since(c.Since()) >= s.Deadline(c) && !s.Last:
 		return to.Go(Broken{Reason: fmt.Sprintf("its new pod is not available after %v", s.Timeout.Duration)})
 	}
 	c.Apply(server(c.Obj, s.Index, s.Version, true))
@@ -137,7 +137,7 @@ func (s Check) Step(c ctx, to fsm.To[fromCheck]) fsm.Result[fromCheck] {
 }
 
 // Deadline limits the start of the new pod.
-func (s Check) Deadline() time.Duration { return s.Timeout.Duration }
+func (s Check) Deadline(ctx) time.Duration { return s.Timeout.Duration }
 
 // OnDeadline looks first: the pod may have become available while the program did not run.
 func (s Check) OnDeadline(c ctx, to fsm.To[fromCheck]) fsm.Result[fromCheck] { return s.Step(c, to) }

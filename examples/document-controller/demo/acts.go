@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -91,6 +92,26 @@ func (st *stage) mistake(ctx context.Context, s *screen) error {
 		}
 	}
 	return nil
+}
+
+func (st *stage) handOver(ctx context.Context, s *screen) error {
+	leader := <-st.reconcile // not empty: there were reconciles
+	s.step("Stop the replica that leads: the other one takes over")
+	s.say("lease        %-8s stops and releases the lease", leader)
+	stopped := time.Now()
+	st.replicas[leader](errEnded)
+	for {
+		select {
+		case name := <-st.reconcile:
+			if name == leader {
+				continue // a reconcile before its end
+			}
+			s.say("lease        %-8s has reconciled its first document after %.1fs", name, time.Since(stopped).Seconds())
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }
 
 func (st *stage) killServer(ctx context.Context, s *screen) error {

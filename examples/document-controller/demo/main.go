@@ -8,6 +8,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -22,7 +23,9 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Stdout); err != nil {
+	wait := flag.Bool("wait", false, "wait for Enter before the end, to look at the debug pages")
+	flag.Parse()
+	if err := run(ctx, os.Stdout, *wait); err != nil {
 		fmt.Fprintln(os.Stderr, "\ndemo:", err)
 		os.Exit(1)
 	}
@@ -31,7 +34,7 @@ func main() {
 // timeout limits the demo without the build and start of Kubernetes before it.
 const timeout = 5 * time.Minute
 
-func run(ctx context.Context, out io.Writer) (err error) {
+func run(ctx context.Context, out io.Writer, wait bool) (err error) {
 	s := newScreen(out)
 	s.title("A controller on a real Kubernetes")
 	options := &kube.ClientOptions{UserAgent: "demo"}
@@ -60,7 +63,10 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("the demo took more than %v", timeout))
-	defer cancel()
-	return play(ctx, s, &stage{client: c, cluster: own, dir: dir})
+	if !wait {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, timeout, fmt.Errorf("the demo took more than %v", timeout))
+		defer cancel()
+	}
+	return play(ctx, s, &stage{client: c, cluster: own, dir: dir, wait: wait})
 }

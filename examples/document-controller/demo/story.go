@@ -4,10 +4,13 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -29,6 +32,7 @@ type stage struct {
 	client  *kube.Client
 	cluster *cluster.Cluster // nil if the demo did not start it
 	dir     string           // directory of the files that the controller writes
+	wait    bool             // wait for Enter before the end
 
 	namespace string
 	docs      *kube.API[v1.Document]
@@ -36,7 +40,11 @@ type stage struct {
 	runs      atomic.Int64 // number of reconciles
 	failures  atomic.Int64
 	events    atomic.Int64
+	replicas  map[string]context.CancelCauseFunc // stop the replicas
+	reconcile chan string                        // the name of the latest replica that has reconciled, until it is read
 }
+
+var errEnded = errors.New("the demo has ended")
 
 // play runs the acts of the demo, and then restores the cluster.
 func play(ctx context.Context, s *screen, st *stage) (err error) {
@@ -45,11 +53,14 @@ func play(ctx context.Context, s *screen, st *stage) (err error) {
 	if err != nil {
 		return err
 	}
-	stop := st.start(ctx, s)
+	stop, err := st.start(ctx, s)
+	if err != nil {
+		return err
+	}
 	defer func() { err = errors.Join(err, stop()) }()
 
 	acts := []func(context.Context, *screen) error{
-		st.create, st.edit, st.deleteConfigMap, st.mistake, st.killServer, st.deleteDocument,
+		st.create, st.edit, st.deleteConfigMap, st.mistake, st.handOver, st.killServer, st.deleteDocument,
 	}
 	for _, act := range acts {
 		if err := act(ctx, s); err != nil {
@@ -58,6 +69,19 @@ func play(ctx context.Context, s *screen, st *stage) (err error) {
 	}
 	if err := st.summary(ctx, s); err != nil {
 		return err
+	}
+	if st.wait {
+		s.say("press Enter to end")
+		enter := make(chan struct{})
+		go func() { // ends with the program
+			_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
+			close(enter)
+		}()
+		select {
+		case <-enter:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
 	return st.deleteAll(ctx)
 }
@@ -115,34 +139,76 @@ func (st *stage) prepare(ctx context.Context, s *screen) (undo func() error, err
 	return undo, nil
 }
 
-// start runs the controller, and prints the conditions of documents and the events as they change.
-func (st *stage) start(ctx context.Context, s *screen) (stop func() error) {
-	s.step("Run the controller, with its objects in namespace %s", st.namespace)
+// start runs two replicas of the controller, and prints the conditions of documents and the events as they change.
+func (st *stage) start(ctx context.Context, s *screen) (stop func() error, err error) {
+	s.step("Run two replicas of the controller, with its objects in namespace %s", st.namespace)
+	names, pages := []string{"replica-1", "replica-2"}, map[string]string{}
+	for _, name := range names {
+		if pages[name], err = freeAddr(ctx); err != nil {
+			return nil, err
+		}
+		s.say("debug page   %-8s http://%s/debug/controllers", name, pages[name])
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	var wg sync.WaitGroup
-	var failed error
-	wg.Go(func() {
-		silent := slog.New(slog.DiscardHandler) // OnResult prints the errors
-		failed = documents.Run(ctx, st.client, &documents.Options{Dir: st.dir, Logger: silent, OnResult: func(r kube.Result) {
-			st.runs.Add(1)
-			if r.Err != nil {
-				st.failures.Add(1)
-				s.say("reconcile    %-8s failed, retry in %v: %v", r.Key.Ref.Name, r.RetryIn.Round(time.Millisecond), r.Err)
+	st.replicas, st.reconcile = map[string]context.CancelCauseFunc{}, make(chan string, 1)
+	for _, name := range names {
+		ctx, end := context.WithCancelCause(ctx)
+		st.replicas[name] = end
+		wg.Go(func() {
+			if err := st.run(ctx, s, name, pages[name]); !errors.Is(err, errEnded) {
+				cancel(err) // nothing must wait for a replica that has stopped
 			}
-		}})
-		cancel(failed) // nothing must wait for a controller that has stopped
-	})
+		})
+	}
 	wg.Go(func() { st.showConditions(ctx, s) })
 	wg.Go(func() { st.showEvents(ctx, s) })
 	s.say("running")
 	return func() error {
-		ended := errors.New("the demo has ended")
-		cancel(ended)
+		cancel(errEnded)
 		wg.Wait()
-		if errors.Is(failed, ended) || failed == nil {
-			return nil
+		if err := context.Cause(ctx); !errors.Is(err, errEnded) {
+			return err
 		}
-		return failed
+		return nil
+	}, nil
+}
+
+// freeAddr returns an address that no program listens to.
+func freeAddr(ctx context.Context) (string, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "localhost:0")
+	if err != nil {
+		return "", err
+	}
+	return l.Addr().String(), l.Close()
+}
+
+// run runs a replica of the controller.
+func (st *stage) run(ctx context.Context, s *screen, name, page string) error {
+	return documents.Run(ctx, st.client, &documents.Options{
+		Dir:       st.dir,
+		Election:  &kube.ElectionOptions{Namespace: st.namespace, Identity: name},
+		DebugAddr: page,
+		Logger:    slog.New(slog.DiscardHandler), // OnResult prints the errors
+		OnResult: func(r kube.Result) {
+			st.runs.Add(1)
+			st.latest(name)
+			if r.Err != nil {
+				st.failures.Add(1)
+				s.say("reconcile    %-8s failed, retry in %v: %v", r.Key.Ref.Name, r.RetryIn.Round(time.Millisecond), r.Err)
+			}
+		},
+	})
+}
+
+// latest makes a replica the latest one that has reconciled.
+func (st *stage) latest(name string) {
+	for {
+		select {
+		case st.reconcile <- name:
+			return
+		case <-st.reconcile:
+		}
 	}
 }
 

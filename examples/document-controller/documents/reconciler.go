@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,6 +33,10 @@ const resync = 5 * time.Minute
 type Options struct {
 	// Dir is the directory for the files. Default: documents, in the working directory.
 	Dir string
+	// Election has the options of the election if several replicas run. Default: no election, there is one replica.
+	Election *kube.ElectionOptions
+	// DebugAddr is the address of the debug page, such as "localhost:8082". Default: no page.
+	DebugAddr string
 	// Logger logs errors. Default: slog.Default.
 	Logger *slog.Logger
 	// OnResult is called after each reconcile.
@@ -59,10 +62,14 @@ func Run(ctx context.Context, c *kube.Client, o *Options) error {
 	cache := kube.NewCache(c, &kube.CacheOptions{Logger: o.Logger})
 	ctlOptions := &kube.ControllerOptions{Logger: o.Logger, OnResult: o.OnResult}
 	ctl := kube.NewController(kube.For[v1.Document](cache), ctlOptions).Owns(kube.Source[corev1.ConfigMap](cache))
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return recorder.Run(ctx) })
-	group.Go(func() error { return ctl.Run(ctx, r.reconcile) })
-	return group.Wait()
+	options := &kube.ManagerOptions{Election: o.Election, DebugAddr: o.DebugAddr, Logger: o.Logger}
+	if o.Election != nil {
+		options.LeaderElection = Manager
+	}
+	m := kube.NewManager(c, options)
+	m.AddToAll(recorder)
+	m.Add(ctl.With(r.reconcile))
+	return m.Run(ctx)
 }
 
 type reconciler struct {

@@ -31,7 +31,7 @@ func NewAccessToken(namespace, name string, spec AccessTokenSpec) *AccessToken {
 	}
 }
 
-// KubeResource returns what AccessToken is called on the wire.
+// KubeResource returns the resource of AccessToken.
 func (*AccessToken) KubeResource() core.Resource {
 	return core.Resource{
 		Group:        "auth.example.com",
@@ -45,7 +45,7 @@ func (*AccessToken) KubeResource() core.Resource {
 	}
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *AccessToken) DeepCopyInto(out *AccessToken) {
 	*out = *in
 	in.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
@@ -53,7 +53,7 @@ func (in *AccessToken) DeepCopyInto(out *AccessToken) {
 	in.Status.DeepCopyInto(&out.Status)
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *AccessToken) DeepCopy() *AccessToken {
 	if in == nil {
 		return nil
@@ -63,7 +63,7 @@ func (in *AccessToken) DeepCopy() *AccessToken {
 	return out
 }
 
-// DeepCopyObject returns a deep copy as what the Kubernetes libraries handle, nil for nil.
+// DeepCopyObject returns a deep copy as a runtime.Object, or nil for nil.
 func (in *AccessToken) DeepCopyObject() runtime.Object {
 	if out := in.DeepCopy(); out != nil {
 		return out
@@ -71,7 +71,7 @@ func (in *AccessToken) DeepCopyObject() runtime.Object {
 	return nil
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *AccessTokenSpec) DeepCopyInto(out *AccessTokenSpec) {
 	*out = *in
 	if in.Namespaced != nil {
@@ -90,7 +90,7 @@ func (in *AccessTokenSpec) DeepCopyInto(out *AccessTokenSpec) {
 	}
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *AccessTokenSpec) DeepCopy() *AccessTokenSpec {
 	if in == nil {
 		return nil
@@ -100,7 +100,7 @@ func (in *AccessTokenSpec) DeepCopy() *AccessTokenSpec {
 	return out
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *NamespacePermissions) DeepCopyInto(out *NamespacePermissions) {
 	*out = *in
 	if in.Rules != nil {
@@ -112,7 +112,7 @@ func (in *NamespacePermissions) DeepCopyInto(out *NamespacePermissions) {
 	}
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *NamespacePermissions) DeepCopy() *NamespacePermissions {
 	if in == nil {
 		return nil
@@ -122,13 +122,13 @@ func (in *NamespacePermissions) DeepCopy() *NamespacePermissions {
 	return out
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *AccessTokenStatus) DeepCopyInto(out *AccessTokenStatus) {
 	*out = *in
 	in.Status.DeepCopyInto(&out.Status)
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *AccessTokenStatus) DeepCopy() *AccessTokenStatus {
 	if in == nil {
 		return nil
@@ -482,7 +482,7 @@ const accessTokenCRD = `{
             "type": "string"
            },
            "version": {
-            "description": "Version identifies the states and transitions of the program that wrote the position.",
+            "description": "Version has the name of the machine, and identifies the states and transitions of the program that wrote the position.",
             "type": "string"
            },
            "visits": {

@@ -30,7 +30,7 @@ func NewBucketClaim(namespace, name string, spec BucketClaimSpec) *BucketClaim {
 	}
 }
 
-// KubeResource returns what BucketClaim is called on the wire.
+// KubeResource returns the resource of BucketClaim.
 func (*BucketClaim) KubeResource() core.Resource {
 	return core.Resource{
 		Group:        "storage.example.com",
@@ -43,7 +43,7 @@ func (*BucketClaim) KubeResource() core.Resource {
 	}
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *BucketClaim) DeepCopyInto(out *BucketClaim) {
 	*out = *in
 	in.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
@@ -51,7 +51,7 @@ func (in *BucketClaim) DeepCopyInto(out *BucketClaim) {
 	in.Status.DeepCopyInto(&out.Status)
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *BucketClaim) DeepCopy() *BucketClaim {
 	if in == nil {
 		return nil
@@ -61,7 +61,7 @@ func (in *BucketClaim) DeepCopy() *BucketClaim {
 	return out
 }
 
-// DeepCopyObject returns a deep copy as what the Kubernetes libraries handle, nil for nil.
+// DeepCopyObject returns a deep copy as a runtime.Object, or nil for nil.
 func (in *BucketClaim) DeepCopyObject() runtime.Object {
 	if out := in.DeepCopy(); out != nil {
 		return out
@@ -87,7 +87,7 @@ func NewBucket(name string, spec BucketSpec) *Bucket {
 	}
 }
 
-// KubeResource returns what Bucket is called on the wire.
+// KubeResource returns the resource of Bucket.
 func (*Bucket) KubeResource() core.Resource {
 	return core.Resource{
 		Group:        "storage.example.com",
@@ -99,7 +99,7 @@ func (*Bucket) KubeResource() core.Resource {
 	}
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *Bucket) DeepCopyInto(out *Bucket) {
 	*out = *in
 	in.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
@@ -107,7 +107,7 @@ func (in *Bucket) DeepCopyInto(out *Bucket) {
 	in.Status.DeepCopyInto(&out.Status)
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *Bucket) DeepCopy() *Bucket {
 	if in == nil {
 		return nil
@@ -117,7 +117,7 @@ func (in *Bucket) DeepCopy() *Bucket {
 	return out
 }
 
-// DeepCopyObject returns a deep copy as what the Kubernetes libraries handle, nil for nil.
+// DeepCopyObject returns a deep copy as a runtime.Object, or nil for nil.
 func (in *Bucket) DeepCopyObject() runtime.Object {
 	if out := in.DeepCopy(); out != nil {
 		return out
@@ -125,12 +125,12 @@ func (in *Bucket) DeepCopyObject() runtime.Object {
 	return nil
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *BucketClaimSpec) DeepCopyInto(out *BucketClaimSpec) {
 	*out = *in
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *BucketClaimSpec) DeepCopy() *BucketClaimSpec {
 	if in == nil {
 		return nil
@@ -140,13 +140,13 @@ func (in *BucketClaimSpec) DeepCopy() *BucketClaimSpec {
 	return out
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *BucketClaimStatus) DeepCopyInto(out *BucketClaimStatus) {
 	*out = *in
 	in.Status.DeepCopyInto(&out.Status)
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *BucketClaimStatus) DeepCopy() *BucketClaimStatus {
 	if in == nil {
 		return nil
@@ -156,12 +156,12 @@ func (in *BucketClaimStatus) DeepCopy() *BucketClaimStatus {
 	return out
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *BucketSpec) DeepCopyInto(out *BucketSpec) {
 	*out = *in
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *BucketSpec) DeepCopy() *BucketSpec {
 	if in == nil {
 		return nil
@@ -171,13 +171,13 @@ func (in *BucketSpec) DeepCopy() *BucketSpec {
 	return out
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *BucketStatus) DeepCopyInto(out *BucketStatus) {
 	*out = *in
 	in.Status.DeepCopyInto(&out.Status)
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *BucketStatus) DeepCopy() *BucketStatus {
 	if in == nil {
 		return nil
@@ -407,7 +407,7 @@ const bucketClaimCRD = `{
             "type": "string"
            },
            "version": {
-            "description": "Version identifies the states and transitions of the program that wrote the position.",
+            "description": "Version has the name of the machine, and identifies the states and transitions of the program that wrote the position.",
             "type": "string"
            },
            "visits": {
@@ -729,7 +729,7 @@ const bucketCRD = `{
             "type": "string"
            },
            "version": {
-            "description": "Version identifies the states and transitions of the program that wrote the position.",
+            "description": "Version has the name of the machine, and identifies the states and transitions of the program that wrote the position.",
             "type": "string"
            },
            "visits": {

@@ -30,7 +30,7 @@ func NewDatabase(namespace, name string, spec DatabaseSpec) *Database {
 	}
 }
 
-// KubeResource returns what Database is called on the wire.
+// KubeResource returns the resource of Database.
 func (*Database) KubeResource() core.Resource {
 	return core.Resource{
 		Group:        "db.example.com",
@@ -44,7 +44,7 @@ func (*Database) KubeResource() core.Resource {
 	}
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *Database) DeepCopyInto(out *Database) {
 	*out = *in
 	in.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
@@ -52,7 +52,7 @@ func (in *Database) DeepCopyInto(out *Database) {
 	in.Status.DeepCopyInto(&out.Status)
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *Database) DeepCopy() *Database {
 	if in == nil {
 		return nil
@@ -62,7 +62,7 @@ func (in *Database) DeepCopy() *Database {
 	return out
 }
 
-// DeepCopyObject returns a deep copy as what the Kubernetes libraries handle, nil for nil.
+// DeepCopyObject returns a deep copy as a runtime.Object, or nil for nil.
 func (in *Database) DeepCopyObject() runtime.Object {
 	if out := in.DeepCopy(); out != nil {
 		return out
@@ -70,7 +70,7 @@ func (in *Database) DeepCopyObject() runtime.Object {
 	return nil
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *DatabaseSpec) DeepCopyInto(out *DatabaseSpec) {
 	*out = *in
 	if in.KeepBackups != nil {
@@ -78,7 +78,7 @@ func (in *DatabaseSpec) DeepCopyInto(out *DatabaseSpec) {
 	}
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *DatabaseSpec) DeepCopy() *DatabaseSpec {
 	if in == nil {
 		return nil
@@ -88,7 +88,7 @@ func (in *DatabaseSpec) DeepCopy() *DatabaseSpec {
 	return out
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *DatabaseStatus) DeepCopyInto(out *DatabaseStatus) {
 	*out = *in
 	in.Status.DeepCopyInto(&out.Status)
@@ -97,7 +97,7 @@ func (in *DatabaseStatus) DeepCopyInto(out *DatabaseStatus) {
 	}
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *DatabaseStatus) DeepCopy() *DatabaseStatus {
 	if in == nil {
 		return nil
@@ -380,7 +380,7 @@ const databaseCRD = `{
             "type": "string"
            },
            "version": {
-            "description": "Version identifies the states and transitions of the program that wrote the position.",
+            "description": "Version has the name of the machine, and identifies the states and transitions of the program that wrote the position.",
             "type": "string"
            },
            "visits": {

@@ -30,7 +30,7 @@ func NewDocument(namespace, name string, spec DocumentSpec) *Document {
 	}
 }
 
-// KubeResource returns what Document is called on the wire.
+// KubeResource returns the resource of Document.
 func (*Document) KubeResource() core.Resource {
 	return core.Resource{
 		Group:        "docs.example.com",
@@ -44,7 +44,7 @@ func (*Document) KubeResource() core.Resource {
 	}
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *Document) DeepCopyInto(out *Document) {
 	*out = *in
 	in.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
@@ -52,7 +52,7 @@ func (in *Document) DeepCopyInto(out *Document) {
 	in.Status.DeepCopyInto(&out.Status)
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *Document) DeepCopy() *Document {
 	if in == nil {
 		return nil
@@ -62,7 +62,7 @@ func (in *Document) DeepCopy() *Document {
 	return out
 }
 
-// DeepCopyObject returns a deep copy as what the Kubernetes libraries handle, nil for nil.
+// DeepCopyObject returns a deep copy as a runtime.Object, or nil for nil.
 func (in *Document) DeepCopyObject() runtime.Object {
 	if out := in.DeepCopy(); out != nil {
 		return out
@@ -70,12 +70,12 @@ func (in *Document) DeepCopyObject() runtime.Object {
 	return nil
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *DocumentSpec) DeepCopyInto(out *DocumentSpec) {
 	*out = *in
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *DocumentSpec) DeepCopy() *DocumentSpec {
 	if in == nil {
 		return nil
@@ -85,7 +85,7 @@ func (in *DocumentSpec) DeepCopy() *DocumentSpec {
 	return out
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *DocumentStatus) DeepCopyInto(out *DocumentStatus) {
 	*out = *in
 	if in.Conditions != nil {
@@ -94,7 +94,7 @@ func (in *DocumentStatus) DeepCopyInto(out *DocumentStatus) {
 	}
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *DocumentStatus) DeepCopy() *DocumentStatus {
 	if in == nil {
 		return nil

@@ -30,7 +30,7 @@ func NewMoose(namespace, name string, spec MooseSpec) *Moose {
 	}
 }
 
-// KubeResource returns what Moose is called on the wire.
+// KubeResource returns the resource of Moose.
 func (*Moose) KubeResource() core.Resource {
 	return core.Resource{
 		Group:        "animals.example.com",
@@ -43,7 +43,7 @@ func (*Moose) KubeResource() core.Resource {
 	}
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *Moose) DeepCopyInto(out *Moose) {
 	*out = *in
 	in.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
@@ -51,7 +51,7 @@ func (in *Moose) DeepCopyInto(out *Moose) {
 	in.Status.DeepCopyInto(&out.Status)
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *Moose) DeepCopy() *Moose {
 	if in == nil {
 		return nil
@@ -61,7 +61,7 @@ func (in *Moose) DeepCopy() *Moose {
 	return out
 }
 
-// DeepCopyObject returns a deep copy as what the Kubernetes libraries handle, nil for nil.
+// DeepCopyObject returns a deep copy as a runtime.Object, or nil for nil.
 func (in *Moose) DeepCopyObject() runtime.Object {
 	if out := in.DeepCopy(); out != nil {
 		return out
@@ -69,12 +69,12 @@ func (in *Moose) DeepCopyObject() runtime.Object {
 	return nil
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *MooseSpec) DeepCopyInto(out *MooseSpec) {
 	*out = *in
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *MooseSpec) DeepCopy() *MooseSpec {
 	if in == nil {
 		return nil
@@ -84,13 +84,13 @@ func (in *MooseSpec) DeepCopy() *MooseSpec {
 	return out
 }
 
-// DeepCopyInto writes a deep copy of in into out. Neither may be nil.
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
 func (in *MooseStatus) DeepCopyInto(out *MooseStatus) {
 	*out = *in
 	in.Status.DeepCopyInto(&out.Status)
 }
 
-// DeepCopy returns a deep copy, nil for nil.
+// DeepCopy returns a deep copy, or nil for nil.
 func (in *MooseStatus) DeepCopy() *MooseStatus {
 	if in == nil {
 		return nil
@@ -321,7 +321,7 @@ const mooseCRD = `{
             "type": "string"
            },
            "version": {
-            "description": "Version identifies the states and transitions of the program that wrote the position.",
+            "description": "Version has the name of the machine, and identifies the states and transitions of the program that wrote the position.",
             "type": "string"
            },
            "visits": {
