@@ -21,8 +21,13 @@ LINT := $(CURDIR)/.bin/golangci-lint
 # Prints the output of `go test -json` as text, and lists the skipped tests.
 REPORT := .bin/testreport
 
+# The race detector leaves out the compiler of WebAssembly modules, which would take minutes with it.
+WAZERO := github.com/tetratelabs/wazero/internal/engine/wazevo
+export RACE := -race $(foreach p,ssa frontend backend/...,-gcflags=$(WAZERO)/$(p)=-race=false)
+
+# The tests run without go vet, since make lint runs it with all its checks.
 # The end-to-end tests mostly wait, so more of them run at the same time than there are processors.
-E2E := $(GO) test -json -race -count=1 -timeout=30m -parallel=6
+E2E := $(GO) test -json $(RACE) -vet=off -count=1 -timeout=30m -parallel=5
 
 # The targets of `make test`, and the further targets of `make check`.
 TEST := race cluster-build cluster-test e2e
@@ -33,20 +38,23 @@ STEPS := MAKE='$(MAKE)' scripts/steps
 # Reports the target that is not part of make check, with the reason.
 ALSO := ; code=$$?; echo "  e2e-k3d      NOT RUN: it needs Docker and k3d"; exit $$code
 
+# The programs of examples that make wasip1 builds as guests of a WebAssembly host.
+GUESTS := hello-controller document-controller moose database
+
 # omitempty has no effect on a struct. But Kubernetes' types use it everywhere, and our types have the same tags.
 FIX := $(GO) fix -omitzero=false
 
 .PHONY: help demo test unit race cluster-build cluster-test e2e e2e-versions e2e-k3d soak node-deps cluster-up cluster-down \
-	go-get weight bench tools lint vet modern golangci arch hygiene fix fuzz generate tidy check verify check-clean wasip1 clean
+	wasm-guests go-get weight bench tools lint vet modern golangci arch hygiene fix fuzz generate tidy check verify check-clean wasip1 clean
 
 help:
 	@echo "Start with make demo and make test."
 	@echo
 	@sed -n 's/^## \([a-z0-9-]*\): \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | awk -F'\t' '{ printf "  %-14s %s\n", $$1, $$2 }'
 
-## demo: start a real Kubernetes and watch a controller; KUBECONFIG=FILE uses that cluster instead
+## demo: start a real Kubernetes and watch a controller; KUBECONFIG=FILE uses that cluster instead; ARGS=-wait waits
 demo:
-	@cd examples && $(GO) run ./document-controller/demo
+	@cd examples && $(GO) run ./document-controller/demo $(ARGS)
 
 ## test: run all tests with the race detector, including those against a real API server; list those that can't run
 test:
@@ -58,15 +66,17 @@ unit: $(REPORT)
 
 ## race: run the tests that need no cluster, with the race detector
 race: $(REPORT)
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then scripts/wasm-guests > /dev/null || true; fi
 	@REPORT=$(REPORT) scripts/race $(UNITS)
 	@for m in $(ALONE); do (cd $$m && GOWORK=off $(GO) test ./...) || exit 1; done
 
 ## cluster-test: run the tests of the built-in cluster; KUBECLUSTER_NODE=1 makes them fail if a node can't run
 cluster-test: $(REPORT)
-	$(GO) test -json -race -p=1 ./tests/cluster/... | $(REPORT)
+	$(GO) test -json -race -vet=off -p=1 -parallel=4 ./tests/cluster/... | $(REPORT)
 
 ## e2e: run the end-to-end tests on the cluster of KUBECONFIG, or else on the built-in one
 e2e: $(REPORT)
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then scripts/chromium || true; fi
 	$(E2E) ./tests/e2e/... | $(REPORT)
 
 ## e2e-versions: run the end-to-end tests on the supported older versions of Kubernetes; builds each version once
@@ -87,7 +97,7 @@ SOAK ?= 30m
 
 ## soak: cause random faults for 30 minutes, or SOAK=DURATION; then check that the use of memory has not grown
 soak:
-	E2E_SOAK=$(SOAK) $(GO) test -race -count=1 -timeout=0 -v -run '^TestSoak$$' ./tests/e2e
+	E2E_SOAK=$(SOAK) $(GO) test $(RACE) -count=1 -timeout=0 -v -run '^TestSoak$$' ./tests/e2e
 
 ## go-get: follow the steps of a new user: get a packed release, build the README's first program, run it
 go-get:
@@ -100,6 +110,10 @@ weight:
 ## bench: compare memory, CPU time and latency with client-go and controller-runtime; takes minutes; ARGS=-help
 bench:
 	@cd bench && GOWORK=off $(GO) run . $(ARGS)
+
+## wasm-guests: build the guests in C into .cache/wasm-guests; as root on Debian, install the compiler first
+wasm-guests:
+	@scripts/wasm-guests
 
 ## node-deps: install the system packages of a cluster with a node; needs root
 node-deps:
@@ -171,9 +185,16 @@ verify:
 check-clean:
 	@MAKE='$(MAKE)' scripts/check-clean
 
-# core has no IO, so it also builds for systems without IO.
+# core has no IO, so it also builds for systems without IO. In a program for wasip1, the host has the IO of the others.
 wasip1:
 	cd core && GOOS=wasip1 GOARCH=wasm $(GO) build ./...
+	cd kube && GOOS=wasip1 GOARCH=wasm $(GO) build ./...
+	@mkdir -p .bin
+	@for program in $(GUESTS); do \
+		(cd examples && GOOS=wasip1 GOARCH=wasm $(GO) build -buildmode=c-shared -ldflags='-s -w' \
+			-o ../.bin/$$program.wasm ./$$program) || exit 1; \
+		printf '%-22s %9d bytes\n' $$program $$(wc -c < .bin/$$program.wasm); \
+	done
 
 ## tools: build the pinned developer tools into .bin
 tools: $(LINT) $(REPORT)

@@ -122,6 +122,15 @@ func TestFiguresAreComparedWithTheirBars(t *testing.T) {
 	}
 }
 
+func TestRatioComparesValuesOfTheSameRound(t *testing.T) {
+	ours, peer := value{"", &trial{name: "ours"}, "v"}, value{"peer", &trial{name: "peer"}, "v"}
+	r := results{"ours": {{"v": 1}, {"v": 20}, {"v": 3}}, "peer": {{"v": 2}, {"v": 40}, {"v": 3}}}
+	f := &figure{unit: inCount, ours: ours, peers: []value{peer}}
+	if got := f.row(r).ratio; got != 0.5 {
+		t.Errorf("the ratio is %v, want 0.5, as in two of three rounds", got)
+	}
+}
+
 func TestNamesOfFiguresAndCasesAreUnique(t *testing.T) {
 	names, trials := map[string]bool{}, map[string]*trial{}
 	for _, f := range figures() {

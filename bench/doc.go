@@ -14,7 +14,8 @@
 // internal/replay), over HTTP/1.1 without TLS and compression. So the costs of TLS, which are equal for all libraries,
 // are not in the figures. The trials run in turn, -repeat times, and in reverse order every other time. The table has
 // the median and the best value of each case: a large difference between them shows that other programs have used the
-// machine.
+// machine. The ratio is the median of the ratios of the rounds. Short operations also have figures of their CPU time,
+// with that of all goroutines and of the garbage collector, which other programs disturb less than the time.
 //
 // Heap sizes are the bytes and objects that are reachable after a garbage collection, minus those before the cache
 // started. CPU times are those of the child process until its cache is synced, with the garbage collections that happen

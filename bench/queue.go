@@ -25,14 +25,15 @@ func queueFigures() []*figure {
 		of := func(library string, open func() queue) *trial {
 			return queueTrial(fmt.Sprintf("queue/%s-%d", library, waiting), waiting, open)
 		}
+		ours, classic := of("ours", ourQueue), of("client-go", workQueue)
+		priorities := of("controller-runtime", priorityQueue)
+		work := fmt.Sprintf("add, get, done; %d keys wait", waiting)
 		all = append(all, &figure{
-			name: fmt.Sprintf("queue: add, get, done; %d keys wait", waiting), unit: inUS,
-			ours: value{"", of("ours", ourQueue), "time"},
-			peers: []value{
-				{"client-go", of("client-go", workQueue), "time"},
-				{"controller-runtime", of("controller-runtime", priorityQueue), "time"},
-			},
-			bar: bar{limit: 0.2e-6},
+			name: "queue: " + work, unit: inUS, ours: value{"", ours, "time"},
+			peers: []value{{"client-go", classic, "time"}, {"controller-runtime", priorities, "time"}}, bar: bar{limit: 0.2e-6},
+		}, &figure{
+			name: "queue: CPU of " + work, unit: inUS, ours: value{"", ours, "cpu"},
+			peers: []value{{"client-go", classic, "cpu"}, {"controller-runtime", priorities, "cpu"}}, bar: bar{ratio: 1},
 		})
 	}
 	return all
@@ -137,6 +138,6 @@ func queueTrial(name string, waiting int, open func() queue) *trial {
 			}
 			return nil
 		})
-		return values{"time": took.Seconds() / batch}, err
+		return values{"time": took.time.Seconds() / batch, "cpu": took.cpu.Seconds() / batch}, err
 	}}
 }

@@ -50,7 +50,7 @@ func inUS(v float64) string    { return fmt.Sprintf("%.3g µs", v*1e6) }
 // figures returns all figures.
 func figures() []*figure {
 	return slices.Concat(heapFigures(), syncFigures(), readFigures(), queueFigures(), reconcileFigures(),
-		machineFigures(), latencyFigures(), startFigures())
+		machineFigures(), latencyFigures(), startFigures(), takeoverFigures())
 }
 
 func selected(pattern *regexp.Regexp) []*figure {
@@ -84,48 +84,60 @@ func findTrial(name string) (*trial, error) {
 // row is the result of a figure.
 type row struct {
 	ours, best float64 // the best peer, or NaN
+	ratio      float64 // of ours to the best peer, or NaN
 	passed     bool
 }
 
 func (f *figure) row(r results) row {
-	w := row{ours: r.median(f.ours), best: math.NaN(), passed: true}
+	w := row{ours: r.median(f.ours), best: math.NaN(), ratio: math.NaN()}
 	for _, p := range f.peers {
-		switch v := r.median(p); {
-		case math.IsNaN(w.best), f.bar.atLeast == (v > w.best):
-			w.best = v
+		if v := r.median(p); math.IsNaN(w.best) || f.bar.atLeast == (v > w.best) {
+			w.best, w.ratio = v, r.ratio(f.ours, p)
 		}
 	}
 	meets := func(v, bound float64) bool {
 		return bound == 0 || v == bound || f.bar.atLeast == (v > bound)
 	}
-	w.passed = meets(w.ours/w.best, f.bar.ratio) && meets(w.ours, f.bar.limit) && meets(w.ours-w.best, f.bar.more)
+	w.passed = meets(w.ratio, f.bar.ratio) && meets(w.ours, f.bar.limit) && meets(w.ours-w.best, f.bar.more)
 	return w
 }
 
-// median returns the median of a value in all runs.
-func (r results) median(v value) float64 {
-	all := r.sorted(v)
-	if n := len(all); n%2 == 0 {
-		return (all[n/2-1] + all[n/2]) / 2
+// ratio returns the median of the ratios of two values in the same round. Other programs that use the machine disturb
+// both values of a round about equally.
+func (r results) ratio(v, to value) float64 {
+	mine, others := r.all(v), r.all(to)
+	ratios := make([]float64, min(len(mine), len(others)))
+	for i := range ratios {
+		ratios[i] = mine[i] / others[i]
 	}
-	return all[len(all)/2]
+	return median(ratios)
 }
 
-func (r results) sorted(v value) []float64 {
+// all returns a value in all rounds.
+func (r results) all(v value) []float64 {
 	var all []float64
-	for _, run := range r[v.trial.name] {
-		all = append(all, run[v.name])
+	for _, round := range r[v.trial.name] {
+		all = append(all, round[v.name])
 	}
-	slices.Sort(all)
 	return all
+}
+
+// median returns the median of a value in all rounds.
+func (r results) median(v value) float64 { return median(r.all(v)) }
+
+func median(v []float64) float64 {
+	v = slices.Sorted(slices.Values(v))
+	if n := len(v); n%2 == 0 {
+		return (v[n/2-1] + v[n/2]) / 2
+	}
+	return v[len(v)/2]
 }
 
 // cell formats the median and the best of a value.
 func (f *figure) cell(r results, v value) string {
-	all := r.sorted(v)
-	best := all[0]
+	best := slices.Min(r.all(v))
 	if f.bar.atLeast {
-		best = all[len(all)-1]
+		best = slices.Max(r.all(v))
 	}
 	text := f.unit(r.median(v))
 	if b := f.unit(best); b != text {
@@ -163,8 +175,8 @@ func printTable(out io.Writer, figures []*figure, r results) (met bool) {
 			peers[i] = p.label + " " + f.cell(r, p)
 		}
 		ratio, result := "-", "pass"
-		if !math.IsNaN(row.best) {
-			ratio = fmt.Sprintf("%.3f", row.ours/row.best)
+		if !math.IsNaN(row.ratio) {
+			ratio = fmt.Sprintf("%.3f", row.ratio)
 		}
 		text := strings.NewReplacer("limit", f.unit(f.bar.limit), "more", f.unit(f.bar.more)).Replace(f.bar.String())
 		switch {

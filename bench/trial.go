@@ -79,23 +79,26 @@ func collections(objs int) ([]*replay.Collection, error) {
 	}, nil
 }
 
-// repeatFor calls do until the trial's time is over, and returns the mean time of a call.
-func (e *env) repeatFor(do func() error) (time.Duration, error) {
-	calls, start := 0, time.Now()
+// cost is the mean cost of a call.
+type cost struct{ time, cpu time.Duration }
+
+// repeatFor calls do until the trial's time is over, and returns the mean cost of a call.
+func (e *env) repeatFor(do func() error) (cost, error) {
+	calls, start, used := time.Duration(0), time.Now(), cpu()
 	for {
 		if err := do(); err != nil {
-			return 0, err
+			return cost{}, err
 		}
 		calls++
 		if passed := time.Since(start); passed >= e.time {
-			return passed / time.Duration(calls), nil
+			return cost{passed / calls, (cpu() - used) / calls}, nil
 		}
 	}
 }
 
-// measure stores the mean time of a call, in seconds, as a value.
+// measure stores the mean time of a call in seconds as a value, and its CPU time as the value with the suffix "-cpu".
 func (e *env) measure(v values, name string, do func() error) error {
 	took, err := e.repeatFor(do)
-	v[name] = took.Seconds()
+	v[name], v[name+"-cpu"] = took.time.Seconds(), took.cpu.Seconds()
 	return err
 }

@@ -164,6 +164,7 @@ func gone(t *testing.T, dir string) {
 }
 
 func TestClusterEndsWhenItsOwnerIsKilled(t *testing.T) {
+	t.Parallel()
 	c := sharedCluster(t) // so that everything is built
 	owner := exec.Command(os.Args[0])
 	owner.Env = append(os.Environ(), ownerEnv+"=plain")
@@ -210,6 +211,7 @@ func TestFailedStartNamesItsReasonAndRemovesItsFiles(t *testing.T) {
 }
 
 func TestStartTriesOtherPortsWhenOneIsInUse(t *testing.T) {
+	t.Parallel()
 	sharedCluster(t) // so that everything is built
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -275,6 +277,7 @@ func TestInvalidOptionsAreErrors(t *testing.T) {
 }
 
 func TestOpenReturnsADetachedCluster(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "state")
 	options := &cluster.Options{Dir: dir, Detach: true, FeatureGates: map[string]bool{"AllAlpha": false}}
 	first := startCluster(t, options)

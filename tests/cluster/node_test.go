@@ -54,6 +54,7 @@ func awaitPhase(t *testing.T, c *cluster.Cluster, name, phase string) {
 }
 
 func TestNodeRunsPods(t *testing.T) {
+	t.Parallel() // the other test with a node is not: it runs before
 	if !needNode(t) {
 		return
 	}

@@ -60,6 +60,7 @@ metadata: {name: old, namespace: NS}
 
 // TestApplyExampleAppliesAndPrunes checks the output of the example apply from the first dry run to the last prune.
 func TestApplyExampleAppliesAndPrunes(t *testing.T) {
+	t.Parallel()
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	m := manifests{dir: t.TempDir(), ns: ns, group: ns + ".example.com"}
@@ -145,6 +146,7 @@ func awaitQuiet(t *testing.T, c *kube.Client, ns, name string) {
 // TestCustomResourceCanBeApplySetParent checks that an object of a custom kind can be the parent of an apply set if the
 // definition of the kind permits it, and that the parent has the same labels and annotations as with kubectl.
 func TestCustomResourceCanBeApplySetParent(t *testing.T) {
+	t.Parallel()
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	plans := newWidgets(t, c, "parents").In(ns)

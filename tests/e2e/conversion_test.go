@@ -17,11 +17,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kube-go/sdk/client/webhook"
 	"github.com/kube-go/sdk/core/conversion"
 	"github.com/kube-go/sdk/core/conversion/conversiontest"
 	"github.com/kube-go/sdk/core/wire"
 	"github.com/kube-go/sdk/kube"
+	"github.com/kube-go/sdk/runtime/webhook"
 )
 
 // The version v1 has a length in metres and a rank, which v2 does not have. The version v2 has a length with a unit,

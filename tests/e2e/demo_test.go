@@ -44,8 +44,9 @@ func TestDemoRunsAllStepsAndCleansUp(t *testing.T) {
 				t.Fatalf("exit code %d\n%s%s", got.code, got.stdout, got.stderr)
 			}
 			want := []string{
-				"Install the CustomResourceDefinition", "Run the controller", "Create three documents", "Edit a document",
-				"Delete a ConfigMap", "Make a mistake", "Delete a document", "Summary",
+				"Install the CustomResourceDefinition", "Run two replicas of the controller", "/debug/controllers", "Create three documents",
+				"Edit a document", "Delete a ConfigMap", "Make a mistake", "Stop the replica that leads",
+				"has reconciled its first document after", "Delete a document", "Summary",
 				"Ready=True", "Ready=False", "the demo succeeded",
 			}
 			if tc.own {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -122,4 +123,70 @@ func TestForbiddenEventsDoNotStopTheController(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestManagerWritesTheEventsOfLastRuns checks that events of runs that end after the stop reach the server, and that a
+// series is counted across them, in the form in which kubectl describe reads it.
+func TestManagerWritesTheEventsOfLastRuns(t *testing.T) {
+	c := connect(t, nil)
+	ns := newNamespace(t, c)
+	maps := kube.Namespaced[corev1.ConfigMap](c, ns)
+	rec := kube.NewRecorder(c, &kube.RecorderOptions{Controller: "example.com/last"})
+	m := kube.NewManager(c, nil)
+	m.AddToAll(rec)
+	selection := &kube.Selection{Namespace: ns, FieldSelector: "metadata.name=last"}
+	view := kube.ViewOf[corev1.ConfigMap](newCache(t, c), selection)
+	running := make(chan string, 1)
+	ctl := kube.NewController(kube.ForView(view), &kube.ControllerOptions{Logger: debugLogger(t)})
+	stopping := make(chan struct{})
+	m.Add(ctl.With(func(_ context.Context, cm *corev1.ConfigMap) (kube.Action, error) {
+		rec.Event(cm, kube.Event{Reason: "Saved", Note: "begun"})
+		running <- cm.Name
+		<-stopping
+		for range 4 {
+			rec.Event(cm, kube.Event{Reason: "Saved", Note: "stopping"})
+		}
+		rec.Event(cm, kube.Event{Reason: "Stopped", Type: kube.EventWarning, Note: "the program ends"})
+		return kube.AwaitChange(), nil
+	}))
+	stop := background(t, m.Run)
+	obj := create(t, maps, "last", "1")
+	awaitValue(t, running, "last")
+	go func() {
+		defer close(stopping)
+		for m.Leading() && t.Context().Err() == nil {
+			<-time.After(time.Millisecond)
+		}
+	}()
+	if err := stop(); !errors.Is(err, errStopped) {
+		t.Error(err)
+	}
+	if n := rec.Dropped(); n != 0 {
+		t.Errorf("%d events were dropped", n)
+	}
+	// kubectl describe sorts by these fields and prints the count of the series.
+	selector := "involvedObject.kind=ConfigMap,involvedObject.name=last,involvedObject.namespace=" + ns +
+		",involvedObject.uid=" + string(obj.UID)
+	found, err := kube.Namespaced[corev1.Event](c, ns).List(limit(t), &kube.ListOptions{FieldSelector: selector})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, e := range found.Items {
+		if e.EventTime.IsZero() || e.Series != nil && e.Series.LastObservedTime.Before(&e.EventTime) {
+			t.Errorf("times of %s = %v, %v", e.Reason, e.EventTime, e.Series)
+		}
+		count := int32(1)
+		if e.Series != nil {
+			count = e.Series.Count
+		}
+		got[e.Reason] = fmt.Sprintf("%s %s ×%d from %s", e.Type, e.Message, count, e.ReportingController)
+	}
+	want := map[string]string{
+		"Saved":   "Normal begun ×5 from example.com/last",
+		"Stopped": "Warning the program ends ×1 from example.com/last",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
 }

@@ -145,7 +145,7 @@ func TestServerRejectsValuesThatEvolutionReportsAsBroken(t *testing.T) {
 			} else if !errors.Is(err, kube.ErrInvalid) {
 				t.Errorf("create with the old value: %v, want ErrInvalid", err)
 			}
-			if !strings.Contains(why, "passes until it changes") && field != "required" {
+			if !strings.Contains(why, "accepted until it changes") && field != "required" {
 				t.Errorf("Why = %q, want that stored values pass until they change", why)
 			}
 			update := func(patch map[string]any) error {

@@ -222,6 +222,7 @@ func TestFailingExecPluginIsStoppedAndReported(t *testing.T) {
 // TestExecPluginCertificateIsReplacedBeforeItExpires checks that a plugin can return client certificates, and that the
 // next certificate is used without interrupting a watch that began with the previous one.
 func TestExecPluginCertificateIsReplacedBeforeItExpires(t *testing.T) {
+	t.Parallel()
 	admin := connect(t, nil)
 	ns := newNamespace(t, admin)
 	first, second := ns+"-one", ns+"-two"

@@ -27,12 +27,9 @@ type (
 	fromLoadCarts interface{ fromLoadCarts() }
 	leave         struct{}
 
-	packCart     struct{ Name string }
+	packCart     struct{}
 	fromPackCart interface{ fromPackCart() }
-	shutCart     struct {
-		Name   string
-		Number int64 // the how manyth cart was packed
-	}
+	shutCart     struct{ Number int64 } // the number of carts that were packed by then
 	fromShutCart interface{ fromShutCart() }
 	fullCart     struct{ Number int64 }
 )
@@ -50,7 +47,7 @@ type depotEnv struct {
 func (loadCarts) Step(c *fsm.Ctx[v1.Moose], to fsm.To[fromLoadCarts]) fsm.Result[fromLoadCarts] {
 	starts := map[string]packCart{}
 	for name := range strings.FieldsSeq(c.Obj.Annotations["carts"]) {
-		starts[name] = packCart{name}
+		starts[name] = packCart{}
 	}
 	children := fsm.Env[*depotEnv](c).carts.Run(c, starts)
 	if wait, result := fsm.Join(to, children); wait {
@@ -68,20 +65,20 @@ func (leave) Step(_ *fsm.Ctx[v1.Moose], to fsm.To[fsm.Terminal]) fsm.Result[fsm.
 	return fsm.Done(to)
 }
 
-func (s packCart) Step(c *fsm.Ctx[v1.Moose], to fsm.To[fromPackCart]) fsm.Result[fromPackCart] {
-	c.Apply(output(c, "cart-"+s.Name, "1"))
-	if !slices.Contains(strings.Fields(c.Obj.Annotations["packed"]), s.Name) {
+func (packCart) Step(c *fsm.Ctx[v1.Moose], to fsm.To[fromPackCart]) fsm.Result[fromPackCart] {
+	c.Apply(output(c, "cart-"+c.Child(), "1"))
+	if !slices.Contains(strings.Fields(c.Obj.Annotations["packed"]), c.Child()) {
 		return to.Stay("it is empty", 0)
 	}
-	return to.Go(shutCart{s.Name, fsm.Env[*depotEnv](c).packed.Add(1)})
+	return to.Go(shutCart{fsm.Env[*depotEnv](c).packed.Add(1)})
 }
 
 func (s shutCart) Step(c *fsm.Ctx[v1.Moose], to fsm.To[fromShutCart]) fsm.Result[fromShutCart] {
-	c.Apply(output(c, "seal-"+s.Name, fmt.Sprint(s.Number)))
-	if !slices.Contains(strings.Fields(c.Obj.Annotations["shut"]), s.Name) {
+	c.Apply(output(c, "seal-"+c.Child(), fmt.Sprint(s.Number)))
+	if !slices.Contains(strings.Fields(c.Obj.Annotations["shut"]), c.Child()) {
 		return to.Stay("it is open", 0)
 	}
-	return to.Go(fullCart{s.Number})
+	return to.Go(fullCart(s))
 }
 
 func (fullCart) Step(_ *fsm.Ctx[v1.Moose], to fsm.To[fsm.Terminal]) fsm.Result[fsm.Terminal] {

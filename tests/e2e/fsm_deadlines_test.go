@@ -34,7 +34,7 @@ func (expect) Step(c *fsm.Ctx[v1.Moose], to fsm.To[fromExpect]) fsm.Result[fromE
 	return to.Go(arrive{})
 }
 
-func (expect) Deadline() time.Duration { return time.Second }
+func (expect) Deadline(*fsm.Ctx[v1.Moose]) time.Duration { return time.Second }
 
 func (expect) OnDeadline(_ *fsm.Ctx[v1.Moose], to fsm.To[fromExpect]) fsm.Result[fromExpect] {
 	return to.Go(giveUp{"it is late"})
@@ -94,7 +94,7 @@ func TestDeadlinesHoldAcrossKills(t *testing.T) {
 	if entered.State == "expect" && !waited.Since.Equal(&entered.Since) {
 		t.Errorf("the guest has waited since %v, want %v", waited.Since, entered.Since)
 	}
-	if d := gaveUp.Since.Sub(waited.Since.Time); d < (expect{}).Deadline() {
+	if d := gaveUp.Since.Sub(waited.Since.Time); d < (expect{}).Deadline(nil) {
 		t.Errorf("the guest has given up after %v, before the deadline", d)
 	}
 	k.kill(t)

@@ -20,6 +20,7 @@ import (
 // TestShardsPartitionListsAndWatches checks sharded lists and watches on a server with the feature gate. Older servers
 // do not have the gate and ignore the selector, as in TestIgnoredShardSelectorIsAnError.
 func TestShardsPartitionListsAndWatches(t *testing.T) {
+	t.Parallel()
 	if !has(t, connect(t, nil), shardsAreServed) {
 		testIgnoredShards(t, connect(t, nil))
 		return

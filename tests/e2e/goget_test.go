@@ -22,6 +22,7 @@ import (
 // TestReadmeStepsWorkWithARelease checks that the steps in the README lead to a working program, in an empty directory
 // and with a release of the modules.
 func TestReadmeStepsWorkWithARelease(t *testing.T) {
+	t.Parallel()
 	began := time.Now()
 	proxy, version := publish(t)
 	t.Logf("%5.1fs  released as %s", time.Since(began).Seconds(), version)

@@ -26,7 +26,7 @@ import (
 // limit returns a context for one step of a test. Its timeout is longer than any step should take.
 func limit(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("the step took more than a minute"))
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 3*time.Minute, errors.New("the step took more than three minutes"))
 	t.Cleanup(cancel)
 	return ctx
 }

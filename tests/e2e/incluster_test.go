@@ -39,6 +39,7 @@ func needNode(t *testing.T) {
 // TestProgramInPodUsesItsServiceAccount checks that a program in a pod connects to the server as the service account of
 // the pod, without any configuration.
 func TestProgramInPodUsesItsServiceAccount(t *testing.T) {
+	t.Parallel()
 	needNode(t)
 	own, err := withNode() // a node on this machine, because the pod runs a program from the disk of the machine
 	if err != nil {

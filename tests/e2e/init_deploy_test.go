@@ -20,17 +20,18 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kube-go/sdk/client/rollout"
 	"github.com/kube-go/sdk/kube"
 	"github.com/kube-go/sdk/tests/cluster"
 )
 
 // testDeployed checks that the image and the manifests of a new project run a controller that works in a cluster, with
-// the permissions and restrictions of its manifests, also after a restart.
+// the permissions and restrictions of its manifests; and that the second replica takes over when the pod of the leader
+// is deleted.
 func testDeployed(t *testing.T, u user, group string) {
 	c := clusterWithNode(t)
 	node := nodeDir(t, c)
@@ -39,14 +40,17 @@ func testDeployed(t *testing.T, u user, group string) {
 	images(t, node, "import", u.buildImage(t, image))
 	t.Cleanup(func() { images(t, node, "rm", image) })
 
-	applyAll(t, c, readObjects(t, filepath.Join(u.dir, "config/crd", group+"_orders.yaml")))
 	definitions := kube.Dynamic(c, kube.CRDResource())
 	established := kube.Established[unstructured.Unstructured]()
-	if _, err := kube.Await(limit(t), definitions, "orders."+group, established, nil); err != nil {
-		t.Fatal(err)
+	for _, plural := range []string{"orders", "invoices"} {
+		applyAll(t, c, readObjects(t, filepath.Join(u.dir, "config/crd", group+"_"+plural+".yaml")))
+		if _, err := kube.Await(limit(t), definitions, plural+"."+group, established, nil); err != nil {
+			t.Fatal(err)
+		}
 	}
-	applyAll(t, c, readObjects(t, filepath.Join(u.dir, "config/rbac/role.yaml")))
-	applyAll(t, c, readObjects(t, filepath.Join(u.dir, "config/deploy/controller.yaml")))
+	for _, file := range []string{"deploy/namespace.yaml", "rbac/role.yaml", "deploy/controller.yaml"} {
+		applyAll(t, c, readObjects(t, filepath.Join(u.dir, "config", file)))
+	}
 
 	deployments := kube.Namespaced[appsv1.Deployment](c, "order-system")
 	pods := kube.Namespaced[corev1.Pod](c, "order-system")
@@ -55,7 +59,9 @@ func testDeployed(t *testing.T, u user, group string) {
 			logPods(t, pods, kube.Namespaced[corev1.Event](c, "order-system"))
 		}
 	})
-	first := awaitDeployed(t, deployments, pods)
+	awaitDeployed(t, deployments)
+	leases := kube.Namespaced[coordinationv1.Lease](c, "order-system")
+	first := awaitLeader(t, leases, "")
 	ns := newNamespace(t, c)
 	resource := kube.Resource{Group: group, Version: "v1", Kind: "Order", Plural: "orders", Namespaced: true}
 	orders := kube.Dynamic(c, resource).In(ns)
@@ -72,13 +78,19 @@ func testDeployed(t *testing.T, u user, group string) {
 		return err
 	})
 
-	if _, err := rollout.Restart(limit(t), deployments, "order-controller", nil); err != nil {
+	for pod, err := range pods.All(limit(t), nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkEndpoints(t, pods, pod.Name)
+	}
+
+	began := time.Now()
+	if err := pods.Delete(limit(t), first, nil); err != nil {
 		t.Fatal(err)
 	}
-	second := awaitDeployed(t, deployments, pods)
-	if first == second {
-		t.Errorf("the restart did not replace pod %s", first)
-	}
+	second := awaitLeader(t, leases, first)
+	t.Logf("%s leads %v after the deletion of the pod of the leader, %s", second, time.Since(began), first)
 	checkReconciled(t, c, orders, "second")
 	for _, name := range []string{"first", "second"} {
 		if err := kube.DeleteAndWait(limit(t), orders, name, nil); err != nil {
@@ -93,6 +105,46 @@ func testDeployed(t *testing.T, u user, group string) {
 	text, err := io.ReadAll(log)
 	if err != nil || !strings.Contains(string(text), "reconciled") || strings.Contains(string(text), "ERROR") {
 		t.Errorf("log of the controller, %v:\n%s", err, text)
+	}
+}
+
+// awaitLeader waits until a lease has another holder than the given pod, and returns the name of its pod.
+func awaitLeader(t *testing.T, leases *kube.API[coordinationv1.Lease], not string) string {
+	t.Helper()
+	var leader string
+	_, err := kube.Await(limit(t), leases, "order-controller", func(l *coordinationv1.Lease) error {
+		holder := ""
+		if l.Spec.HolderIdentity != nil {
+			holder = *l.Spec.HolderIdentity
+		}
+		if leader, _, _ = strings.Cut(holder, "_"); leader == "" || leader == not {
+			return fmt.Errorf("the lease is held by %q", holder)
+		}
+		return nil
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return leader
+}
+
+// checkEndpoints checks the probes and the metrics of a replica.
+func checkEndpoints(t *testing.T, pods *kube.API[corev1.Pod], name string) {
+	t.Helper()
+	f, err := podVerbs(pods).PortForward(name, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := httpThrough(t, f)
+	for path, want := range map[string]string{
+		"8081/livez":           "ok",
+		"8081/readyz":          "ok",
+		"8081/readyz/webhooks": "ok",
+		"8080/metrics":         "\ncontroller_runtime_reconcile_total{",
+	} {
+		if got, err := get(t, c, "http://"+name+":"+path); err != nil || !strings.Contains(got, want) {
+			t.Errorf("%s of %s = %q, %v, want %q in it", path, name, got, err, want)
+		}
 	}
 }
 
@@ -140,26 +192,13 @@ func applyAll(t *testing.T, c *kube.Client, objects []*unstructured.Unstructured
 	}
 }
 
-// awaitDeployed waits until the rollout of the controller is done and returns the name of its only pod.
-func awaitDeployed(t *testing.T, deployments *kube.API[appsv1.Deployment], pods *kube.API[corev1.Pod]) string {
+// awaitDeployed waits until both replicas are available.
+func awaitDeployed(t *testing.T, deployments *kube.API[appsv1.Deployment]) {
 	t.Helper()
 	awaitRollout(t, deployments, "order-controller", func(d *appsv1.Deployment) bool {
 		s := d.Status
-		return s.ObservedGeneration == d.Generation && s.UpdatedReplicas == 1 && s.AvailableReplicas == 1 && s.Replicas == 1
+		return s.ObservedGeneration == d.Generation && s.UpdatedReplicas == 2 && s.AvailableReplicas == 2 && s.Replicas == 2
 	})
-	var names []string
-	for pod, err := range pods.All(limit(t), nil) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if pod.DeletionTimestamp == nil {
-			names = append(names, pod.Name)
-		}
-	}
-	if len(names) != 1 {
-		t.Fatalf("pods = %v, want one", names)
-	}
-	return names[0]
 }
 
 // checkReconciled creates an object and waits for the ConfigMap that the controller creates for it.

@@ -70,7 +70,23 @@ func TestNewProjectBuildsAndReconciles(t *testing.T) {
 	if err := kube.DeleteAndWait(limit(t), definitions, "orders."+group, nil); err != nil {
 		t.Fatal(err)
 	}
+	u.extend(t)
 	t.Run("in a cluster", func(t *testing.T) { testDeployed(t, u, group) })
+}
+
+// extend adds to a new project what kube-derive add can add.
+func (u user) extend(t *testing.T) {
+	t.Helper()
+	for _, part := range []struct{ what, file string }{
+		{"kind Invoice", "internal/controller/invoice.go"},
+		{"version Invoice v2", "api/v2/invoice_conversion.go"},
+		{"webhook Invoice --validate --mutate", "internal/webhook/invoice_validate.go"},
+	} {
+		if got := u.run(t, "go tool kube-derive add "+part.what); !strings.Contains(got, "created "+part.file+"\n") {
+			t.Errorf("kube-derive add %s prints %q, want %s among the created files", part.what, got, part.file)
+		}
+	}
+	u.run(t, "make build test lint verify")
 }
 
 // initCommand returns the command in the README that creates a project.

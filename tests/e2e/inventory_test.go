@@ -133,6 +133,7 @@ func quota(name string) *corev1.ResourceQuota {
 // TestInventoryCreatesRepairsAndPrunes checks the life of declared objects in the owner's namespace, in another one, and
 // in the cluster, with and without caches.
 func TestInventoryCreatesRepairsAndPrunes(t *testing.T) {
+	t.Parallel()
 	for _, cached := range []bool{false, true} {
 		t.Run(fmt.Sprintf("cached %v", cached), func(t *testing.T) {
 			sent := &requests{}
@@ -278,6 +279,7 @@ func TestInventoryCreatesRepairsAndPrunes(t *testing.T) {
 
 // TestInventoryRefusesObjectsOfOthers checks that objects of others are not changed, and which ones can be adopted.
 func TestInventoryRefusesObjectsOfOthers(t *testing.T) {
+	t.Parallel()
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	maps := kube.Namespaced[corev1.ConfigMap](c, ns)
@@ -382,6 +384,7 @@ func TestInventoryLeavesObjectsThatOthersCreateMeanwhile(t *testing.T) {
 // TestInventoryForgetsObjectsOfRemovedKinds checks that objects whose kind is removed do not block a pass, whether the
 // program has used the kind or not.
 func TestInventoryForgetsObjectsOfRemovedKinds(t *testing.T) {
+	t.Parallel()
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	for _, restart := range []bool{false, true} {
@@ -453,6 +456,7 @@ func (m *mortal) layer(next http.RoundTripper) http.RoundTripper {
 // TestInventorySurvivesKills kills the program before and after each of its requests, while it changes the declared
 // objects, and checks that the next program, which declares others again, leaves the same objects.
 func TestInventorySurvivesKills(t *testing.T) {
+	t.Parallel()
 	admin := connect(t, nil)
 	for _, after := range []bool{false, true} {
 		for n := 1; ; n++ {
@@ -500,6 +504,7 @@ func TestInventorySurvivesKills(t *testing.T) {
 // TestInventoryWaitsForWaves checks that objects are applied when those of lower waves are ready, and deleted in the
 // opposite order.
 func TestInventoryWaitsForWaves(t *testing.T) {
+	t.Parallel()
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	maps := kube.Namespaced[corev1.ConfigMap](c, ns)
@@ -587,6 +592,7 @@ func TestInventoryWaitsForWaves(t *testing.T) {
 // TestInventoryDeletesInTheForeground checks that the dependents of an object are deleted first, and that a declared
 // deletion waits, too.
 func TestInventoryDeletesInTheForeground(t *testing.T) {
+	t.Parallel()
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	maps := kube.Namespaced[corev1.ConfigMap](c, ns)
@@ -654,6 +660,7 @@ func TestInventoryDeletesInTheForeground(t *testing.T) {
 // TestInventoryPlansWithoutWriting checks that a plan has all actions, in several steps and for objects in a namespace
 // and of a kind that do not exist, that it has no values of secrets, and that it writes nothing.
 func TestInventoryPlansWithoutWriting(t *testing.T) {
+	t.Parallel()
 	sent := &requests{}
 	c := connect(t, &kube.ClientOptions{Middleware: []kube.Middleware{sent.layer}})
 	ns := newNamespace(t, c)
@@ -721,6 +728,7 @@ func TestInventoryPlansWithoutWriting(t *testing.T) {
 // TestInventoryKeepsSecretsSecret checks that changed secrets are applied, that the stored inventory does not depend on
 // their values, and that errors do not have them.
 func TestInventoryKeepsSecretsSecret(t *testing.T) {
+	t.Parallel()
 	sent := &requests{}
 	c := connect(t, &kube.ClientOptions{Middleware: []kube.Middleware{sent.layer}})
 	ns := newNamespace(t, c)

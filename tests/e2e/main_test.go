@@ -5,6 +5,7 @@ package e2e_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"log/slog"
 	"os"
@@ -72,6 +73,12 @@ func TestMain(m *testing.M) {
 	if lease := os.Getenv(replicaEnv); lease != "" {
 		os.Exit(runReplica(lease))
 	}
+	if addr := os.Getenv(webhookEnv); addr != "" {
+		os.Exit(runWebhook(addr))
+	}
+	if ns := os.Getenv(shardsEnv); ns != "" {
+		os.Exit(runShards(ns))
+	}
 	os.Exit(run(m))
 }
 
@@ -108,6 +115,12 @@ func runTests(m *testing.M) (code int) {
 		}
 	}
 	defer func() { failed("remove the programs", programs.remove()) }()
+	if flag.Parse(); flag.Lookup("test.run").Value.String() == "" {
+		// All tests run: build while the cluster starts and the first tests wait.
+		var building sync.WaitGroup
+		building.Go(func() { programs.once.Do(programs.build) }) // programPath reports the error
+		defer building.Wait()
+	}
 	if os.Getenv("KUBECONFIG") == "" {
 		c, err := startCluster(context.Background(), &cluster.Options{Log: os.Stderr})
 		if err != nil {
@@ -195,22 +208,26 @@ func newNamespace(t *testing.T, c *kube.Client) string {
 	return ns.Name
 }
 
-// eventually calls check until it returns nil. It fails the test if that takes longer than a minute. Prefer a watch
+// eventually calls check until it returns nil. It fails the test after three minutes. Prefer a watch
 // where the state can be watched.
 func eventually(t *testing.T, what string, check func(context.Context) error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute) // for a busy machine
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
+	var last error // of the last check that was not cut off
 	for {
 		err := check(ctx)
 		if err == nil {
 			return
 		}
+		if ctx.Err() == nil || last == nil {
+			last = err
+		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("%s: %v", what, err)
+			t.Fatalf("%s: %v", what, last)
 		case <-tick.C:
 		}
 	}

@@ -35,6 +35,7 @@ import (
 // TestServerUnderstandsReviews checks that an API server understands the responses that webhooks create with
 // core/admission and core/conversion.
 func TestServerUnderstandsReviews(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	policy, log := filepath.Join(dir, "policy.yaml"), filepath.Join(dir, "audit.log")
 	const events = `{"apiVersion":"audit.k8s.io/v1","kind":"Policy","omitStages":["RequestReceived"],` +

@@ -11,6 +11,7 @@ import (
 // TestRandomCRDsAreValid checks that kube-derive either rejects a random type or generates a definition that the server
 // accepts.
 func TestRandomCRDsAreValid(t *testing.T) {
+	t.Parallel()
 	c := connect(t, nil)
 	dir := t.TempDir()
 	goAlone(t, "../../derive", "go", "test", "-count=1", "-run", "^TestRandomTypesGiveCRDsOrErrors$", "./generate",

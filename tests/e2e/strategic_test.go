@@ -25,6 +25,7 @@ import (
 // TestStrategicMergePatchMatchesKubectl checks that the server interprets a strategic merge patch as kubectl does,
 // whose library computes the expected result here, and that no directive is lost.
 func TestStrategicMergePatchMatchesKubectl(t *testing.T) {
+	t.Parallel()
 	c := connect(t, nil)
 	deployments := kube.Namespaced[appsv1.Deployment](c, newNamespace(t, c))
 	before, err := deployments.Create(t.Context(), threeContainers(), nil)

@@ -61,6 +61,7 @@ func (d definitionCase) definition() *unstructured.Unstructured {
 // TestValidationOfDefinitionsMatchesServer checks that validation.Check and the server agree on definitions: both
 // accept them, or both report the same causes.
 func TestValidationOfDefinitionsMatchesServer(t *testing.T) {
+	t.Parallel()
 	c := connect(t, nil)
 	crds := kube.Dynamic(c, kube.CRDResource())
 	var rows []definitionCase

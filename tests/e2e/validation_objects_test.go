@@ -77,6 +77,7 @@ func (o objectCase) object(kind, name string) *unstructured.Unstructured {
 // TestValidationOfObjectsMatchesServer checks that a validation.Validator and the server agree on objects and updates:
 // both accept them, or both report the same causes.
 func TestValidationOfObjectsMatchesServer(t *testing.T) {
+	t.Parallel()
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	var kinds []kindCase

@@ -34,6 +34,7 @@ func unbroken() map[string]string {
 // TestSamplesMatchTheRules checks that the server accepts the samples of a definition, and rejects an object that
 // breaks a rule with the cause that is expected for that rule.
 func TestSamplesMatchTheRules(t *testing.T) {
+	t.Parallel()
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	crds := sampleDefinitions(t)

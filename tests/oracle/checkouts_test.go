@@ -5,6 +5,7 @@ package oracle_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -63,7 +64,7 @@ func TestLenientWritesTheCRDsOfCheckouts(t *testing.T) {
 	goOutput(t, "build", "-o", command, "github.com/kube-go/sdk/derive/cmd/kube-derive")
 	for _, c := range checkouts() {
 		t.Run(c.module, func(t *testing.T) {
-			source := strings.TrimSpace(goOutput(t, "list", "-m", "-f", "{{.Dir}}", c.module))
+			source := downloaded(t, c.module)
 			dir := t.TempDir()
 			copySources(t, source, dir)
 			t.Setenv("GOWORK", "off")
@@ -88,6 +89,16 @@ func TestLenientWritesTheCRDsOfCheckouts(t *testing.T) {
 			c.compareShipped(t, source, ours)
 		})
 	}
+}
+
+// downloaded returns the directory of a module in the module cache. It downloads the module if necessary.
+func downloaded(t *testing.T, module string) string {
+	t.Helper()
+	var m struct{ Dir string }
+	if err := json.Unmarshal([]byte(goOutput(t, "mod", "download", "-json", module)), &m); err != nil {
+		t.Fatal(err)
+	}
+	return m.Dir
 }
 
 // compareStrict runs the command without the flag.
