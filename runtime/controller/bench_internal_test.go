@@ -18,7 +18,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/config"
@@ -117,7 +116,6 @@ func startWorkers(
 			},
 			report: func(context.Context, Result) {},
 			leave:  func(_ *worker, over bool) bool { return over },
-			gone:   func(Key) (types.UID, bool) { return "", false },
 
 			trackers: new(trackers),
 			failing:  new(failing),

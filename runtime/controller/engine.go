@@ -243,7 +243,7 @@ func (s *session) worker() *worker {
 		report:    s.report,
 		describes: s.opts.OnResult != nil,
 		leave:     s.pool.leave,
-		gone:      s.gone.take,
+		gone:      s.gone,
 		onGone:    s.opts.OnGone,
 		trackers:  s.trackers,
 		left:      s.left,

@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-go/sdk/runtime/reflector"
 )
 
 // goneKeys is the keys whose object was deleted, until a worker has seen that it no longer exists. A nil *goneKeys is
@@ -29,16 +31,23 @@ func (g *goneKeys) mark(key Key, uid types.UID) {
 	g.keys[key] = uid
 }
 
-// take removes a key. It returns the UID of the deleted object, and reports whether the key was marked.
-func (g *goneKeys) take(key Key) (uid types.UID, ok bool) {
+// take removes a key that has the state now. If the object does not exist, take returns the UID of the deleted one, and
+// reports whether the key was marked. The mark of an object that was deleted after its state was read stays for the
+// next run.
+func (g *goneKeys) take(key Key, now reflector.State) (uid types.UID, ok bool) {
 	if g == nil {
 		return "", false
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	uid, ok = g.keys[key]
+	if ok && now.Exists() {
+		if head, err := now.Head(); err != nil || head.UID == uid {
+			return "", false
+		}
+	}
 	delete(g.keys, key)
-	return uid, ok
+	return uid, ok && !now.Exists()
 }
 
 // forget removes the keys of a cluster.

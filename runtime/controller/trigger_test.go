@@ -15,7 +15,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/runtime/cache"
 	"github.com/kube-go/sdk/runtime/controller"
+	"github.com/kube-go/sdk/runtime/reflector"
 )
 
 // received returns the sequence of the keys of a channel.
@@ -222,6 +225,40 @@ func TestOnGoneIsCalledOnceForEachDeletionAndNeverDuringARun(t *testing.T) {
 		w.Put(documents, doc("prod/a", "4")) // during the run: the key has an object
 		after(time.Minute)
 		calls.want(t)
+	})
+}
+
+// vanishing is a feed whose next read of an object is followed by the delivery of its deletion, before State returns.
+type vanishing struct {
+	*cache.View[document]
+	remove atomic.Pointer[func()]
+}
+
+func (f *vanishing) State(ref core.ObjectRef) reflector.State {
+	state := f.View.State(ref)
+	if remove := f.remove.Swap(nil); remove != nil {
+		(*remove)()
+		<-time.After(time.Second)
+	}
+	return state
+}
+
+func TestOnGoneIsCalledForADeletionThatIsDeliveredWhileARunReadsTheObject(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(documents, doc("prod/a", "1"))
+		var log journal
+		feed := &vanishing{View: viewOf[document](w)}
+		c := controller.New(controller.ForFeed[document](feed), &controller.Options{
+			OnGone: func(_ context.Context, key controller.Key) { log.add("gone " + key.String()) },
+		})
+		start(t, c, log.note)
+		log.want(t, "a=1")
+		remove := func() { w.Delete(documents, ref("prod/a")) }
+		feed.remove.Store(&remove)
+		w.Put(documents, doc("prod/a", "2"))
+		after(time.Minute)
+		log.want(t, "a=2", "gone prod/a")
 	})
 }
 

@@ -11,8 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/runtime/applier"
@@ -51,8 +49,8 @@ type worker struct {
 	describes bool // report needs the causes of successful runs, too
 	writes    writes
 	leave     func(w *worker, over bool) bool // see pool.leave
-	gone      func(Key) (types.UID, bool)     // see goneKeys.take
-	onGone    func(context.Context, Key)      // see Options.OnGone
+	gone      *goneKeys
+	onGone    func(context.Context, Key) // see Options.OnGone
 	trackers  *trackers
 	left      func(Key) // see session.left
 	ownership ownership // nil without Runner.Shard
@@ -100,7 +98,7 @@ func (w *worker) one(ctx context.Context, item applier.Item[Key, *event]) {
 	}
 	object, err := w.read(item.Key)
 	exists := object.Exists()
-	uid, gone := w.gone(item.Key)
+	uid, gone := w.gone.take(item.Key, object)
 	if !exists && err == nil {
 		w.trackers.gone(item.Key)
 		w.failing.remove(item.Key)
