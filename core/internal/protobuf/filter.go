@@ -186,40 +186,96 @@ func (f *Filter) Append(dst, data []byte) []byte {
 }
 
 func (f *Filter) append(dst, data []byte, depth int) []byte {
+	if depth == 0 {
+		return append(dst, data...)
+	}
 	last := uint64(0) // the greatest number of a field
+	from := 0         // the start of the fields before pos that are copied unchanged, later and at once
 	for pos := 0; pos < len(data); {
-		tag, next, err := uint64(data[pos]), pos+1, error(nil)
-		if tag >= 0x80 {
-			tag, next, err = varint(data, pos)
-		}
-		num := tag >> 3
-		r := f.rule(num)
+		// Most fields are read here: they have a rule, and their tag and their number or length have one byte each.
+		var r *rule
+		var action action
 		var value []byte
-		switch {
-		case err != nil, depth == 0, r != nil && next-pos != tagSize(r.tag): // or a tag with padding
-			return append(dst, data[pos:]...)
-		case tag&7 == uint64(protowire.BytesType):
-			value, next, err = bytes(data, next)
-		case r != nil && r.action == nonzero && next < len(data) && data[next] < 0x80: // in one byte
-			next++
+		num, next := uint64(data[pos]>>3), 0
+		if num < uint64(len(f.rules)) && f.rules[num].tag == uint16(data[pos]) &&
+			pos+1 < len(data) && data[pos]|data[pos+1] < 0x80 {
+			switch protowire.Type(data[pos] & 7) {
+			case protowire.BytesType:
+				if next = pos + 2 + int(data[pos+1]); next <= len(data) {
+					value = data[pos+2 : next]
+				} else {
+					next = 0
+				}
+			case protowire.VarintType:
+				next = pos + 2
+			default:
+			}
+			r = &f.rules[num]
+			action = r.action
+		}
+		if next == 0 {
+			if r, action, num, value, next = f.field(data, pos); next == 0 {
+				break
+			}
+		}
+		if num > last {
+			last = num
+		} else if action != element && action != moments && action != omitted {
+			action = copied // a value that is not the first is merged with those before it
+		}
+		field := data[pos:next]
+		switch action {
+		case copied:
+		case filtered, element, reduced:
+			head := next - len(value)
+			dst = r.appendMessage(append(dst, data[from:head]...), head-pos, value, depth)
+			from = next
+		case omitted:
+			dst = append(dst, data[from:pos]...)
+			from = next
 		default:
-			next, err = skip(data, next, tag)
+			if r.isEmpty(field) && (action == nonzero || action == instants) {
+				dst = append(dst, data[from:pos]...)
+				from = next
+			} else if action != nonzero && isWhole(value) && len(field) == len(value)+tagSize(r.tag)+1 {
+				dst = append(dst, data[from:next-2]...)
+				dst[len(dst)-len(value)+1] -= 2 // the length
+				from = next
+			}
 		}
-		if err != nil {
-			return append(dst, data[pos:]...)
-		}
-		switch {
-		case r == nil && !f.rest, r != nil && r.action == omitted:
-		case r == nil || uint64(r.tag) != tag, num <= last && r.action != element && r.action != moments:
-			// A value that is not the first is merged with those before it.
-			dst = append(dst, data[pos:next]...)
-		default:
-			dst = r.append(dst, data[pos:next], value, depth)
-		}
-		last = max(last, num)
 		pos = next
 	}
-	return dst
+	return append(dst, data[from:]...)
+}
+
+// field reads the field at pos, and returns its rule, what to do with it, its number, its value unless it is a number,
+// and its end, which is 0 if the field is unreadable.
+func (f *Filter) field(data []byte, pos int) (r *rule, do action, num uint64, value []byte, next int) {
+	tag, next, err := uint64(data[pos]), pos+1, error(nil)
+	if tag >= 0x80 {
+		tag, next, err = varint(data, pos)
+	}
+	num = tag >> 3
+	r = f.rule(num)
+	switch {
+	case err != nil, r != nil && next-pos != tagSize(r.tag): // or a tag with padding
+		return nil, copied, 0, nil, 0
+	case tag&7 == uint64(protowire.BytesType):
+		value, next, err = bytes(data, next)
+	case tag&7 == uint64(protowire.VarintType) && next < len(data) && data[next] < 0x80: // in one byte
+		next++
+	default:
+		next, err = skip(data, next, tag)
+	}
+	switch {
+	case err != nil:
+		return nil, copied, 0, nil, 0
+	case r == nil && !f.rest:
+		do = omitted
+	case r != nil && (uint64(r.tag) == tag || r.action == omitted):
+		do = r.action
+	}
+	return r, do, num, value, next
 }
 
 // rule returns the rule of a field, or nil.
@@ -228,29 +284,6 @@ func (f *Filter) rule(num uint64) *rule {
 		return &f.rules[num]
 	}
 	return nil
-}
-
-// append appends a field. value is nil if it is a number.
-func (r *rule) append(dst, field, value []byte, depth int) []byte {
-	switch r.action {
-	case nonzero:
-		if r.isEmpty(field) {
-			return dst
-		}
-	case moment, moments, instants:
-		switch {
-		case r.action == instants && r.isEmpty(field):
-			return dst
-		case isWhole(value) && len(field) == len(value)+tagSize(r.tag)+1:
-			dst = append(dst, field[:len(field)-2]...)
-			dst[len(dst)-len(value)+1] -= 2 // the length
-			return dst
-		}
-	case filtered, element, reduced:
-		return r.appendMessage(dst, field, value, depth)
-	default:
-	}
-	return append(dst, field...)
 }
 
 // isEmpty reports whether the value of a field is empty, or a number that is zero.
@@ -268,11 +301,11 @@ func isWhole(value []byte) bool {
 	return err == nil && next == len(value)-2 && value[next] == 2<<3 && value[next+1] == 0
 }
 
-// appendMessage appends a field whose value is a message.
-func (r *rule) appendMessage(dst, field, value []byte, depth int) []byte {
-	start := len(dst)
-	head := len(field) - len(value)
-	dst = r.elem.append(append(dst, field[:head]...), value, depth-1)
+// appendMessage appends the value of a field that is a message. dst ends with the tag and the length of the field, which
+// are head bytes.
+func (r *rule) appendMessage(dst []byte, head int, value []byte, depth int) []byte {
+	start := len(dst) - head
+	dst = r.elem.append(dst, value, depth-1)
 	size := len(dst) - start - head
 	switch {
 	case size == 0 && r.action == reduced:
