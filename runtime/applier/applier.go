@@ -198,14 +198,21 @@ func (a *Applier[K, C]) Get(ctx context.Context) (Item[K, C], error) {
 
 // Done ends the run of the key. If the key was added during the run, it becomes ready again. Unless the run called
 // Retry, Done resets the key's back-off and cancels its pending retry. Done does nothing for a key that is not running.
-func (a *Applier[K, C]) Done(key K) {
+func (a *Applier[K, C]) Done(key K) { a.end(key, a.state.done) }
+
+// Skip ends the run of the key as Done does, but keeps the key's back-off and its pending retry. Call it for a run that
+// turns out to be unnecessary. It does nothing for a key that is not running.
+func (a *Applier[K, C]) Skip(key K) { a.end(key, a.state.skip) }
+
+// end ends the run of a key.
+func (a *Applier[K, C]) end(key K, how func(K, instant)) {
 	a.mu.Lock()
 	defer a.unlock()
 	var now instant // read only if a delay may have ended: the clock is expensive
 	if a.state.delays.len() > 0 || a.state.holds.len > 0 {
 		now = a.now()
 	}
-	a.state.done(key, now)
+	how(key, now)
 }
 
 // Wrote records that the current run of the key wrote or deleted an object that a source observes. Call it before Done.

@@ -335,6 +335,14 @@ func (m *model) done(key string, now time.Duration) {
 	m.change(k, func() { k.free = new(now + m.holdFor) })
 }
 
+func (m *model) skip(key string, now time.Duration) {
+	if k := m.get(key); k.runs {
+		m.pass(now)
+		k.failed = k.retry != nil || k.again
+	}
+	m.done(key, now)
+}
+
 func (m *model) drain() {
 	m.closed = true
 	for len(m.held) > 0 {
@@ -430,6 +438,12 @@ func compare(t *testing.T, steps, keys int, dice func(n int) (int, bool)) {
 			}
 			s.done(key, now)
 			m.done(key, now)
+		case what == 95 && len(taken) > 0:
+			i := id % len(taken)
+			key = taken[i]
+			taken = slices.Delete(taken, i, i+1)
+			s.skip(key, now)
+			m.skip(key, now)
 		case what < 63:
 			now += time.Duration(span * 10)
 			s.advance(now)

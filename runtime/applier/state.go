@@ -226,6 +226,15 @@ func (s *state[K, C]) done(key K, now instant) {
 	s.delays.set(e)
 }
 
+// skip ends the run of the key, and keeps its failures if another run follows: the pending retry or a later add.
+func (s *state[K, C]) skip(key K, now instant) {
+	s.advance(now)
+	if e := s.runningEntry(key); e != nil && e.extra != nil {
+		e.extra.failed = e.extra.retryAt != never || e.phase == runningAgain
+	}
+	s.done(key, now)
+}
+
 // free ends the run of a key that is not held, or no longer held.
 func (s *state[K, C]) free(e *entry[K, C]) {
 	if e.phase == runningAgain || e.phase == heldAgain {

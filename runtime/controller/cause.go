@@ -50,7 +50,7 @@ type event struct {
 	feed   *memberFeed // of the changed object; nil if no object has changed
 	ref    core.ObjectRef
 	change *reflector.Change // if Options.RecordChanges is set
-	step   *step             // of the change if Options.IgnoreOwnWrites is set, unless it was mapped by a function
+	step   *step             // of a change that may be ignored, see session.ignoresOwn
 }
 
 // cause returns the cause of the runs of a key.

@@ -9,12 +9,12 @@ import (
 	"github.com/kube-go/sdk/runtime/reflector"
 )
 
-// wrote records a write whose change the feed will deliver.
-func (f *memberFeed) wrote(s *session, w ownWrite) {
+// wrote records a write whose change the feed will deliver. If ignored, the write was made with [WithoutRun].
+func (f *memberFeed) wrote(s *session, w ownWrite, ignored bool) {
 	f.mu.Lock()
 	observed := f.version.Load()
 	check := f.unobserved.wrote(w, observed)
-	if s.ignoresOwn(f) {
+	if s.ignoresOwn(f) && (ignored || s.opts.IgnoreOwnWrites) {
 		f.own.wrote(w, observed)
 	}
 	f.mu.Unlock()
@@ -23,10 +23,10 @@ func (f *memberFeed) wrote(s *session, w ownWrite) {
 	}
 }
 
-// ignoresOwn reports whether changes of a feed that only runs have made are ignored.
+// ignoresOwn reports whether changes of a feed that only runs have made can be ignored.
 func (s *session) ignoresOwn(f *memberFeed) bool {
 	_, mapped := s.stages[f.source]
-	return s.opts.IgnoreOwnWrites && !mapped
+	return (s.opts.IgnoreOwnWrites || s.ignoring.Load()) && !mapped
 }
 
 // addLost adds the keys that have written objects that the feed has not found in a list. Somebody has deleted the
@@ -66,14 +66,14 @@ func (f *memberFeed) deliver(s *session, c reflector.Change) *step {
 	return &at
 }
 
-// isOwn reports whether a run has no cause but writes of earlier runs of the key. A failed run is repeated in any case.
-// The writes of a run are recorded when it ends, which is before the next run begins.
+// isOwn reports whether a run has no cause but writes of earlier runs of the key. The retry of a failed run is another
+// cause. The writes of a run are recorded when it ends, which is before the next run begins.
 func isOwn(item applier.Item[Key, *event]) bool {
 	own := item.Cause.isOwn(item.Key)
 	for _, e := range item.Others {
 		own = e.isOwn(item.Key) && own // each cause is taken
 	}
-	return own && item.Dropped == 0 && item.Failures == 0
+	return own && item.Dropped == 0
 }
 
 // isOwn reports whether the change consists only of writes by the runs of a key.

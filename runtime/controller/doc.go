@@ -24,7 +24,8 @@
 //     A DeleteCollection, and the delete of an object that the cache has not received yet, are not waited for.
 //   - If an object that a run has written disappears, the object of the run runs again, also if the watch was
 //     disconnected meanwhile and no event reports it.
-//   - A change by a run of the object itself causes another run, unless [Options.IgnoreOwnWrites] is set.
+//   - A change by a run of the object itself causes another run, unless [Options.IgnoreOwnWrites] is set or
+//     [WithoutRun] was used.
 //   - A failed run is retried with a delay that grows from 5 ms to 1000 s and is reset by a success, or after the
 //     server's Retry-After if that is longer. A [Terminal] error is not retried. A run that requests another one
 //     without a delay waits in the same way, see [RequeueAfter].

@@ -49,6 +49,8 @@ type session struct {
 	stages    map[*source]stage
 	ownership ownership // nil without Runner.Shard
 
+	ignoring atomic.Bool // WithoutRun was called
+
 	roster  atomic.Pointer[roster] // stored with engine.mu held
 	running sync.WaitGroup         // the members that run; added to with engine.mu held
 	feeds   context.Context        //nolint:containedctx // ends when all members must end

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"time"
 )
 
 // Terminal marks an error that a retry does not resolve: the object is not reconciled again until something changes.
@@ -22,6 +23,23 @@ type terminalError struct{ err error }
 
 func (e *terminalError) Error() string { return e.err.Error() }
 func (e *terminalError) Unwrap() error { return e.err }
+
+// RetryWithin adds a latest time of the next run to the error of a run, such as that of a deadline: the run takes place
+// after d, even if the back-off is longer or the error is [Terminal]. An earlier retry or change starts a run of its
+// own, as with [RequeueAfter]. RetryWithin returns nil for nil, and the error itself if d is not positive.
+func RetryWithin(err error, d time.Duration) error {
+	if err == nil || d <= 0 {
+		return err
+	}
+	return &timedError{err, d}
+}
+
+type timedError struct {
+	error
+	within time.Duration
+}
+
+func (e *timedError) Unwrap() error { return e.error }
 
 // IsTerminal reports whether an error was marked by [Terminal].
 func IsTerminal(err error) bool {

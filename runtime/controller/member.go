@@ -214,7 +214,7 @@ type follower interface {
 }
 
 // isDirect reports whether the goroutine of the watch may add the changes of the feed: it calls no function of the user,
-// and reads a state only if the feed has not observed a write of the object.
+// and reads a state only if the feed has not observed a write of the object, or after a call of WithoutRun.
 func (f *memberFeed) isDirect(s *session) bool {
 	return f.source == s.sources[0] && f.source.filter == nil && !s.opts.IgnoreOwnWrites
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
+	"github.com/kube-go/sdk/runtime/applier"
 	"github.com/kube-go/sdk/runtime/cache"
 	"github.com/kube-go/sdk/runtime/controller"
 	"github.com/kube-go/sdk/runtime/internal/fakesource"
@@ -157,8 +159,8 @@ func deleting(name string) *page {
 	return p
 }
 
-// TestOwnWriteCausesNoRun checks which writes of a run IgnoreOwnWrites ignores. The reconcile writes in its first run
-// only.
+// TestOwnWriteCausesNoRun checks which writes of a run IgnoreOwnWrites and WithoutRun ignore. The reconcile writes in its
+// first run only.
 func TestOwnWriteCausesNoRun(t *testing.T) {
 	update := func(ctx context.Context, w *world, d *document) error {
 		d.Status += "x"
@@ -246,14 +248,18 @@ func TestOwnWriteCausesNoRun(t *testing.T) {
 			return err
 		}, true},
 	} {
-		for _, timing := range []string{"event after the run", "event during the run", "list instead of an event"} {
+		for _, timing := range []string{
+			"event after the run", "event during the run", "list instead of an event", "WithoutRun", "WithoutRun, event during the run",
+		} {
 			t.Run(tt.name+", "+timing, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
+					timing, single := strings.CutPrefix(timing, "WithoutRun")
+					timing = strings.TrimPrefix(timing, ", ")
 					w := newWorld(t)
 					w.Put(documents, doc("prod/a", "1"))
 					w.Put(pages, pageOf("prod/old", owner(documents.APIVersion(), "Document", "a", true)))
 					var runs journal
-					ignoring := &controller.Options{Logger: w.log.logger(), IgnoreOwnWrites: true}
+					ignoring := &controller.Options{Logger: w.log.logger(), IgnoreOwnWrites: !single}
 					c := controller.New(controller.For[document](w.cache), ignoring).Owns(controller.Source[page](w.cache))
 					writes := true
 					start(t, c, func(ctx context.Context, d *document) (controller.Action, error) {
@@ -262,8 +268,11 @@ func TestOwnWriteCausesNoRun(t *testing.T) {
 							return controller.AwaitChange(), nil
 						}
 						writes = false
+						if single {
+							ctx = controller.WithoutRun(ctx)
+						}
 						switch timing {
-						case "event after the run":
+						case "event after the run", "":
 							w.Lag(lag)
 						case "list instead of an event":
 							for _, res := range []core.Resource{documents, pages} {
@@ -288,6 +297,72 @@ func TestOwnWriteCausesNoRun(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// TestAFailedRunThatWritesIsRetriedAfterTheBackoff checks that an ignored write of a failed run does not start the next
+// one, and does not cancel the retry.
+func TestAFailedRunThatWritesIsRetriedAfterTheBackoff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(documents, doc("prod/a", "1"))
+		var runs journal
+		c := controller.New(controller.For[document](w.cache), &controller.Options{
+			Logger: w.log.logger(), Retry: &applier.Backoff{InitialBackoff: time.Minute, MaxBackoff: time.Hour},
+		})
+		start(t, c, func(ctx context.Context, d *document) (controller.Action, error) {
+			runs.add(d.Name)
+			d.Status += "x"
+			_, err := clusterWide[document](w).Update(controller.WithoutRun(ctx), d, nil)
+			return controller.Action{}, errors.Join(errors.New("failed"), err)
+		})
+		after(8 * time.Minute) // after 0, 1, 3 and 7 minutes
+		runs.want(t, "a", "a", "a", "a")
+		w.Put(documents, doc("prod/a", "2"))
+		after(time.Second)
+		runs.want(t, "a")
+	})
+}
+
+// TestAFailedRunHasALatestTimeOfTheNextOne checks that RetryWithin is a limit for the back-off, also of a terminal error,
+// and that an earlier retry takes place.
+func TestAFailedRunHasALatestTimeOfTheNextOne(t *testing.T) {
+	failed := errors.New("failed")
+	for _, tt := range []struct {
+		name          string
+		err           error
+		first, within time.Duration
+	}{
+		{"the limit is earlier", failed, time.Hour, time.Minute},
+		{"the back-off is earlier", failed, time.Minute, time.Hour},
+		{"a terminal error", controller.Terminal(failed), time.Second, time.Minute},
+		{"no limit", failed, time.Minute, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.Put(documents, doc("prod/a", "1"))
+				var runs journal
+				c := controller.New(controller.For[document](w.cache), &controller.Options{
+					Logger: w.log.logger(), Retry: &applier.Backoff{InitialBackoff: tt.first, MaxBackoff: time.Hour},
+				})
+				start(t, c, func(_ context.Context, d *document) (controller.Action, error) {
+					runs.add(d.Name)
+					return controller.Action{}, controller.RetryWithin(tt.err, tt.within)
+				})
+				runs.want(t, "a")
+				after(59 * time.Second)
+				runs.want(t)
+				after(2 * time.Second)
+				runs.want(t, "a")
+			})
+		})
+	}
+	if err := controller.RetryWithin(nil, time.Minute); err != nil {
+		t.Errorf("RetryWithin(nil) = %v", err)
+	}
+	if err := controller.RetryWithin(controller.Terminal(failed), time.Minute); !controller.IsTerminal(err) || !errors.Is(err, failed) {
+		t.Errorf("RetryWithin(Terminal(failed)) = %v", err)
 	}
 }
 

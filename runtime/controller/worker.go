@@ -93,7 +93,7 @@ func (w *worker) now() time.Time { return w.started.Add(time.Since(w.started)) }
 // a retry if the key is invalid for the kind.
 func (w *worker) one(ctx context.Context, item applier.Item[Key, *event]) {
 	if isOwn(item) {
-		w.applier.Done(item.Key)
+		w.applier.Skip(item.Key)
 		return
 	}
 	object, err := w.read(item.Key)
@@ -192,6 +192,9 @@ func (w *worker) finish(ctx context.Context, item applier.Item[Key, *event], r R
 		if !IsTerminal(r.Err) {
 			atLeast, _ := core.RetryAfter(r.Err)
 			r.RetryIn = w.applier.Retry(item.Key, item.Priority, &event{what: CauseRetry}, atLeast)
+		}
+		if timed, ok := errors.AsType[*timedError](r.Err); ok {
+			w.applier.AddAfter(item.Key, applier.Normal, &event{what: CauseRequeue}, timed.within)
 		}
 	case r.Action.requeueAfter == asBackoffAllows:
 		r.RetryIn = w.applier.Retry(item.Key, item.Priority, &event{what: CauseRequeue}, 0)

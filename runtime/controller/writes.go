@@ -24,9 +24,11 @@ import (
 type writes struct {
 	session *session
 
-	some atomic.Bool // list is not empty: most runs write nothing
-	mu   sync.Mutex  // guards list: a reconcile may write from many goroutines
-	list []write
+	some atomic.Bool // list or ignored is not empty: most runs write nothing
+
+	mu      sync.Mutex // guards the fields below: a reconcile may write from many goroutines
+	list    []write
+	ignored []written // those that were made with WithoutRun
 }
 
 // write is a write that a feed will observe.
@@ -34,6 +36,31 @@ type write struct {
 	ownWrite
 	feed *memberFeed
 	held bool // the key is held back until the feed has observed the write
+}
+
+// written identifies a write.
+type written struct {
+	uid     types.UID
+	version uint64 // 0 if it has deleted the object
+}
+
+// WithoutRun returns a context for writes of a run that cause no other run of the reconciled object. It is
+// [Options.IgnoreOwnWrites] for single writes: only those are ignored that this option ignores, and a change that may
+// contain a write of anybody else causes a run. It is for a status that the run has computed and that no later run
+// needs. For a context that is not the one of a reconcile, WithoutRun returns the context itself.
+func WithoutRun(ctx context.Context) context.Context {
+	r, ok := ctx.Value(runKey{}).(*run)
+	if !ok || r.worker.writes.session == nil {
+		return ctx
+	}
+	w := &r.worker.writes
+	w.session.ignoring.Store(true) // before the write: its change may be delivered before its response
+	return client.WithWriteObserver(ctx, func(done client.Write) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.ignored = append(w.ignored, written{done.Object.GetUID(), versionOf(done.Object.GetResourceVersion())})
+		w.some.Store(true)
+	})
 }
 
 // observe is called for each object that was written or deleted. It records the write if a feed will observe it. A feed
@@ -70,8 +97,8 @@ func (w *writes) record(key Key) {
 		return
 	}
 	w.mu.Lock()
-	list := w.list
-	w.list = nil
+	list, ignored := w.list, w.ignored
+	w.list, w.ignored = nil, nil
 	w.some.Store(false)
 	w.mu.Unlock()
 	a := w.session.applier
@@ -89,7 +116,7 @@ func (w *writes) record(key Key) {
 		x.removed = !x.deleted && slices.ContainsFunc(list[i:], func(y write) bool {
 			return y.deleted && y.feed == x.feed && y.uid == x.uid
 		})
-		x.feed.wrote(w.session, x.ownWrite)
+		x.feed.wrote(w.session, x.ownWrite, slices.Contains(ignored, written{x.uid, x.version}))
 	}
 }
 
