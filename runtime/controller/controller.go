@@ -33,8 +33,9 @@ type Options struct {
 	// SyncTimeout is the maximum time that the first run waits for the secondary sources. Default: 30 s.
 	SyncTimeout time.Duration
 
-	// RunTimeout is the maximum time of a run: then its context ends, with a cause that names RunTimeout. A run that has
-	// not returned 10 s later is stuck: it is logged once, with the stack of its goroutine. Default: no limit.
+	// RunTimeout is the maximum time of a run, and of a call of a function of [Secondary.Map]: then its context ends,
+	// with a cause that names RunTimeout. A run or a call that has not returned 10 s later is stuck: it is logged once,
+	// with the stack of its goroutine. Default: no limit.
 	RunTimeout time.Duration
 
 	// StopTimeout is the maximum time that runs may continue after the context of Run has ended; then their contexts end,
@@ -217,5 +218,6 @@ type SourceHealth struct {
 // were added.
 func (c *Controller[K]) Health() []SourceHealth { return c.engine.health() }
 
-// Runs returns the state of the current runs, the oldest first.
+// Runs returns the state of the current runs and of the current calls of functions of [Secondary.Map], the oldest
+// first.
 func (c *Controller[K]) Runs() []RunHealth { return c.engine.runHealth() }

@@ -78,7 +78,8 @@
 // context ends, too, with the same cause. Run returns when all of them have returned, or 10 s after the end of their
 // context, with an error that names the objects of the runs that ignore it. It logs the stack of each of these runs.
 //
-// [Options.RunTimeout] limits each run. [Controller.Runs] reports the current runs, such as for a health check.
+// [Options.RunTimeout] limits each run, and each call of a function of [Secondary.Map]. [Controller.Runs] reports the
+// current runs and calls, such as for a health check.
 //
 // # Concurrency
 //

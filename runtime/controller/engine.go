@@ -239,7 +239,7 @@ func (s *session) worker() *worker {
 		read:      s.read,
 		reconcile: s.reconcile,
 		timeout:   s.opts.RunTimeout,
-		stuck:     func(r *run) { s.reportStuck(r, "it ignores the end of its context after Options.RunTimeout") },
+		stuck:     s.reportLate,
 		logger:    s.opts.Logger,
 		kind:      s.resource.Kind,
 		report:    s.report,

@@ -38,7 +38,8 @@ type mapFunc func(context.Context, wire.Packed) ([]core.ObjectRef, error)
 type mapping struct {
 	session *session
 	f       mapFunc
-	worker  *worker                       // what Logger needs: the logger and the kind of the changed objects
+	kind    string // of the changed objects
+	workers [mapWorkers]*worker
 	applier *applier.Applier[Key, *event] // the changed objects, and the initial ones that are in fed
 	initial *applier.Applier[Key, *event] // the initial objects; a feeder has each that runs
 
@@ -66,15 +67,21 @@ func startMapping(f mapFunc, res core.Resource) func(*session) stage {
 	return func(s *session) stage {
 		o := s.opts.applier()
 		o.HoldTimeout, o.Debounce, o.MaxDebounce = -1, 0, 0
-		return &mapping{
+		m := &mapping{
 			session: s,
 			f:       f,
-			worker:  &worker{logger: s.opts.Logger, kind: res.Kind},
+			kind:    res.Kind,
 			applier: applier.New[Key, *event](o),
 			initial: applier.New[Key, *event](o),
 			changes: make(map[Key]*unmapped),
 			fed:     make(map[Key]*fed),
 		}
+		for i := range m.workers {
+			m.workers[i] = &worker{
+				logger: s.opts.Logger, kind: res.Kind, maps: res, timeout: s.opts.RunTimeout, stuck: s.reportLate,
+			}
+		}
+		return m
 	}
 }
 
@@ -121,18 +128,28 @@ func (u *unmapped) states() (all []wire.Packed) {
 func (m *mapping) run(ctx context.Context) (ended []<-chan struct{}) {
 	context.AfterFunc(ctx, m.applier.Close)
 	context.AfterFunc(ctx, m.initial.Close)
-	begin := func(work func(context.Context, chan struct{})) {
+	begin := func(work func(done chan struct{})) {
 		done := make(chan struct{})
 		ended = append(ended, done)
-		go work(ctx, done)
+		go work(done)
 	}
-	for range mapWorkers {
-		begin(m.work)
+	for _, w := range m.workers {
+		begin(func(done chan struct{}) { m.work(ctx, w, done) })
 	}
 	for range mapInitial {
-		begin(m.feed)
+		begin(func(done chan struct{}) { m.feed(ctx, done) })
 	}
 	return ended
+}
+
+// runs returns the current calls of the function.
+func (m *mapping) runs() (all []*run) {
+	for _, w := range m.workers {
+		if r := w.current.Load(); r != nil {
+			all = append(all, r)
+		}
+	}
+	return all
 }
 
 // feed moves initial objects to the workers, each when the last one is mapped, until ctx ends, and then closes done.
@@ -168,13 +185,14 @@ func (m *mapping) admit(item applier.Item[Key, *event]) *fed {
 }
 
 // work maps objects until ctx ends, and then closes done.
-func (m *mapping) work(ctx context.Context, done chan struct{}) {
+func (m *mapping) work(ctx context.Context, w *worker, done chan struct{}) {
+	w.goroutine.Store(goroutineID())
 	over := false
 	defer func() {
 		if over {
 			close(done)
 		} else { // the function has ended the goroutine
-			go m.work(ctx, done)
+			go m.work(ctx, w, done)
 		}
 	}()
 	for {
@@ -183,12 +201,12 @@ func (m *mapping) work(ctx context.Context, done chan struct{}) {
 			over = true
 			return
 		}
-		m.one(ctx, item)
+		m.one(ctx, w, item)
 	}
 }
 
 // one maps the states of one object, and adds the objects that they concern, each once.
-func (m *mapping) one(ctx context.Context, item applier.Item[Key, *event]) {
+func (m *mapping) one(ctx context.Context, w *worker, item applier.Item[Key, *event]) {
 	u, f := m.take(item.Key)
 	if f != nil {
 		item.Waited += f.item.Waited
@@ -202,7 +220,6 @@ func (m *mapping) one(ctx context.Context, item applier.Item[Key, *event]) {
 	ctx, stop := of.context(ctx)
 	defer stop()
 	states := u.states()
-	r := &run{Context: ctx, worker: m.worker, item: item, begun: time.Now()}
 	var refs []core.ObjectRef
 	var errs error
 	defer func() { // also if the function ends the goroutine
@@ -213,7 +230,7 @@ func (m *mapping) one(ctx context.Context, item applier.Item[Key, *event]) {
 		m.finish(ctx, item, f != nil && item.Priority == applier.Low, failed, errs)
 	}()
 	for i, p := range states {
-		found, err := m.try(r, p, &errs)
+		found, err := m.try(ctx, w, item, p, &errs)
 		refs = append(refs, found...)
 		if err == nil || IsTerminal(err) {
 			states[i] = wire.Packed{} // done
@@ -222,9 +239,20 @@ func (m *mapping) one(ctx context.Context, item applier.Item[Key, *event]) {
 }
 
 // try maps one state, and appends the error to errs, also if the function ends the goroutine.
-func (m *mapping) try(ctx context.Context, p wire.Packed, errs *error) (refs []core.ObjectRef, err error) {
-	defer func() { *errs = errors.Join(*errs, err) }()
-	try(&err, func() { refs, err = m.f(ctx, p) })
+func (m *mapping) try(
+	ctx context.Context, w *worker, item applier.Item[Key, *event], p wire.Packed, errs *error,
+) (refs []core.ObjectRef, err error) {
+	r := &run{Context: ctx, worker: w, item: item, begun: time.Now()}
+	if w.timeout > 0 {
+		defer w.limit(r)()
+	}
+	w.current.Store(r)
+	defer func() {
+		w.current.Store(nil)
+		err = r.explain(err)
+		*errs = errors.Join(*errs, err)
+	}()
+	try(&err, func() { refs, err = m.f(r, p) })
 	return refs, err
 }
 
@@ -246,7 +274,7 @@ func (m *mapping) finish(
 	if err == nil || ctx.Err() != nil {
 		return
 	}
-	attrs := describe(m.worker.kind, item.Key, err)
+	attrs := describe(m.kind, item.Key, err)
 	if len(failed) > 0 && m.keep(item.Key, initial, failed) {
 		retry, priority := m.applier.Retry, applier.Normal
 		if initial {

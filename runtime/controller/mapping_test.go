@@ -474,10 +474,80 @@ func TestMapThatIgnoresItsContextDoesNotHangTheEndOfRun(t *testing.T) {
 		go func() { ended <- c.Run(ctx, idle) }()
 		synctest.Wait()
 		stop(errStop)
-		if err := <-ended; !errors.Is(err, errStop) || !strings.Contains(err.Error(), "a function of Map") {
-			t.Errorf("Run() = %v, want an error", err)
+		if err := <-ended; !errors.Is(err, errStop) || !strings.Contains(err.Error(), "1 calls of a function of Map "+
+			"have not returned 10s after the end of their context: pages.docs.example.com prod/p") {
+			t.Errorf("Run() = %v, want an error that names the object", err)
 		}
 		close(release)
+	})
+}
+
+// slowMap returns a controller of documents with a function of Map that takes at most a minute.
+func slowMap(w *world, f func(context.Context) error) *controller.Controller[document] {
+	o := &controller.Options{
+		Logger: w.log.logger(), RunTimeout: time.Minute, Retry: &applier.Backoff{InitialBackoff: time.Hour},
+	}
+	return controller.New(controller.For[document](w.cache), o).
+		Watches(controller.Source[page](w.cache).Map(func(ctx context.Context, _ *page) ([]core.ObjectRef, error) {
+			return nil, f(ctx)
+		}))
+}
+
+func TestContextOfMapEndsAfterRunTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(pages, pageAbout("a"))
+		c := slowMap(w, func(ctx context.Context) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		start(t, c, idle)
+		after(time.Minute)
+		want := `err="the call of Map for pages.docs.example.com prod/p has taken longer than Options.RunTimeout, ` +
+			`which is 1m0s: context deadline exceeded" retryIn=1h0m0s`
+		if lines := w.log.with("can't map a changed object"); len(lines) != 1 || !strings.Contains(lines[0], want) {
+			t.Errorf("the log does not report the end of the call's context:\n%s", w.log)
+		}
+		after(30 * time.Minute)
+		if lines := w.log.with("stuck"); len(lines) > 0 || len(c.Runs()) > 0 {
+			t.Errorf("a call that has returned is reported as stuck: %s, %+v", lines, c.Runs())
+		}
+	})
+}
+
+func TestStuckCallOfMapIsReportedOnceWithItsStack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(pages, pageAbout("a"))
+		release := make(chan struct{})
+		c := slowMap(w, func(context.Context) error {
+			<-release
+			return nil
+		})
+		start(t, c, idle)
+		after(69 * time.Second)
+		runs := c.Runs()
+		if len(runs) != 1 || runs[0].Source.Kind != "Page" || runs[0].Key.Ref != ref("prod/p") || runs[0].Age != 69*time.Second ||
+			runs[0].Cause.Type != controller.CauseInitial || runs[0].Err != nil {
+			t.Errorf("Runs() = %+v, want a call that is not stuck yet", runs)
+		}
+		after(time.Hour)
+		if runs := c.Runs(); len(runs) != 1 || runs[0].Err == nil || !strings.Contains(runs[0].Err.Error(), "the call of Map") {
+			t.Errorf("Runs() = %+v, want a call that is stuck", runs)
+		}
+		if m := c.Metrics(); m.Unfinished != 0 || m.Stats.OldestRun != 0 {
+			t.Errorf("the call counts as a run of a reconcile: %+v", m)
+		}
+		lines := w.log.with("call of Map is stuck")
+		if len(lines) != 1 || !strings.Contains(lines[0], "kind=Page object=prod/p age=1m10s") ||
+			!strings.Contains(lines[0], "mapping_test.go") {
+			t.Errorf("the log does not have the call with its stack once:\n%s", w.log)
+		}
+		close(release)
+		synctest.Wait()
+		if len(c.Runs()) != 0 {
+			t.Errorf("Runs() = %+v, want none", c.Runs())
+		}
 	})
 }
 

@@ -61,7 +61,9 @@ func (e *engine) metrics() Metrics {
 	}
 	m.Succeeded = m.Took.Number - m.RequeuedNow - m.RequeuedLater - m.Failed
 	for _, r := range e.runHealth() {
-		m.Unfinished += r.Age
+		if r.Source.Kind == "" {
+			m.Unfinished += r.Age
+		}
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

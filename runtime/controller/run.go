@@ -5,6 +5,8 @@ package controller
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/kube-go/sdk/runtime/applier"
@@ -45,6 +47,24 @@ type run struct {
 	worker          *worker
 	item            applier.Item[Key, *event]
 	begun           time.Time
+}
+
+// String describes the run for errors.
+func (r *run) String() string {
+	if r.worker.maps.Kind != "" {
+		return fmt.Sprintf("the call of Map for %s %s", r.worker.maps, r.item.Key)
+	}
+	return "the run of " + r.item.Key.String()
+}
+
+// explain adds the cause to the error of a run whose context has ended after [Options.RunTimeout].
+func (r *run) explain(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		if cause, timedOut := errors.AsType[*timeoutError](context.Cause(r)); timedOut {
+			return fmt.Errorf("%w: %w", cause, err)
+		}
+	}
+	return err
 }
 
 // Value returns the context itself for runKey.

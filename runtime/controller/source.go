@@ -117,8 +117,8 @@ func On(keys func(ctx context.Context) iter.Seq[Key]) Trigger {
 //
 // f may be slow, such as when it reads from another server: up to 8 calls run at the same time, at most 4 of them for
 // initial objects, so that changes do not wait for these. Calls for one object never overlap. Other sources are not
-// delayed. The context of f ends when Run stops, or when the cluster of the object leaves. [RunOf] and [Logger] accept
-// it: Key is the changed object, with the name of its cluster.
+// delayed. The context of f ends after [Options.RunTimeout], when Run stops, or when the cluster of the object leaves.
+// [RunOf] and [Logger] accept it: Key is the changed object, with the name of its cluster.
 func (s Secondary[K]) Map(f func(ctx context.Context, obj *K) ([]core.ObjectRef, error)) Trigger {
 	src, res := s.source(), s.inputs[0].feed.Resource()
 	src.start = startMapping(func(ctx context.Context, p wire.Packed) ([]core.ObjectRef, error) {

@@ -9,9 +9,12 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/kube-go/sdk/core"
 )
 
 const (
@@ -25,19 +28,22 @@ const (
 
 // timeoutError is the cause of the end of a run's context after [Options.RunTimeout].
 type timeoutError struct {
-	key   Key
+	run   *run
 	limit time.Duration
 }
 
 func (e *timeoutError) Error() string {
-	return fmt.Sprintf("the run of %s has taken longer than Options.RunTimeout, which is %v", e.key, e.limit)
+	return fmt.Sprintf("%s has taken longer than Options.RunTimeout, which is %v", e.run, e.limit)
 }
 
 func (e *timeoutError) Unwrap() error { return context.DeadlineExceeded }
 
-// RunHealth is the state of one current run of a controller.
+// RunHealth is the state of one current run of a controller, or of one current call of a function of [Secondary.Map].
 type RunHealth struct {
-	Key Key
+	Key Key // of the reconciled object, or of the changed one
+
+	// Source is the resource of the changed object if it is a call of a function of Map, or the zero value.
+	Source core.Resource
 
 	// Cause is the first event since the last run, see [Run].
 	Cause Cause
@@ -49,38 +55,63 @@ type RunHealth struct {
 	Err error
 }
 
-// runHealth returns the state of the current runs, the oldest first.
+// runHealth returns the state of the current runs and calls of Map, the oldest first.
 func (s *session) runHealth() (all []RunHealth) {
-	for _, r := range s.pool.runs() {
-		h := RunHealth{Key: r.item.Key, Cause: r.item.Cause.cause(r.item.Key), Age: time.Since(r.begun)}
+	runs := s.pool.runs()
+	for _, stage := range s.stages {
+		runs = append(runs, stage.runs()...)
+	}
+	slices.SortStableFunc(runs, func(a, b *run) int { return a.begun.Compare(b.begun) })
+	for _, r := range runs {
+		key := r.item.Key
+		h := RunHealth{Key: key, Source: r.worker.maps, Cause: r.item.Cause.cause(key), Age: time.Since(r.begun)}
 		if limit := s.opts.RunTimeout; limit > 0 && h.Age >= limit+stuckAfter {
-			h.Err = &timeoutError{h.Key, limit}
+			h.Err = &timeoutError{r, limit}
 		}
 		all = append(all, h)
 	}
 	return all
 }
 
+// reportLate logs a run that does not return after [Options.RunTimeout].
+func (s *session) reportLate(r *run) {
+	s.reportStuck(r, "it ignores the end of its context after Options.RunTimeout")
+}
+
 // reportStuck logs a run that does not return, with the stack of its goroutine.
 func (s *session) reportStuck(r *run, why string) {
-	attrs := append(r.item.Key.attrs(s.resource.Kind), slog.Duration("age", time.Since(r.begun)),
+	message := "run is stuck"
+	if r.worker.maps.Kind != "" {
+		message = "call of Map is stuck"
+	}
+	attrs := append(r.item.Key.attrs(r.worker.kind), slog.Duration("age", time.Since(r.begun)),
 		slog.String("reason", why), slog.String("stack", stackOf(r.worker.goroutine.Load())))
-	s.opts.Logger.LogAttrs(context.WithoutCancel(r), slog.LevelError, "run is stuck", attrs...)
+	s.opts.Logger.LogAttrs(context.WithoutCancel(r), slog.LevelError, message, attrs...)
 }
 
 // abandon logs the runs that have not returned after the stop, and returns an error that names them.
 func (s *session) abandon(cause error) error {
+	runs := s.pool.runs()
+	return fmt.Errorf("%w; %d runs have not returned %v after the end of their context: %s",
+		cause, len(runs), stuckAfter, s.abandonEach(runs))
+}
+
+// abandonEach logs runs that have not returned after the stop, and returns their names.
+func (s *session) abandonEach(runs []*run) string {
 	var names []string
-	for _, r := range s.pool.runs() {
+	for _, r := range runs {
 		s.reportStuck(r, "the controller has stopped")
-		names = append(names, r.item.Key.String())
+		name := r.item.Key.String()
+		if kind := r.worker.maps; kind.Kind != "" {
+			name = kind.String() + " " + name
+		}
+		names = append(names, name)
 	}
-	number, more := len(names), ""
-	if number > maxNamed {
+	more := ""
+	if len(names) > maxNamed {
 		names, more = names[:maxNamed], ", …"
 	}
-	return fmt.Errorf("%w; %d runs have not returned %v after the end of their context: %s%s",
-		cause, number, stuckAfter, strings.Join(names, ", "), more)
+	return strings.Join(names, ", ") + more
 }
 
 // goroutineID returns the number of the calling goroutine in stack traces.

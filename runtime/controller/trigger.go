@@ -23,6 +23,7 @@ var errUnknownCluster = errors.New("the controller has no cluster of this name")
 type stage interface {
 	// run starts goroutines, which end with ctx and then close a channel each.
 	run(ctx context.Context) (ended []<-chan struct{})
+	runs() []*run // the current calls of a function of Map
 	backlog
 }
 
@@ -47,11 +48,25 @@ func (s *session) startStages(ctx context.Context) (wait func() error) {
 			select {
 			case <-done:
 			case <-late.C:
-				return fmt.Errorf("a function of Map or a sequence of On has not ended %v after its context", stuckAfter)
+				return s.abandonStages()
 			}
 		}
 		return nil
 	}
+}
+
+// abandonStages logs the calls of Map that have not returned after the stop, and returns an error that names their
+// objects, or an error about a sequence.
+func (s *session) abandonStages() error {
+	var calls []*run
+	for _, stage := range s.stages {
+		calls = append(calls, stage.runs()...)
+	}
+	if len(calls) == 0 {
+		return fmt.Errorf("a sequence of On has not ended %v after its context", stuckAfter)
+	}
+	return fmt.Errorf("%d calls of a function of Map have not returned %v after the end of their context: %s",
+		len(calls), stuckAfter, s.abandonEach(calls))
 }
 
 // sequence is the stage of On.
@@ -62,6 +77,7 @@ type sequence struct {
 
 func (q *sequence) offer(Key, reflector.Change, applier.Priority, *event) {}
 func (q *sequence) retain(*roster)                                        {}
+func (q *sequence) runs() []*run                                          { return nil }
 func (q *sequence) waiting() int                                          { return 0 }
 
 func (q *sequence) run(ctx context.Context) []<-chan struct{} {

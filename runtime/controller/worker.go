@@ -6,7 +6,6 @@ package controller
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -36,7 +35,7 @@ type Result struct {
 	Took time.Duration
 }
 
-// worker runs reconciles until the applier is closed.
+// worker runs reconciles until the applier is closed. A worker of a mapping only has the fields that a run needs.
 type worker struct {
 	applier   *applier.Applier[Key, *event]
 	read      func(Key) (reflector.State, error)
@@ -45,6 +44,7 @@ type worker struct {
 	stuck     func(*run)    // reports a run that does not return after the timeout
 	logger    *slog.Logger
 	kind      string
+	maps      core.Resource // of the changed objects, if it calls a function of Map
 	report    func(context.Context, Result)
 	describes bool // report needs the causes of successful runs, too
 	writes    writes
@@ -151,11 +151,7 @@ func (w *worker) reconciled(ctx context.Context, r *run, object reflector.State,
 	if err == nil {
 		try(&result.Err, func() { result.Action, result.Err = w.reconcile(r, object) })
 	}
-	if errors.Is(result.Err, context.DeadlineExceeded) {
-		if cause, timedOut := errors.AsType[*timeoutError](context.Cause(r)); timedOut {
-			result.Err = fmt.Errorf("%w: %w", cause, result.Err)
-		}
-	}
+	result.Err = r.explain(result.Err)
 }
 
 // notify calls OnGone.
@@ -173,7 +169,7 @@ func (w *worker) notify(r *run) {
 
 // limit ends the context of a run after the timeout, and reports the run if it does not return then.
 func (w *worker) limit(r *run) (stop func()) {
-	ctx, cancel := context.WithTimeoutCause(r.Context, w.timeout, &timeoutError{r.item.Key, w.timeout})
+	ctx, cancel := context.WithTimeoutCause(r.Context, w.timeout, &timeoutError{r, w.timeout})
 	r.Context = ctx
 	late := time.AfterFunc(w.timeout+stuckAfter, func() { w.stuck(r) })
 	return func() {
