@@ -18,11 +18,11 @@ import (
 // Webhooks.
 type (
 	// WebhookServer serves webhooks over TLS, with certificates that it makes and replaces. [NewWebhookServer] returns
-	// one; a [Manager] runs it with AddToAll. Methods: Handle, Run, Ready, Name. See [webhook.Server].
+	// one; a [Manager] runs it with AddToAll. Methods: Handle, Run, Ready, Metrics, Name. See [webhook.Server].
 	WebhookServer = webhook.Server
 	// WebhookServerOptions are the options of [NewWebhookServer]: Addr, Listener, Service, Namespace, Hosts, Mutating,
 	// Validating, Definitions, Secret, AuthorityLifetime, CertificateLifetime, PublishDelay, CertDir, Interval, Drain,
-	// Logger. See [webhook.Options].
+	// BodyBytes, Logger. See [webhook.Options].
 	WebhookServerOptions = webhook.Options
 	// WebhookHandlerOptions are the options of handlers: Limits, Logger. See [webhook.HandlerOptions].
 	WebhookHandlerOptions = webhook.HandlerOptions

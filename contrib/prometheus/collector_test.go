@@ -34,6 +34,7 @@ import (
 	"github.com/kube-go/sdk/runtime/fsm"
 	"github.com/kube-go/sdk/runtime/metrics"
 	"github.com/kube-go/sdk/runtime/sharding"
+	"github.com/kube-go/sdk/runtime/webhook"
 )
 
 // fixed is a controller and a machine with fixed numbers.
@@ -91,6 +92,16 @@ type candidate struct{ status election.Status }
 
 func (c *candidate) Status() election.Status { return c.status }
 
+// hooks is a server of webhooks with fixed numbers.
+type hooks struct{}
+
+func (hooks) Metrics() []webhook.Metrics {
+	return []webhook.Metrics{{
+		Path: "/validate", InFlight: 1, Codes: map[int]uint64{200: 2, 500: 3}, Panics: 4,
+		Took: controller.Histogram{Number: 5, Sum: time.Second, Buckets: []controller.Bucket{{Limit: time.Second, Number: 4}}},
+	}}
+}
+
 // registered returns a registry with a part of each type.
 func registered(t testing.TB) *metrics.Registry {
 	t.Helper()
@@ -101,6 +112,7 @@ func registered(t testing.TB) *metrics.Registry {
 	r.AddMachine(f)
 	r.AddElector(&candidate{election.Status{Lease: core.ObjectRef{Namespace: "prod", Name: "shop"}, Leading: true}})
 	r.AddMember(member{})
+	r.AddWebhooks(hooks{})
 	shared := cache.New(newServer().client(), &cache.Options{Cluster: "a \"quoted\" \\ name\nof two lines, and \xff"})
 	cache.Of[database](shared, nil)
 	r.AddCache(shared)

@@ -1,8 +1,8 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kubeprometheus has the metrics of clients, controllers, caches and state machines, for the Prometheus
-// library. Without the library, see package metrics.
+// Package kubeprometheus has the metrics of clients, and those of package metrics, for the Prometheus library: of
+// controllers, caches, state machines, elections, shards and webhooks. Without the library, see package metrics.
 //
 // # Clients
 //
@@ -28,7 +28,7 @@
 // the HTTP status, or "error" if there was no response. A resource is a plural with its group, such as
 // deployments.apps. It is empty for a request without a resource, such as one for /version.
 //
-// # Controllers, caches, state machines and elections
+// # Controllers and the other parts of a program
 //
 // A [Collector] has the metrics of a registry of package metrics, whose comment lists them, such as those of a manager:
 //

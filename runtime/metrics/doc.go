@@ -1,8 +1,8 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metrics has the metrics of controllers, caches, state machines, elections and shards, and writes them in the
-// text format of Prometheus.
+// Package metrics has the metrics of controllers, caches, state machines, elections, shards and webhooks, and writes them
+// in the text format of Prometheus.
 //
 // A manager of package manager serves them without any code, see its Options.MetricsAddr. Use this package for programs
 // without a manager, and for parts that a manager does not know:
@@ -83,6 +83,22 @@
 //	kube_sharding_slots{name}    gauge: the number of slots, of 256, that the replica owns
 //	kube_sharding_members{name}  gauge: the number of members of the group
 //	kube_sharding_failing{name}  gauge: 1 if the last request for the group has failed
+//
+// # Webhooks
+//
+// The webhook is the path. The names are those of controller-runtime, but conversions count, too:
+//
+//	controller_runtime_webhook_requests_total{webhook,code}        counter: by HTTP status
+//	controller_runtime_webhook_latency_seconds{webhook}            histogram
+//	controller_runtime_webhook_requests_in_flight{webhook}         gauge
+//	controller_runtime_webhook_panics_total                        counter
+//
+// # Other metrics of controller-runtime
+//
+// The metrics of client-go, rest_client_requests_total and others, do not exist. Package contrib/prometheus counts the
+// requests of a client, with other names, since the labels are the verb and the resource instead of the method and the
+// host. The metrics certwatcher_read_certificate_total and certwatcher_read_certificate_errors_total do not exist either:
+// a webhook server logs each certificate that it reads or can't read.
 //
 // # The process
 //

@@ -77,7 +77,7 @@ func (t *table) sorted() []Family {
 
 // families returns the metrics of a [Registry], without samples.
 func families() []Family {
-	return slices.Concat(ofControllers(), ofWatches(), ofMachines(), ofElections(), ofShards())
+	return slices.Concat(ofControllers(), ofWatches(), ofMachines(), ofElections(), ofShards(), ofWebhooks())
 }
 
 func ofControllers() []Family {
@@ -188,5 +188,19 @@ func ofShards() []Family {
 		{"kube_sharding_slots", "The number of slots, of 256, that the replica owns.", Gauge, name, nil},
 		{"kube_sharding_members", "The number of members of the group.", Gauge, name, nil},
 		{"kube_sharding_failing", "Whether the last request for the group has failed.", Gauge, name, nil},
+	}
+}
+
+func ofWebhooks() []Family {
+	webhook := []string{"webhook"}
+	const prefix = "controller_runtime_webhook_"
+	return []Family{
+		{
+			prefix + "requests_total", "Total number of requests by HTTP status code.",
+			Counter, []string{"webhook", "code"}, nil,
+		},
+		{prefix + "latency_seconds", "How long requests take.", Histogram, webhook, nil},
+		{prefix + "requests_in_flight", "Current number of requests being served.", Gauge, webhook, nil},
+		{prefix + "panics_total", "Total number of webhook panics.", Counter, nil, nil},
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/kube-go/sdk/runtime/fsm"
 	"github.com/kube-go/sdk/runtime/metrics"
 	"github.com/kube-go/sdk/runtime/sharding"
+	"github.com/kube-go/sdk/runtime/webhook"
 )
 
 // fixed is a controller, a machine and an elector with fixed numbers.
@@ -33,7 +34,6 @@ func (f *fixed) Status() election.Status           { return f.status }
 
 var pods = core.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}
 
-// numbers returns parts whose numbers are all different.
 // group is a member of a group with fixed numbers.
 type group struct{}
 
@@ -41,6 +41,20 @@ func (group) Status() sharding.Status {
 	return sharding.Status{Name: "shards", Slots: 64, Members: make([]sharding.MemberStatus, 2)}
 }
 
+// server is a server of webhooks with fixed numbers.
+type server struct{ number uint64 }
+
+func (s *server) Metrics() []webhook.Metrics {
+	n := s.number
+	return []webhook.Metrics{{
+		Path: "/validate", InFlight: int(n), Codes: map[int]uint64{200: n + 1, 500: n + 2}, Panics: n + 3,
+		Took: controller.Histogram{
+			Number: n + 4, Sum: time.Duration(n) * time.Second, Buckets: []controller.Bucket{{Limit: time.Second, Number: n}},
+		},
+	}}
+}
+
+// numbers returns parts whose numbers are all different.
 func numbers() *fixed {
 	f := &fixed{
 		metrics: controller.Metrics{
@@ -81,7 +95,7 @@ func numbers() *fixed {
 }
 
 // TestNumbersBecomeMetrics checks the name, the labels and the value of each metric. The numbers of two machines with
-// the same name are added; a machine that was added twice counts once.
+// the same name are added, as are those of webhooks; a part that was added twice counts once.
 func TestNumbersBecomeMetrics(t *testing.T) {
 	f, other, r := numbers(), numbers(), metrics.NewRegistry()
 	if err := r.AddController(f); err != nil {
@@ -95,6 +109,10 @@ func TestNumbersBecomeMetrics(t *testing.T) {
 	r.AddMachine(other)
 	r.AddElector(f)
 	r.AddMember(group{})
+	twice := &server{10}
+	r.AddWebhooks(&server{1})
+	r.AddWebhooks(twice)
+	r.AddWebhooks(twice)
 	const want = `
 controller_runtime_reconcile_total{controller="docs",result="error"} 16
 controller_runtime_reconcile_total{controller="docs",result="requeue"} 14
@@ -147,6 +165,14 @@ kube_leader_election_failing{name="shop"} 1
 kube_sharding_slots{name="shards"} 64
 kube_sharding_members{name="shards"} 2
 kube_sharding_failing{name="shards"} 0
+controller_runtime_webhook_requests_total{webhook="/validate",code="200"} 13
+controller_runtime_webhook_requests_total{webhook="/validate",code="500"} 15
+controller_runtime_webhook_latency_seconds_bucket{webhook="/validate",le="1"} 11
+controller_runtime_webhook_latency_seconds_bucket{webhook="/validate",le="+Inf"} 19
+controller_runtime_webhook_latency_seconds_sum{webhook="/validate"} 11
+controller_runtime_webhook_latency_seconds_count{webhook="/validate"} 19
+controller_runtime_webhook_requests_in_flight{webhook="/validate"} 11
+controller_runtime_webhook_panics_total 17
 `
 	var text strings.Builder
 	if err := metrics.WriteText(&text, r.Families()); err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/kube-go/sdk/runtime/election"
 	"github.com/kube-go/sdk/runtime/fsm"
 	"github.com/kube-go/sdk/runtime/sharding"
+	"github.com/kube-go/sdk/runtime/webhook"
 )
 
 // Controller is a [controller.Controller] of any kind, or a [controller.Runner]. Of a Runner, the caches and machines
@@ -39,6 +41,9 @@ type Elector interface{ Status() election.Status }
 // Member is a [sharding.Member].
 type Member interface{ Status() sharding.Status }
 
+// Webhooks is a [webhook.Server].
+type Webhooks interface{ Metrics() []webhook.Metrics }
+
 // Registry has the metrics of the parts of a program. It is an [http.Handler], which serves the metrics as text. Create
 // one with [NewRegistry].
 type Registry struct {
@@ -49,6 +54,7 @@ type Registry struct {
 	machines    []Machine
 	electors    []Elector
 	members     []Member
+	webhooks    []Webhooks
 	more        []func() []Family
 }
 
@@ -101,6 +107,13 @@ func (r *Registry) AddMember(m Member) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.members = append(r.members, m)
+}
+
+// AddWebhooks adds a server of webhooks. The numbers of several servers with the same path are added.
+func (r *Registry) AddWebhooks(w Webhooks) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.webhooks = append(r.webhooks, w)
 }
 
 // Add adds families that another part of the program has. The function returns them with their current samples; their
@@ -175,8 +188,9 @@ func (r *Registry) Families() []Family {
 	t.elections(p.Electors)
 	t.shards(p.Members)
 	r.mu.Lock()
-	more := slices.Clone(r.more)
+	more, servers := slices.Clone(r.more), unique(r.webhooks)
 	r.mu.Unlock()
+	t.webhooks(servers)
 	for _, f := range more {
 		t.families = append(t.families, f()...)
 	}
@@ -349,6 +363,46 @@ func (t *table) shards(members []Member) {
 		t.add("kube_sharding_members", float64(len(s.Members)), s.Name)
 		t.add("kube_sharding_failing", oneIf(s.Err != nil), s.Name)
 	}
+}
+
+// webhooks adds the numbers of all servers.
+func (t *table) webhooks(servers []Webhooks) {
+	all := map[string]webhook.Metrics{}
+	for _, s := range servers {
+		for _, m := range s.Metrics() {
+			if sum, ok := all[m.Path]; ok {
+				m = added(m, sum)
+			}
+			all[m.Path] = m
+		}
+	}
+	panics := uint64(0)
+	for path, m := range all {
+		for code, n := range m.Codes {
+			t.add("controller_runtime_webhook_requests_total", float64(n), path, strconv.Itoa(code))
+		}
+		t.add("controller_runtime_webhook_requests_in_flight", float64(m.InFlight), path)
+		t.histogram("controller_runtime_webhook_latency_seconds", m.Took, path)
+		panics += m.Panics
+	}
+	if len(all) > 0 {
+		t.add("controller_runtime_webhook_panics_total", float64(panics))
+	}
+}
+
+// added returns the sum of the numbers of two servers. It changes m.
+func added(m, other webhook.Metrics) webhook.Metrics {
+	m.InFlight += other.InFlight
+	m.Panics += other.Panics
+	for code, n := range other.Codes {
+		m.Codes[code] += n
+	}
+	m.Took.Number += other.Took.Number
+	m.Took.Sum += other.Took.Sum
+	for i, b := range other.Took.Buckets {
+		m.Took.Buckets[i].Number += b.Number
+	}
+	return m
 }
 
 func oneIf(b bool) float64 {

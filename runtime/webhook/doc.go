@@ -56,10 +56,21 @@
 // # Errors
 //
 // An invalid review, a wrong content type or a body that is too large gets a review that denies the request and says
-// why, if its UID can be read. Otherwise the response has status 400, 413 or 415. If a callback panics, the response
-// has status 500, to which the API server applies the failurePolicy of the webhook; the stack is logged, and other
-// requests are not affected. Each failure is logged, also that of a TLS handshake: an API server that does not trust
-// the certificate is one. Logs and errors contain no keys.
+// why. Its UID is empty if that of the request can't be read. If a callback panics, the response has status 500, to
+// which the API server applies the failurePolicy of the webhook; the stack is logged, and other requests are not
+// affected. Each failure is logged, also that of a TLS handshake: an API server that does not trust the certificate is
+// one. Logs and errors contain no keys.
+//
+// # Memory
+//
+// A server bounds the bodies of all current requests, see [Options.BodyBytes]. Objects that callbacks decode need memory
+// besides, so the memory limit of the pod should be several times as large. A handler in another HTTP server has only
+// the limit of [HandlerOptions] for each body.
+//
+// # Metrics
+//
+// [Server.Metrics] returns the numbers of requests. To serve them as metrics, add the server to the registry of the
+// manager: m.Metrics().AddWebhooks(srv).
 //
 // # Concurrency
 //

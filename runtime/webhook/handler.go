@@ -39,19 +39,17 @@ func Conversion(convert conversion.Func, o *HandlerOptions) http.Handler {
 			return conversion.Convert(req, convert).Encode(req)
 		},
 		refuse: func(body io.Reader, limits *wire.Limits, err error, _ int) []byte {
-			if body != nil {
-				req, readErr := conversion.Read(body, limits)
-				if readErr == nil {
-					readErr = &conversion.InvalidError{UID: req.UID, Err: err}
-				} else if invalid, ok := errors.AsType[*conversion.InvalidError](readErr); ok {
-					invalid.Err = err
+			refused := &conversion.InvalidError{Err: err}
+			if body == nil {
+				if invalid, ok := errors.AsType[*conversion.InvalidError](err); ok {
+					refused = invalid
 				}
-				err = readErr
+			} else if req, err := conversion.Read(body, limits); err == nil {
+				refused.UID = req.UID
+			} else if invalid, ok := errors.AsType[*conversion.InvalidError](err); ok {
+				refused.UID, refused.APIVersion = invalid.UID, invalid.APIVersion
 			}
-			if invalid, ok := errors.AsType[*conversion.InvalidError](err); ok {
-				return encoded(invalid.Encode())
-			}
-			return nil
+			return encoded(refused.Encode())
 		},
 	}
 }
@@ -76,19 +74,17 @@ func Admission(review func(context.Context, *admission.Request) *admission.Respo
 			return resp.Encode(req)
 		},
 		refuse: func(body io.Reader, limits *wire.Limits, err error, code int) []byte {
-			if body != nil {
-				req, readErr := admission.Read(body, limits)
-				if readErr == nil {
-					readErr = &admission.InvalidError{UID: req.UID, Err: err}
-				} else if invalid, ok := errors.AsType[*admission.InvalidError](readErr); ok {
-					invalid.Err = err
+			refused := &admission.InvalidError{Err: err}
+			if body == nil {
+				if invalid, ok := errors.AsType[*admission.InvalidError](err); ok {
+					refused = invalid
 				}
-				err = readErr
+			} else if req, err := admission.Read(body, limits); err == nil {
+				refused.UID = req.UID
+			} else if invalid, ok := errors.AsType[*admission.InvalidError](err); ok {
+				refused.UID, refused.APIVersion = invalid.UID, invalid.APIVersion
 			}
-			if invalid, ok := errors.AsType[*admission.InvalidError](err); ok {
-				return encoded(invalid.Encode(code))
-			}
-			return nil
+			return encoded(refused.Encode(code))
 		},
 	}
 }
@@ -111,8 +107,8 @@ func optionsOf(o *HandlerOptions) HandlerOptions {
 	return opts
 }
 
-// discardBytes bounds how much of a body is read that is too large.
-const discardBytes = 16 << 20
+// discard reads the rest of a body that is too large, up to a limit: a client that still sends may not read the response.
+func discard(body io.Reader) { _, _ = io.CopyN(io.Discard, body, 16<<20) }
 
 // refusedError is the error of an invalid request.
 type refusedError struct{ err error }
@@ -125,8 +121,8 @@ type handler struct {
 	opts    HandlerOptions
 	respond func(context.Context, io.Reader, *wire.Limits) ([]byte, error)
 
-	// refuse returns a review that says why a request is invalid, or nil if its UID can't be read. The body is nil if err
-	// is from reading it.
+	// refuse returns a review that says why a request is invalid. Its UID is empty if that of the request can't be read.
+	// The body is nil if err is from reading it.
 	refuse func(body io.Reader, limits *wire.Limits, err error, code int) []byte
 }
 
@@ -142,13 +138,18 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.invalid(w, r, err, code, h.refuse(r.Body, h.opts.Limits, err, code))
 		return
 	}
-	body, err := h.safely(r)
+	body, err := h.safely(w, r)
 	if err == nil {
 		h.send(w, r, body)
 		return
 	}
-	if _, ok := errors.AsType[*wire.TooLargeError](err); ok {
-		_, _ = io.CopyN(io.Discard, r.Body, discardBytes) // a client that still sends may not read the response
+	_, tooLarge := errors.AsType[*wire.TooLargeError](err)
+	limited, _ := errors.AsType[*bodyError](err)
+	if limited != nil && limited.busy {
+		w.Header().Set("Retry-After", "1") // API servers send the request again until their timeout
+		h.invalid(w, r, limited, http.StatusTooManyRequests, nil)
+	} else if tooLarge || limited != nil {
+		discard(r.Body)
 		const code = http.StatusRequestEntityTooLarge
 		h.invalid(w, r, err, code, h.refuse(nil, nil, err, code))
 	} else if _, ok := errors.AsType[*refusedError](err); ok {
@@ -178,10 +179,13 @@ func (h *handler) send(w http.ResponseWriter, r *http.Request, body []byte) {
 var errPanic = errors.New("the webhook panicked, see its log")
 
 // safely calls the handler function and returns a panic as an error. The panic is only logged: its value may be secret.
-func (h *handler) safely(r *http.Request) (body []byte, err error) {
+func (h *handler) safely(w http.ResponseWriter, r *http.Request) (body []byte, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			h.opts.Logger.ErrorContext(r.Context(), "panic", "path", r.URL.Path, "panic", v, "stack", string(debug.Stack()))
+			if m, ok := w.(*meteredWriter); ok {
+				m.panicked = true
+			}
 			err = errPanic
 		}
 	}()

@@ -81,11 +81,20 @@ func TestHandlers(t *testing.T) {
 		},
 		{"requests are reviewed", webhook.Admission(deny, nil), "application/json", toAdmit, 200, `"allowed":false`},
 		{
-			"another review is rejected", webhook.Admission(deny, nil), "application/json", toConvert, 400,
-			`kind is "ConversionReview", want AdmissionReview`,
+			"another review is rejected", webhook.Admission(deny, nil), "application/json", toConvert, 200,
+			`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":"","allowed":false,` +
+				`"status":{"metadata":{},"status":"Failure","message":"admission review: kind is \"ConversionReview\", ` +
+				`want AdmissionReview","reason":"BadRequest","code":400}`,
 		},
-		{"invalid JSON is rejected", webhook.Conversion(convert, nil), "application/json", "{", 400, "is not JSON"},
-		{"an empty body is rejected", webhook.Admission(deny, nil), "application/json", "", 400, "is not JSON"},
+		{
+			"invalid JSON is rejected", webhook.Conversion(convert, nil), "application/json", "{", 200,
+			`"apiVersion":"apiextensions.k8s.io/v1","response":{"uid":"","convertedObjects":null,"result":{"metadata":{},` +
+				`"status":"Failure","message":"conversion review: is not JSON`,
+		},
+		{
+			"an empty body is rejected", webhook.Admission(deny, nil), "application/json", "", 200,
+			`"uid":"","allowed":false,"status":{"metadata":{},"status":"Failure","message":"admission review: is not JSON`,
+		},
 		{
 			"another content type is rejected", webhook.Conversion(convert, nil), "text/plain", toConvert, 200,
 			`"uid":"u1","convertedObjects":null,"result":{"metadata":{},"status":"Failure",` +
@@ -97,8 +106,9 @@ func TestHandlers(t *testing.T) {
 				`"message":"send reviews as application/json","reason":"UnsupportedMediaType","code":415}`,
 		},
 		{
-			"a body of another content type is rejected", webhook.Admission(deny, nil), "application/yaml", "a: b", 415,
-			"send reviews as application/json",
+			"a body of another content type is rejected", webhook.Admission(deny, nil), "application/yaml", "a: b", 200,
+			`"uid":"","allowed":false,"status":{"metadata":{},"status":"Failure",` +
+				`"message":"send reviews as application/json","reason":"UnsupportedMediaType","code":415}`,
 		},
 		{
 			"a conversion that is too large is rejected",
@@ -108,7 +118,7 @@ func TestHandlers(t *testing.T) {
 		{
 			"a body without a UID that is too large is rejected",
 			webhook.Admission(deny, &webhook.HandlerOptions{Limits: &wire.Limits{ObjectBytes: 10}}), "application/json", toAdmit,
-			413, "admission review: ",
+			200, `"uid":"","allowed":false,"status":{"metadata":{},"status":"Failure","message":"admission review: body is larger`,
 		},
 		{
 			"an admission that is too large is rejected",
@@ -185,15 +195,14 @@ func FuzzHandlers(f *testing.F) {
 		for i, h := range handlers {
 			got := post(h, contentType, body)
 			switch got.Code {
-			case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType:
 			case http.StatusOK:
 				var review struct {
 					Kind     string `json:"kind"`
 					Response struct {
-						UID string `json:"uid"`
+						UID *string `json:"uid"`
 					} `json:"response"`
 				}
-				if err := wire.UnmarshalJSON(got.Body.Bytes(), &review); err != nil || review.Response.UID == "" ||
+				if err := wire.UnmarshalJSON(got.Body.Bytes(), &review); err != nil || review.Response.UID == nil ||
 					(review.Kind == "ConversionReview") != (i == 0) {
 					t.Errorf("handler %d: response %s, %v", i, got.Body, err)
 				}

@@ -74,6 +74,11 @@ type Options struct {
 	// new connections reach it, and closes each connection after a response. Default: 10 s; negative: none.
 	Drain time.Duration
 
+	// BodyBytes bounds the sum of the bodies of all current requests, in bytes. One half is for the first 64 KiB of each
+	// body, the other half for the rest. A request that finds no space gets status 429 with Retry-After, and API servers
+	// send it again until the timeout of the webhook. A body may have half of the limit. Default: 64 MiB.
+	BodyBytes int64
+
 	// Logger logs changes of certificates, and failures. Default: [slog.Default].
 	Logger *slog.Logger
 }
@@ -97,6 +102,8 @@ type Server struct {
 	mux      *http.ServeMux
 	paths    []string
 	keep     func(context.Context) // keeps the certificates
+	budget   budget
+	meters   []*meter // of the paths
 
 	serving  atomic.Pointer[tls.Certificate]
 	started  atomic.Bool
@@ -119,6 +126,10 @@ func NewServer(c *client.Client, o *Options) *Server {
 	}
 	d.Interval = cmp.Or(d.Interval, 10*time.Second)
 	d.Drain = cmp.Or(d.Drain, 10*time.Second)
+	s.budget.total = cmp.Or(d.BodyBytes, 64<<20)
+	if d.BodyBytes < 0 {
+		s.wrong("Options.BodyBytes is %d: set a positive number", d.BodyBytes)
+	}
 	if d.Interval < 0 {
 		s.wrong("Options.Interval is %v: set a positive duration", d.Interval)
 	}
@@ -233,7 +244,9 @@ func (s *Server) Handle(path string, h http.Handler) {
 		s.wrong("the path %q has a handler already", path)
 	default:
 		s.paths = append(s.paths, path)
-		s.mux.Handle(path, h)
+		m := newMeter(path, h)
+		s.meters = append(s.meters, m)
+		s.mux.Handle(path, m)
 	}
 }
 
@@ -341,12 +354,15 @@ func (s *Server) httpServer() *http.Server {
 	}
 }
 
-// serve responds to a request. While the server drains, it closes each connection after the response, so that the next
+// serve responds to a request whose body it bounds. While the server drains, it closes each connection after the response, so that the next
 // request of the client uses another replica.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if s.draining.Load() {
 		w.Header().Set("Connection", "close")
 	}
+	var release func()
+	r.Body, release = s.budget.limit(r)
+	defer release()
 	s.mux.ServeHTTP(w, r)
 }
 

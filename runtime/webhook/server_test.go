@@ -392,6 +392,7 @@ func TestInvalidOptions(t *testing.T) {
 		},
 		{webhook.Options{CertDir: "x", Validating: some}, "Options.CertDir is set together with"},
 		{webhook.Options{CertDir: "x", Interval: -1}, "Options.Interval is -1ns"},
+		{webhook.Options{CertDir: "x", BodyBytes: -1}, "Options.BodyBytes is -1"},
 	} {
 		if err := webhook.NewServer(c, &tt.o).Run(t.Context()); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%+v: %v, want %s", tt.o, err, tt.want)
@@ -476,6 +477,84 @@ func TestFilesAreReadAgain(t *testing.T) {
 			if strings.Contains(log.String(), strings.TrimSpace(line)) {
 				t.Error("the log contains the key")
 			}
+		}
+	})
+}
+
+// TestMetricsCountRequests checks the numbers of requests that succeed, fail and panic, with and without a handler of
+// this package.
+func TestMetricsCountRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r := &replica{pipe: newPipe(), result: make(chan error, 1)}
+		r.Server = webhook.NewServer(w.api.Client(), &webhook.Options{
+			Service: "shop", Namespace: "prod", Validating: []string{"shop"}, Logger: w.log.logger(), Listener: r.pipe, Drain: -1,
+		})
+		o := &webhook.HandlerOptions{Logger: w.log.logger()}
+		r.Handle("/slow", webhook.Validate(func(ctx context.Context, _ *webhook.Request[corev1.Pod]) error {
+			time.Sleep(20 * time.Millisecond)
+			return ctx.Err()
+		}, o))
+		r.Handle("/panics", webhook.Validate(func(context.Context, *webhook.Request[corev1.Pod]) error { panic("oh") }, o))
+		r.Handle("/aborts", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+		r.Handle("/teapot", http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+			if err := http.NewResponseController(rw).SetWriteDeadline(time.Time{}); err != nil {
+				t.Error(err)
+			}
+			rw.WriteHeader(http.StatusTeapot)
+		}))
+		ctx, stop := context.WithCancelCause(t.Context())
+		go func() { r.result <- r.Run(ctx) }()
+		synctest.Wait()
+		transport := &http.Transport{
+			DialContext: r.pipe.dial, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // not the subject
+		}
+		defer transport.CloseIdleConnections()
+		var calls sync.WaitGroup
+		for _, path := range []string{"slow", "slow", "panics", "aborts", "teapot"} {
+			calls.Go(func() {
+				req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://shop/"+path, strings.NewReader(toAdmit))
+				if err != nil {
+					t.Error(err)
+				}
+				req.Header.Set("Content-Type", "application/json")
+				resp, err := transport.RoundTrip(req)
+				if (err != nil) != (path == "aborts") {
+					t.Errorf("%s: %v", path, err)
+				}
+				if err == nil {
+					resp.Body.Close()
+				}
+			})
+		}
+		time.Sleep(10 * time.Millisecond)
+		synctest.Wait()
+		if n := r.Metrics()[0].InFlight; n != 2 {
+			t.Errorf("%d slow requests are in flight, want 2", n)
+		}
+		calls.Wait()
+		for i, want := range []string{
+			"/slow 0 map[200:2 500:0] 0, 2 in 40ms, 2 in 25ms, 0 in 10ms",
+			"/panics 0 map[200:0 500:1] 1, 1 in 0s, 1 in 25ms, 1 in 10ms",
+			"/aborts 0 map[200:0 500:1] 1, 1 in 0s, 1 in 25ms, 1 in 10ms",
+			"/teapot 0 map[200:0 418:1 500:0] 0, 1 in 0s, 1 in 25ms, 1 in 10ms",
+		} {
+			m := r.Metrics()[i]
+			got := fmt.Sprintf("%s %d %v %d, %d in %v", m.Path, m.InFlight, m.Codes, m.Panics, m.Took.Number, m.Took.Sum)
+			for _, limit := range []time.Duration{25 * time.Millisecond, 10 * time.Millisecond} {
+				for _, b := range m.Took.Buckets {
+					if b.Limit == limit {
+						got += fmt.Sprintf(", %d in %v", b.Number, limit)
+					}
+				}
+			}
+			if got != want {
+				t.Errorf("the numbers are %s, want %s", got, want)
+			}
+		}
+		stop(errStop)
+		if err := <-r.result; err != errStop {
+			t.Error(err)
 		}
 	})
 }

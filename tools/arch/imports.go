@@ -394,6 +394,7 @@ func allowed() map[string]map[string]string {
 			"./runtime/election":   "the state of elections",
 			"./runtime/fsm":        "the numbers of state machines",
 			"./runtime/sharding":   "the state of shards",
+			"./runtime/webhook":    "the numbers of webhooks",
 		},
 		"./runtime/applier": {
 			"container/heap":                "orders the writes that are not observed",
@@ -423,10 +424,11 @@ func allowed() map[string]map[string]string {
 			"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured": "objects of any kind",
 		},
 		"./runtime/webhook": {
-			"./client":           "reads and writes the secret and the configurations",
-			"./core/admission":   "reviews of requests",
-			"./core/conversion":  "reviews of versions",
-			"k8s.io/api/core/v1": "the type of secrets",
+			"./client":             "reads and writes the secret and the configurations",
+			"./core/admission":     "reviews of requests",
+			"./core/conversion":    "reviews of versions",
+			"./runtime/controller": "the type of histograms",
+			"k8s.io/api/core/v1":   "the type of secrets",
 			"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured": "configurations, which are written back unchanged",
 		},
 		"./runtime/watcher": {

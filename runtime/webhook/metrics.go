@@ -1,0 +1,112 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/kube-go/sdk/runtime/controller"
+)
+
+// Metrics are the numbers of the requests for a path of a [Server].
+type Metrics struct {
+	Path     string
+	InFlight int                  // the current requests
+	Codes    map[int]uint64       // the numbers of responses by HTTP status
+	Panics   uint64               // the number of callbacks that have panicked
+	Took     controller.Histogram // how long requests took
+}
+
+// Metrics returns the current numbers of each path with a handler. Package metrics serves them. Do not call it
+// concurrently with Handle.
+func (s *Server) Metrics() []Metrics {
+	all := make([]Metrics, 0, len(s.meters))
+	for _, m := range s.meters {
+		all = append(all, m.metrics())
+	}
+	return all
+}
+
+// meter is a handler that counts the requests for another one.
+type meter struct {
+	path    string
+	handler http.Handler
+
+	mu       sync.Mutex // guards the fields below
+	inFlight int
+	panics   uint64
+	codes    map[int]uint64
+	took     controller.Histogram
+}
+
+func newMeter(path string, h http.Handler) *meter {
+	const ms, s = time.Millisecond, time.Second
+	m := &meter{path: path, handler: h, codes: map[int]uint64{http.StatusOK: 0, http.StatusInternalServerError: 0}}
+	for _, limit := range []time.Duration{
+		ms / 10, ms, 5 * ms, 10 * ms, 25 * ms, 50 * ms, 100 * ms, 250 * ms, 500 * ms, s, 5 * s / 2, 5 * s, 10 * s, 30 * s,
+	} {
+		m.took.Buckets = append(m.took.Buckets, controller.Bucket{Limit: limit})
+	}
+	return m
+}
+
+func (m *meter) metrics() Metrics {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	took := m.took
+	took.Buckets = slices.Clone(took.Buckets)
+	return Metrics{Path: m.path, InFlight: m.inFlight, Codes: maps.Clone(m.codes), Panics: m.panics, Took: took}
+}
+
+func (m *meter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	m.mu.Lock()
+	m.inFlight++
+	m.mu.Unlock()
+	metered, begun, returned := &meteredWriter{ResponseWriter: w, code: http.StatusOK}, time.Now(), false
+	defer func() {
+		if !returned { // the server recovers from the panic and closes the connection
+			metered.code, metered.panicked = http.StatusInternalServerError, true
+		}
+		m.count(metered, time.Since(begun))
+	}()
+	m.handler.ServeHTTP(metered, r)
+	returned = true
+}
+
+func (m *meter) count(w *meteredWriter, took time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.inFlight--
+	m.took.Number++
+	m.took.Sum += took
+	for i := range m.took.Buckets {
+		if took <= m.took.Buckets[i].Limit {
+			m.took.Buckets[i].Number++
+		}
+	}
+	if w.panicked {
+		m.panics++
+	}
+	m.codes[w.code]++
+}
+
+// meteredWriter keeps the status of a response.
+type meteredWriter struct {
+	http.ResponseWriter
+	code     int
+	panicked bool
+}
+
+// WriteHeader implements [http.ResponseWriter].
+func (w *meteredWriter) WriteHeader(code int) {
+	w.code = code
+	w.ResponseWriter.WriteHeader(code)
+}
+
+// Unwrap returns the writer for [http.NewResponseController].
+func (w *meteredWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
