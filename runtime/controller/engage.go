@@ -140,6 +140,7 @@ func (s *session) dismiss(m *member) {
 	s.failing.left(m.cluster)
 	s.trackers.each(func(t Tracker) { t.Left(m.cluster) })
 	for _, f := range m.feeds {
+		f.left.Store(true)
 		s.applier.Forget(f.number)
 	}
 }

@@ -210,3 +210,33 @@ func TestKeyIsNotHeldBackForAClusterThatHasLeft(t *testing.T) {
 		}
 	})
 }
+
+func TestKeyIsNotHeldBackForAClusterThatHasLeftDuringItsRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hub, spoke := twoClusters(t)
+		c := controller.New(controller.For[document](hub.cache), nil).Owns(controller.Source[page](hub.cache))
+		write := false
+		start(t, c, func(ctx context.Context, _ *document) (controller.Action, error) {
+			if run, _ := controller.RunOf(ctx); !write || run.Key.Cluster != "hub" {
+				return controller.AwaitChange(), nil
+			}
+			_, err := clusterWide[page](spoke).Create(ctx, pageOf("prod/p"), nil)
+			<-time.After(time.Minute)
+			return controller.AwaitChange(), err
+		})
+		leave := engage(t, c, spoke)
+		spoke.Lag(time.Hour)
+		write = true
+		hub.Put(documents, doc("prod/a", "2"))
+		synctest.Wait()
+		leave()
+		after(time.Minute)
+		if n := c.Stats().Applier.Held; n != 0 {
+			t.Errorf("%d objects are held back for a cluster that has left", n)
+		}
+		after(time.Minute)
+		if n := c.Stats().Applier.Overdue; n != 0 {
+			t.Errorf("%d writes were overdue", n)
+		}
+	})
+}

@@ -78,6 +78,7 @@ type memberFeed struct {
 	number  int           // the number of the feed in the applier
 	version atomic.Uint64 // the resource version that the feed has observed
 	began   uint64        // the version when the subscription began, or 0
+	left    atomic.Bool   // the cluster has left
 
 	mu         sync.Mutex // guards the fields below
 	unobserved unobserved

@@ -107,7 +107,10 @@ func (w *writes) record(key Key) {
 			continue
 		}
 		a.Wrote(key, applier.Write{Source: x.feed.number, Ref: x.ref, Version: x.version, UID: x.deletedUID()})
-		if x.observed() { // in between
+		switch { // in between
+		case x.feed.left.Load():
+			a.Forget(x.feed.number)
+		case x.observed():
 			x.tell(a)
 		}
 	}
