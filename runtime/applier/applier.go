@@ -119,8 +119,8 @@ type Stats struct {
 // Applier hands keys of type K to workers, each key to one worker at a time. It passes on the causes of type C, and
 // does not read them. Create one with [New]. It is safe for concurrent use.
 type Applier[K comparable, C any] struct {
-	// OnOverdue, if it is not nil, is called for each key that is released after the hold timeout, by a worker or by a
-	// timer. Set it before the first call of a method.
+	// OnOverdue, if it is not nil, is called for each key that is released after the hold timeout: by Get, Done or Skip,
+	// or by a timer. Callers of the other methods may hold locks. Set it before the first call of a method.
 	OnOverdue func(Overdue[K])
 
 	created time.Time
@@ -181,7 +181,7 @@ func (a *Applier[K, C]) Retry(key K, p Priority, cause C, atLeast time.Duration)
 // Errors: [ErrClosed], or the cause of ctx.
 func (a *Applier[K, C]) Get(ctx context.Context) (Item[K, C], error) {
 	a.mu.Lock()
-	defer a.unlock()
+	defer a.unlockAndReport()
 	for {
 		if ctx.Err() != nil {
 			return Item[K, C]{}, context.Cause(ctx)
@@ -207,7 +207,7 @@ func (a *Applier[K, C]) Skip(key K) { a.end(key, a.state.skip) }
 // end ends the run of a key.
 func (a *Applier[K, C]) end(key K, how func(K, instant)) {
 	a.mu.Lock()
-	defer a.unlock()
+	defer a.unlockAndReport()
 	var now instant // read only if a delay may have ended: the clock is expensive
 	if a.state.delays.len() > 0 || a.state.holds.len > 0 {
 		now = a.now()
@@ -244,16 +244,14 @@ func (a *Applier[K, C]) Forget(source int) {
 	a.state.forget(source, a.now())
 }
 
-// observe does a step if a write is unobserved. It leaves calls of OnOverdue to other methods, since the caller may
-// hold a lock of its source.
+// observe does a step if a write is unobserved.
 func (a *Applier[K, C]) observe(step func()) {
 	if a.holding.Load() == 0 {
 		return
 	}
 	a.mu.Lock()
-	defer a.mu.Unlock()
+	defer a.unlock()
 	step()
-	a.notify()
 }
 
 // Own sets which keys may run: those for which owned returns true. The others are dropped, and later adds of them are
@@ -328,23 +326,6 @@ func (a *Applier[K, C]) now() instant { return time.Since(a.created) }
 // unlock wakes waiters according to the new state, and then unlocks. It keeps two invariants while calls of Get are
 // waiting: as many of them are awake as keys may be taken, and the timer is set for the next delay.
 func (a *Applier[K, C]) unlock() {
-	a.notify()
-	if len(a.state.overdue) == 0 {
-		a.mu.Unlock()
-		return
-	}
-	overdue := a.state.overdue
-	a.state.overdue = nil
-	a.mu.Unlock()
-	for _, o := range overdue {
-		if a.OnOverdue != nil {
-			a.OnOverdue(o)
-		}
-	}
-}
-
-// notify wakes waiters according to the new state.
-func (a *Applier[K, C]) notify() {
 	a.wake()
 	if len(a.waiters) > 0 {
 		a.arm()
@@ -355,6 +336,20 @@ func (a *Applier[K, C]) notify() {
 	if a.drained != nil && a.state.ready.len+a.state.running == 0 {
 		close(a.drained)
 		a.drained = nil
+	}
+	a.mu.Unlock()
+}
+
+// unlockAndReport unlocks, and then calls OnOverdue for the keys that were released after the hold timeout.
+func (a *Applier[K, C]) unlockAndReport() {
+	overdue := a.state.overdue
+	a.state.overdue = nil
+	a.unlock()
+	if a.OnOverdue == nil {
+		return
+	}
+	for _, o := range overdue {
+		a.OnOverdue(o)
 	}
 }
 
@@ -380,7 +375,7 @@ func (a *Applier[K, C]) wait(ctx context.Context) {
 		woken = make(chan struct{}, 1)
 	}
 	a.waiters = append(a.waiters, woken)
-	a.unlock()
+	a.unlockAndReport()
 
 	signalled := false
 	select {
@@ -426,7 +421,7 @@ func (a *Applier[K, C]) disarm() {
 // ring is the callback of the timer.
 func (a *Applier[K, C]) ring() {
 	a.mu.Lock()
-	defer a.unlock()
+	defer a.unlockAndReport()
 	a.alarm = never
 	a.state.advance(a.now())
 }

@@ -108,6 +108,39 @@ func TestRetriesAndDelayedAddsAreNotDebounced(t *testing.T) {
 	})
 }
 
+func TestOverdueKeysAreReportedByWorkersAndNotByOtherCallers(t *testing.T) {
+	for name, call := range map[string]func(*applier.Applier[string, string]){
+		"Add":      func(a *applier.Applier[string, string]) { a.Add("c", applier.Normal, "") },
+		"AddAfter": func(a *applier.Applier[string, string]) { a.AddAfter("c", applier.Normal, "", time.Second) },
+		"Own":      func(a *applier.Applier[string, string]) { a.Own(nil) },
+		"Resize":   func(a *applier.Applier[string, string]) { a.Resize(5) },
+		"Forget":   func(a *applier.Applier[string, string]) { a.Forget(0) },
+		"Seen":     func(a *applier.Applier[string, string]) { a.Seen(0, 5) },
+		"Stats":    func(a *applier.Applier[string, string]) { a.Stats() },
+		"Held":     func(a *applier.Applier[string, string]) { a.Held(1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := applier.New[string, string](&applier.Options{HoldTimeout: time.Minute})
+				defer a.Close()
+				reported := 0
+				a.OnOverdue = func(applier.Overdue[string]) { reported++ }
+				write(t, a, "a", applier.Write{Version: 5})
+				time.Sleep(time.Minute)
+				call(a)
+				if reported != 0 {
+					t.Error("the call has reported the overdue key")
+				}
+				a.Add("b", applier.High, "")
+				run(t, a, "b")
+				if reported != 1 {
+					t.Errorf("the worker has reported %d overdue keys, want 1", reported)
+				}
+			})
+		})
+	}
+}
+
 // goroutines returns the number of goroutines of the test's bubble.
 func goroutines() int {
 	buf := make([]byte, 1<<20)

@@ -6,6 +6,7 @@ package controller_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -298,6 +299,47 @@ func TestSlowCacheHoldsAnObjectBackUpToHoldTimeout(t *testing.T) {
 		if took := time.Since(stopped); took > 0 {
 			t.Errorf("stopping took %v: it waited for a cache that no object needs", took)
 		}
+	})
+}
+
+// blocked is a writer of a log that blocks until it is closed.
+type blocked chan struct{}
+
+func (b blocked) Write(p []byte) (int, error) {
+	<-b
+	return len(p), nil
+}
+
+func TestSlowLogOfAnOverdueWriteDoesNotDelayTheWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(documents, doc("prod/a", "1"))
+		w.Put(documents, doc("prod/b", "1"))
+		log := make(blocked)
+		c := controller.New(controller.For[document](w.cache), &controller.Options{
+			Concurrency: 1, Logger: slog.New(slog.NewTextHandler(log, nil)),
+		}).Owns(controller.Source[page](w.cache))
+		runs := 0
+		start(t, c, func(ctx context.Context, _ *document) (controller.Action, error) {
+			if runs++; runs > 1 { // it occupies the worker
+				<-ctx.Done()
+				return controller.AwaitChange(), nil
+			}
+			w.Lag(time.Hour) // for the event of the page
+			_, err := clusterWide[page](w).Apply(ctx, pageOf("prod/p"), &request.ApplyOptions{FieldManager: "test"})
+			<-time.After(time.Second)
+			w.Lag(0)
+			return controller.AwaitChange(), err
+		})
+		after(10 * time.Second) // the write is overdue
+		for _, text := range []string{"1", "2"} {
+			w.Put(documents, doc("prod/c", text))
+		}
+		after(time.Second)
+		if d, err := viewOf[document](w).Store().Get(ref("prod/c")); err != nil || d.Text != "2" {
+			t.Errorf("Get() = %v, %v while the log blocks, want the newest state", d, err)
+		}
+		close(log)
 	})
 }
 
