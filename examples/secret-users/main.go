@@ -129,11 +129,10 @@ func pods(in io.Reader) func(context.Context) iter.Seq[kube.Key] {
 	}
 }
 
-// report logs the secrets of a pod, and why it does.
+// report logs the secrets of a pod. The records of the logger also have the cause.
 func report(ctx context.Context, pod *corev1.Pod) (kube.Action, error) {
-	run, _ := kube.RunOf(ctx)
 	if names := secretsOf(pod); len(names) > 0 {
-		kube.Logger(ctx).Info("a pod uses secrets", "secrets", strings.Join(names, " "), "cause", run.Causes[0].String())
+		kube.Logger(ctx).Info("a pod uses secrets", "secrets", strings.Join(names, " "))
 	}
 	return kube.AwaitChange(), nil
 }

@@ -77,6 +77,36 @@ func TestRunKnowsTheEventsThatCausedIt(t *testing.T) {
 	})
 }
 
+func TestLogRecordsOfARunNameItsFirstCauseAndTheNumberOfTheOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		o := &controller.Options{Logger: w.log.logger(), Debounce: time.Second, RunTimeout: time.Minute}
+		release := make(chan struct{})
+		c := controller.New(controller.For[document](w.cache), o).Watches(controller.Source[page](w.cache).Map(of))
+		start(t, c, func(ctx context.Context, _ *document) (controller.Action, error) {
+			controller.Logger(ctx).Info("hello")
+			<-release
+			return controller.Action{}, controller.Terminal(errNo)
+		})
+		w.Put(documents, doc("prod/a", "1"))
+		for i := range 11 {
+			synctest.Wait()
+			p := pageOf(fmt.Sprint("prod/p", i))
+			p.Of = []string{"a"}
+			w.Put(pages, p)
+		}
+		after(time.Hour)
+		close(release)
+		synctest.Wait()
+		for _, msg := range []string{"msg=hello", `msg="run is stuck"`, "msg=reconcile"} {
+			want := ` cause="added documents.docs.example.com prod/a" moreCauses=11`
+			if lines := w.log.with(msg); len(lines) != 1 || !strings.Contains(lines[0], want) {
+				t.Errorf("the log does not have one record %s with%s:\n%s", msg, want, w.log)
+			}
+		}
+	})
+}
+
 func TestCausesAreCollectedUpToABound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -45,8 +45,9 @@
 // [On] starts runs for events from outside the cluster, and [Controller.ReconcileAll] runs all objects again. A [Feed]
 // is a source that is not a view.
 //
-// [RunOf] returns why a run takes place, for logs and metrics: the first events since the last run, and the number of
-// the others. The log record of a failed run names the first one.
+// [RunOf] returns why a run takes place, such as for metrics: the first events since the last run, and the number of
+// the others. The log records of [Logger], of failed runs and of stuck runs name the first event, and have the number of
+// the others.
 //
 // # Metrics
 //

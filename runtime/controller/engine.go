@@ -261,8 +261,8 @@ func (s *session) worker() *worker {
 // runtime.Goexit; they do not change the result of the run.
 func (s *session) report(ctx context.Context, r Result) {
 	if r.Err != nil {
-		attrs := append(describe(s.resource.Kind, r.Key, r.Err),
-			slog.String("cause", r.Causes[0].String()), slog.Int("failures", r.Failures), slog.Duration("retryIn", r.RetryIn))
+		attrs := append(describe(s.resource.Kind, r.Key, r.Err), r.causeAttrs()...)
+		attrs = append(attrs, slog.Int("failures", r.Failures), slog.Duration("retryIn", r.RetryIn))
 		s.opts.Logger.LogAttrs(ctx, slog.LevelError, "reconcile", attrs...)
 	}
 	if s.opts.OnResult == nil {

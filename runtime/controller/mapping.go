@@ -274,7 +274,7 @@ func (m *mapping) finish(
 	if err == nil || ctx.Err() != nil {
 		return
 	}
-	attrs := describe(m.kind, item.Key, err)
+	attrs := append(describe(m.kind, item.Key, err), runOf(item).causeAttrs()...)
 	if len(failed) > 0 && m.keep(item.Key, initial, failed) {
 		retry, priority := m.applier.Retry, applier.Normal
 		if initial {

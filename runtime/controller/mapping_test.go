@@ -340,7 +340,7 @@ func TestFailedMapIsLoggedAndRetriedWithBackoff(t *testing.T) {
 		w.Put(pages, pageAbout("a"))
 		synctest.Wait()
 		if lines := w.log.with("can't map a changed object"); len(lines) != 1 ||
-			!strings.Contains(lines[0], "kind=Page object=prod/p err=no retryIn=1m0s") {
+			!strings.Contains(lines[0], `object=prod/p err=no cause="added pages.docs.example.com prod/p" retryIn=1m0s`) {
 			t.Errorf("the log does not report the failure:\n%s", w.log)
 		}
 		down.Store(false)
@@ -504,7 +504,7 @@ func TestContextOfMapEndsAfterRunTimeout(t *testing.T) {
 		start(t, c, idle)
 		after(time.Minute)
 		want := `err="the call of Map for pages.docs.example.com prod/p has taken longer than Options.RunTimeout, ` +
-			`which is 1m0s: context deadline exceeded" retryIn=1h0m0s`
+			`which is 1m0s: context deadline exceeded" cause="initial pages.docs.example.com prod/p" retryIn=1h0m0s`
 		if lines := w.log.with("can't map a changed object"); len(lines) != 1 || !strings.Contains(lines[0], want) {
 			t.Errorf("the log does not report the end of the call's context:\n%s", w.log)
 		}
@@ -527,12 +527,13 @@ func TestStuckCallOfMapIsReportedOnceWithItsStack(t *testing.T) {
 		start(t, c, idle)
 		after(69 * time.Second)
 		runs := c.Runs()
-		if len(runs) != 1 || runs[0].Source.Kind != "Page" || runs[0].Key.Ref != ref("prod/p") || runs[0].Age != 69*time.Second ||
-			runs[0].Cause.Type != controller.CauseInitial || runs[0].Err != nil {
+		if len(runs) != 1 || runs[0].Source.Kind != "Page" || runs[0].Key.Ref != ref("prod/p") ||
+			runs[0].Age != 69*time.Second || runs[0].Cause.Type != controller.CauseInitial || runs[0].Err != nil {
 			t.Errorf("Runs() = %+v, want a call that is not stuck yet", runs)
 		}
 		after(time.Hour)
-		if runs := c.Runs(); len(runs) != 1 || runs[0].Err == nil || !strings.Contains(runs[0].Err.Error(), "the call of Map") {
+		runs = c.Runs()
+		if len(runs) != 1 || runs[0].Err == nil || !strings.Contains(runs[0].Err.Error(), "the call of Map") {
 			t.Errorf("Runs() = %+v, want a call that is stuck", runs)
 		}
 		if m := c.Metrics(); m.Unfinished != 0 || m.Stats.OldestRun != 0 {

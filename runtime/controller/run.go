@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/kube-go/sdk/runtime/applier"
@@ -37,6 +38,16 @@ func RunOf(ctx context.Context) (Run, bool) {
 		return Run{}, false
 	}
 	return runOf(r.item), true
+}
+
+// causeAttrs returns the attributes of a log record that tell why a run takes place: the first cause, and the number of
+// the others.
+func (r Run) causeAttrs() []slog.Attr {
+	attrs := []slog.Attr{slog.String("cause", r.Causes[0].String())}
+	if more := len(r.Causes) - 1 + r.MoreCauses; more > 0 {
+		attrs = append(attrs, slog.Int("moreCauses", more))
+	}
+	return attrs
 }
 
 type runKey struct{}

@@ -84,8 +84,9 @@ func (s *session) reportStuck(r *run, why string) {
 	if r.worker.maps.Kind != "" {
 		message = "call of Map is stuck"
 	}
-	attrs := append(r.item.Key.attrs(r.worker.kind), slog.Duration("age", time.Since(r.begun)),
-		slog.String("reason", why), slog.String("stack", stackOf(r.worker.goroutine.Load())))
+	attrs := append(r.item.Key.attrs(r.worker.kind), slog.Duration("age", time.Since(r.begun)), slog.String("reason", why))
+	attrs = append(attrs, runOf(r.item).causeAttrs()...)
+	attrs = append(attrs, slog.String("stack", stackOf(r.worker.goroutine.Load())))
 	s.opts.Logger.LogAttrs(context.WithoutCancel(r), slog.LevelError, message, attrs...)
 }
 

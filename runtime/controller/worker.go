@@ -161,7 +161,8 @@ func (w *worker) notify(r *run) {
 	defer func() { // also if OnGone ends the goroutine
 		w.current.Store(nil)
 		if err != nil {
-			w.logger.LogAttrs(r, slog.LevelError, "OnGone", describe(w.kind, r.item.Key, err)...)
+			attrs := append(describe(w.kind, r.item.Key, err), runOf(r.item).causeAttrs()...)
+			w.logger.LogAttrs(r, slog.LevelError, "OnGone", attrs...)
 		}
 	}()
 	try(&err, func() { w.onGone(r, r.item.Key) })

@@ -195,13 +195,15 @@ func TestSecretUsersLogsThePodsOfAChangedSecret(t *testing.T) {
 	}
 	running := call{program: "secret-users", args: []string{"-n", strings.Join(spaces, ",")}}.start(t)
 	for _, ns := range spaces {
-		uses := "object=" + ns + "/user secrets=" + ns + "/key cause="
 		awaitLog := func(cause string) {
-			eventually(t, "the log contains "+uses+cause, func(context.Context) error {
-				if !strings.Contains(running.stderr.String(), uses+cause) {
-					return fmt.Errorf("the log is\n%s", running.stderr.String())
+			run := "object=" + ns + "/user cause=" + cause
+			eventually(t, "the log contains "+run, func(context.Context) error {
+				for line := range strings.Lines(running.stderr.String()) {
+					if strings.Contains(line, run) && strings.Contains(line, "secrets="+ns+"/key") {
+						return nil
+					}
 				}
-				return nil
+				return fmt.Errorf("the log is\n%s", running.stderr.String())
 			})
 		}
 		awaitLog("")
