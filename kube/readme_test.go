@@ -9,10 +9,12 @@ import (
 	"go/ast"
 	"go/format"
 	"go/parser"
+	"go/scanner"
 	"go/token"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -56,6 +58,66 @@ func TestREADME(t *testing.T) {
 	build.Dir = examples
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Errorf("go build of the README's snippets: %v\n%s", err, out)
+	}
+}
+
+// TestREADMECountsLines checks the numbers of lines of the program with two controllers and of its counterpart.
+func TestREADMECountsLines(t *testing.T) {
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	peer, err := os.ReadFile("../bench/internal/peer/main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	programs := goBlocks(string(readme))
+	at := slices.IndexFunc(programs, func(text string) bool { return strings.Contains(text, "kube.NewManager") })
+	if at < 0 {
+		t.Fatal("the README has no program with a manager")
+	}
+	ours, theirs := countLines(t, programs[at]), countLines(t, string(peer))
+	text := strings.ReplaceAll(string(readme), "\n", " ")
+	for _, part := range []string{
+		fmt.Sprintf("These are %d lines without imports, comments and empty lines.", ours),
+		fmt.Sprintf("(bench/internal/peer/main.go) has %d,", theirs),
+	} {
+		if !strings.Contains(text, part) {
+			t.Errorf("README.md does not say %q", part)
+		}
+	}
+	if ours > 25 {
+		t.Errorf("the program has %d lines, want at most 25", ours)
+	}
+}
+
+// countLines returns the number of lines with code, without those of the package clause and the imports.
+func countLines(t *testing.T, text string) int {
+	t.Helper()
+	files := token.NewFileSet()
+	parsed, err := parser.ParseFile(files, "", text, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := parsed.Name.End()
+	for _, decl := range parsed.Decls {
+		if d, ok := decl.(*ast.GenDecl); ok && d.Tok == token.IMPORT {
+			body = d.End()
+		}
+	}
+	var lines scanner.Scanner // without scanner.ScanComments it skips comments
+	source := []byte(text)
+	lines.Init(files.AddFile("", -1, len(source)), source, nil, 0)
+	start := int(body) - files.File(parsed.Pos()).Base()
+	found := map[int]bool{}
+	for {
+		pos, tok, literal := lines.Scan()
+		if tok == token.EOF {
+			return len(found)
+		}
+		if p := files.Position(pos); p.Offset >= start && literal != "\n" {
+			found[p.Line] = true
+		}
 	}
 }
 

@@ -202,8 +202,9 @@ func (s *session) read(key Key) (reflector.State, error) {
 	return reflector.State{}, key.check(s.resource)
 }
 
-// work runs the workers until take ends and all runs have returned, and returns the cause. If runs ignore the end of
-// their context, it returns an error that names them.
+// work runs the workers until take ends and all runs have returned, and returns the cause. The contexts of the runs end
+// after StopTimeout, or when the term is lost, since another replica may begin soon. If runs ignore that, it returns an
+// error that names them.
 func (s *session) work(take context.Context) error {
 	running, stop := context.WithCancelCause(context.WithoutCancel(take))
 	defer stop(nil)
@@ -214,23 +215,24 @@ func (s *session) work(take context.Context) error {
 	})
 	<-take.Done()
 	s.applier.Close()
-	cause, idle := context.Cause(take), s.pool.stop()
-	limits := []time.Duration{s.opts.StopTimeout, stuckAfter}
-	if _, lost := errors.AsType[terms.Lost](cause); lost {
-		stop(cause) // another replica may begin soon
-		limits = limits[1:]
+	cause, idle, term := context.Cause(take), s.pool.stop(), terms.Of(take)
+	late := time.NewTimer(s.opts.StopTimeout)
+	defer late.Stop()
+	select {
+	case <-idle:
+		return cause
+	case <-late.C:
+		stop(cause)
+	case <-term.Done():
+		stop(context.Cause(term))
 	}
-	for _, limit := range limits {
-		late := time.NewTimer(limit)
-		select {
-		case <-idle:
-			late.Stop()
-			return cause
-		case <-late.C:
-			stop(cause)
-		}
+	late.Reset(stuckAfter)
+	select {
+	case <-idle:
+		return cause
+	case <-late.C:
+		return &terms.Unfinished{Err: s.abandon(cause), Done: idle}
 	}
-	return s.abandon(cause)
 }
 
 func (s *session) worker() *worker {

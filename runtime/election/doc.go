@@ -17,11 +17,16 @@
 // # Guarantees
 //
 //   - Terms never overlap: a term ends [Options.RenewDeadline] after the last successful renewal was sent, and another
-//     replica waits [Options.LeaseDuration] after it has observed that renewal.
+//     replica waits [Options.LeaseDuration] after it has observed that renewal. The term may end while the function still
+//     stops, after the end of its context: the runs of a controller then end at once.
 //   - Only local clocks count, and their rates, not their times: the times in the lease are for people. If a clock
 //     jumps forward, such as after a suspension of the machine, the term of this replica ends, but no other's.
 //   - The lease is released only after the function has returned, so that all of its work has ended. Meanwhile it is
-//     renewed. The next leader begins within about a second of the release.
+//     renewed. The next leader begins within about a second of the release. If runs of a controller have not returned,
+//     the lease is not released, and expires: the program should end before.
+//   - A lease that somebody deletes is missing for [Options.LeaseDuration] before a replica that has known it creates it
+//     again. A replica that starts in this time has not known the lease, and creates it at once: it may lead before the
+//     former leader has noticed the deletion. So don't delete the lease of running replicas.
 //   - Two replicas with the same identity never lead together.
 //
 // The end of a context stops a program cooperatively. [Elector.Fence] also refuses the writes of a function that

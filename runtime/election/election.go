@@ -62,7 +62,7 @@ const (
 // Errors of an [Elector].
 var (
 	// ErrLost is the error of a term that ended because the lease could not be renewed in time, or was taken away.
-	ErrLost error = terms.Lost("the leadership is lost")
+	ErrLost = errors.New("the leadership is lost")
 
 	// ErrNotLeader is the error of a request that [Elector.Fence] refuses.
 	ErrNotLeader = errors.New("this replica is not the leader")
@@ -159,16 +159,20 @@ type Status struct {
 func (e *Elector) Status() Status {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	now := time.Now()
+	e.state = e.state.expire(now)
 	s := &e.state
 	return Status{
 		Lease: core.ObjectRef{Namespace: e.options.Namespace, Name: e.options.Name}, Identity: e.options.Identity,
-		Leading: s.leads(time.Now()), Leader: s.stored.holder, Transitions: int(s.stored.transitions), Err: e.err,
+		Leading: s.leads(now), Leader: s.stored.holder, Transitions: int(s.stored.transitions), Err: e.err,
 	}
 }
 
 // Run waits until this replica is the leader, calls lead, and returns after the term. The context of lead ends with
-// ctx, with the cause [ErrLost] when the term ends, or at the latest when Run returns. After lead has returned, Run
-// releases the lease.
+// ctx, with the cause [ErrLost] when the term ends, or at the latest when Run returns. If lead continues after the end of
+// ctx, the lease is renewed meanwhile, and the term may still end: a controller in lead notices it. Other work can read
+// [Status.Leading]. After lead has returned, Run releases the lease. If lead returns the error of a controller whose runs
+// have not returned, Run does not release the lease; it expires.
 //
 // It returns the error of lead; the cause of ctx if the replica has not led, or lead has returned nil after the end of
 // ctx; an error that wraps ErrLost if the term ended before the work; or the error of an invalid option. It does not
@@ -303,9 +307,9 @@ type term struct {
 	elector *Elector
 	lead    func(context.Context) error
 
-	timer  *time.Timer     // cancels the work at the end of the term, even during a request; nil until the work begins
+	timer  *time.Timer     // ends the work at the end of the term, even during a request; nil until the work begins
 	work   context.Context //nolint:containedctx // the context of lead
-	cancel context.CancelCauseFunc
+	lose   context.CancelCauseFunc
 	result chan error // of lead
 
 	returned bool  // lead has returned
@@ -321,8 +325,8 @@ func (t *term) step(ctx context.Context, in input) action {
 		t.timer.Reset(time.Until(s.end()))
 	case ctx.Err() == nil:
 		t.elector.logger.Info("leading", "transitions", s.stored.transitions)
-		t.work, t.cancel = context.WithCancelCause(ctx)
-		t.timer = time.AfterFunc(time.Until(s.end()), func() { t.cancel(ErrLost) })
+		t.work, t.lose = terms.Begin(ctx)
+		t.timer = time.AfterFunc(time.Until(s.end()), func() { t.lose(ErrLost) })
 		t.result = make(chan error, 1)
 		go func() { t.result <- t.lead(t.work) }() // finish waits for it
 	}
@@ -341,12 +345,22 @@ func (t *term) wait(ctx context.Context, until time.Time) input {
 	case <-timer.C:
 		return input{kind: tick}
 	case t.err = <-t.result:
+		t.timer.Stop()
 		t.returned, t.result = true, nil
+		if t.unfinished() {
+			return input{kind: abandon}
+		}
 		return input{kind: stop}
 	case <-end:
 		t.returned = true
 		return input{kind: stop}
 	}
+}
+
+// unfinished reports whether a part of the work continues, although it has returned.
+func (t *term) unfinished() bool {
+	_, ok := errors.AsType[*terms.Unfinished](t.err)
+	return ok
 }
 
 // finish waits for the work, and returns the result of Run.
@@ -357,11 +371,11 @@ func (t *term) finish(ctx context.Context) error {
 	}
 	t.timer.Stop()
 	if !t.returned {
-		t.cancel(ErrLost)
+		t.lose(ErrLost)
 		t.err = <-t.result
 	}
-	lost := errors.Is(context.Cause(t.work), ErrLost)
-	t.cancel(nil)
+	lost := terms.Of(t.work).Err() != nil
+	t.lose(nil)
 	switch status := e.Status(); {
 	case lost:
 		err := fmt.Errorf("lease %s/%s: %w", e.options.Namespace, e.options.Name, ErrLost)
@@ -373,6 +387,8 @@ func (t *term) finish(ctx context.Context) error {
 			err = fmt.Errorf("%w; %w", err, t.err)
 		}
 		return err
+	case t.unfinished():
+		e.logger.Warn("the lease is not released, since work continues", "error", t.err)
 	case status.Leader == e.options.Identity:
 		e.logger.Warn("the lease is not released", "error", status.Err)
 	default:

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -25,6 +26,7 @@ import (
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/runtime/election"
 	"github.com/kube-go/sdk/runtime/internal/fakeapi"
+	"github.com/kube-go/sdk/runtime/internal/terms"
 )
 
 var (
@@ -304,16 +306,93 @@ func TestRunReturnsTheErrorOfTheWork(t *testing.T) {
 	})
 }
 
-func TestADeletedLeaseEndsTheTerm(t *testing.T) {
+// TestADeletedLeaseIsFreeAfterItsDuration checks that the leader stops when somebody has deleted the lease, and that no
+// replica that has known the lease creates it before the leader must have noticed. The transitions still grow.
+func TestADeletedLeaseIsFreeAfterItsDuration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
-		r := c.replica(election.Options{})
-		result := r.start(t.Context(), untilEnd)
+		first, second := c.replica(election.Options{Identity: "a"}), c.replica(election.Options{Identity: "b"})
+		result := first.start(t.Context(), untilEnd)
+		time.Sleep(time.Second)
+		ctx, stop := context.WithCancelCause(t.Context())
+		begun := make(chan time.Time, 1)
+		other := second.start(ctx, func(ctx context.Context) error {
+			begun <- time.Now()
+			return untilEnd(ctx)
+		})
 		time.Sleep(10 * time.Second)
 		leases, _ := core.ResourceOf[coordinationv1.Lease]()
 		c.server.Delete(leases, core.ObjectRef{Namespace: "prod", Name: "shop"})
+		deleted := time.Now()
+		first.cut.Store(true) // the leader notices only that it can't renew the lease
 		if err := <-result; !errors.Is(err, election.ErrLost) {
 			t.Errorf("Run = %v, want %v", err, election.ErrLost)
+		}
+		if took := (<-begun).Sub(deleted); took < 15*time.Second || took > 18*time.Second {
+			t.Errorf("the next term began %v after the deletion, want the duration of the lease", took)
+		}
+		if n := *c.lease().Spec.LeaseTransitions; n != 1 {
+			t.Errorf("%d transitions, want 1", n)
+		}
+		c.server.Delete(leases, core.ObjectRef{Namespace: "prod", Name: "shop"})
+		if err := <-other; !errors.Is(err, election.ErrLost) {
+			t.Errorf("Run = %v, want %v", err, election.ErrLost)
+		}
+		stop(errStop)
+	})
+}
+
+// TestATermThatIsLostDuringTheStopIsAnError checks that Run reports a loss after the end of its context, and that the
+// term of the context of the work ends.
+func TestATermThatIsLostDuringTheStopIsAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		r := c.replica(election.Options{})
+		ctx, stop := context.WithCancelCause(t.Context())
+		var took time.Duration
+		result := r.start(ctx, func(ctx context.Context) error {
+			<-ctx.Done()
+			r.cut.Store(true)
+			cut := time.Now()
+			<-terms.Of(ctx).Done()
+			took = time.Since(cut)
+			return context.Cause(ctx)
+		})
+		time.Sleep(5 * time.Second)
+		stop(errStop)
+		if err := <-result; !errors.Is(err, election.ErrLost) || !errors.Is(err, errStop) {
+			t.Errorf("Run = %v, want the loss and the cause of the stop", err)
+		}
+		if took > 10*time.Second {
+			t.Errorf("the term ended %v after the last renewal", took)
+		}
+	})
+}
+
+// TestTheLeaseOfUnfinishedWorkExpires checks that Run ends when lead has left work behind, and does not release the lease.
+func TestTheLeaseOfUnfinishedWorkExpires(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		first, second := c.replica(election.Options{Identity: "a"}), c.replica(election.Options{Identity: "b"})
+		late := errors.New("a run has not returned")
+		err := first.Run(t.Context(), func(context.Context) error {
+			return fmt.Errorf("%w; %w", errStop, &terms.Unfinished{Err: late, Done: make(chan struct{})})
+		})
+		if !errors.Is(err, late) {
+			t.Errorf("Run = %v, want %v", err, late)
+		}
+		if first.Status().Leading {
+			t.Error("the replica leads after Run")
+		}
+		left := time.Now()
+		err = second.Run(t.Context(), func(context.Context) error {
+			if took := time.Since(left); took < 15*time.Second || took > 16*time.Second {
+				t.Errorf("the next term began after %v, want the duration of the lease", took)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
 		}
 	})
 }

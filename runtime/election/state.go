@@ -22,9 +22,10 @@ type state struct {
 	retryPeriod   time.Duration
 
 	exists   bool      // there is a lease
+	known    bool      // there was one at some time
 	version  string    // the resource version of the lease
 	stored   record    // its content
-	observed time.Time // when the content was first observed
+	observed time.Time // when the content, or that the lease is missing, was first observed
 	fresh    bool      // nothing is known that makes the version out of date
 
 	acquired int64     // the last term that this replica has tried to begin
@@ -42,6 +43,9 @@ type state struct {
 func (s state) begin() state {
 	s.leading, s.stopping, s.fresh = false, false, false
 	s.renewal, s.resume = time.Time{}, time.Time{}
+	if !s.exists {
+		s.observed = time.Time{} // another lease may have existed since
+	}
 	return s
 }
 
@@ -64,6 +68,7 @@ const (
 	conflict                  // it was not written, because it has changed
 	failed                    // a request failed, and its outcome is unknown
 	stop                      // the work of the leader has ended
+	abandon                   // a part of the work of the leader continues: the lease must expire
 )
 
 // action is what to do next.
@@ -93,8 +98,11 @@ func (s state) step(in input) (state, action) {
 	case found:
 		s = s.observe(in)
 	case missing:
-		s.exists, s.version, s.stored, s.fresh = false, "", record{}, true
-		if s.leading { // somebody has deleted the lease: another replica may create it now
+		if s.exists || s.observed.IsZero() {
+			s.observed = in.now
+		}
+		s.exists, s.version, s.stored, s.fresh = false, "", record{transitions: s.stored.transitions}, true
+		if s.leading { // somebody has deleted the lease: a replica that has not known it may create it now
 			s.leading = false
 			return s, action{kind: lost}
 		}
@@ -109,6 +117,9 @@ func (s state) step(in input) (state, action) {
 		if !s.stopping {
 			s.stopping, s.resume = true, in.now
 		}
+	case abandon:
+		s.leading = false
+		return s, action{kind: done}
 	case tick:
 	}
 	return s.decide(in.now, in.jitter)
@@ -119,10 +130,11 @@ func (s state) observe(in input) state {
 	if !s.exists || in.record != s.stored {
 		s.stored, s.observed = in.record, in.now
 	}
-	s.exists, s.version, s.fresh = true, in.version, true
+	s.exists, s.known, s.version, s.fresh = true, true, in.version, true
 	switch {
 	case !s.mine():
 		s.leading = false
+	case s.isOver(): // it does not begin again
 	case in.record == s.attempt && in.now.Sub(s.sent) < s.renewDeadline:
 		s.leading, s.renewal = true, s.sent
 	}
@@ -139,9 +151,19 @@ func (s state) over(now time.Time) bool {
 	return now.Sub(s.renewal) >= s.renewDeadline || now.Round(0).Sub(s.renewal.Round(0)) >= s.renewDeadline
 }
 
-// free reports whether the replica may take the lease.
-func (s state) free(now time.Time) bool {
-	return !s.exists || s.stored.holder == "" || s.mine() || now.Sub(s.observed) >= s.stored.duration
+// isOver reports whether the replica has led in this term, and does not any more.
+func (s state) isOver() bool { return !s.leading && !s.renewal.IsZero() }
+
+// free returns when the replica may take the lease. Somebody may have deleted the lease of a leader, which does not know
+// it yet.
+func (s state) free() time.Time {
+	switch {
+	case !s.exists && s.known:
+		return s.observed.Add(s.leaseDuration)
+	case !s.exists, s.stored.holder == "", s.mine():
+		return time.Time{}
+	}
+	return s.observed.Add(s.stored.duration)
 }
 
 // end returns when the term ends.
@@ -154,11 +176,16 @@ func (s state) holds(now time.Time) bool { return s.leading && !s.over(now) }
 // read the release before the response arrives.
 func (s state) leads(now time.Time) bool { return s.holds(now) && !s.stopping }
 
+// expire ends a term whose time is over. A clock that is set back afterwards does not continue it.
+func (s state) expire(now time.Time) state {
+	s.leading = s.holds(now)
+	return s
+}
+
 // decide returns the next action.
 func (s state) decide(now time.Time, jitter float64) (state, action) {
-	wasLeading := !s.renewal.IsZero()
-	if wasLeading && !s.holds(now) {
-		s.leading = false
+	s = s.expire(now)
+	if s.isOver() {
 		if s.stopping {
 			return s, action{kind: done}
 		}
@@ -179,18 +206,21 @@ func (s state) decide(now time.Time, jitter float64) (state, action) {
 		return s.write(now, record{duration: time.Second, acquired: now.UnixMicro(), transitions: s.stored.transitions})
 	case s.leading:
 		return s.write(now, record{s.identity, s.leaseDuration, s.acquired, 0, s.stored.transitions})
-	case s.free(now):
+	case !now.Before(s.free()):
 		// The fraction of a second is random: it distinguishes replicas that have the same identity by mistake.
 		s.acquired = now.Truncate(time.Second).UnixMicro() + int64(jitter*1e6)
 		next := record{s.identity, s.leaseDuration, s.acquired, 0, s.stored.transitions}
-		if s.exists && s.stored.holder != s.identity {
+		if s.known && s.stored.holder != s.identity {
 			next.transitions++
 		}
 		return s.write(now, next)
 	default:
-		// The lease is held by another replica: look again soon, since it may be released.
+		// The lease is held by another replica: look again soon, since it may be released, and when it expires.
 		s.fresh = false
 		s.resume = now.Add(time.Duration((0.4 + 0.2*jitter) * float64(s.retryPeriod)))
+		if free := s.free(); free.Before(s.resume) {
+			s.resume = free
+		}
 		return s, action{kind: wait, until: s.resume}
 	}
 }

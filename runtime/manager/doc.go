@@ -18,7 +18,7 @@
 // With [Options.LeaderElection], what [Manager.Add] adds runs only in the leader, and what [Manager.AddToAll] adds in
 // every replica. The other replicas are on standby: their caches are synced, so that the first reconcile of the next
 // leader does not wait for them. A replica that loses the lease stops its controllers and is on standby again; its
-// process continues. See package election for the guarantees.
+// process continues. See package election for the guarantees, and [Manager.Fence] for work that ignores its context.
 //
 // With [Options.Sharding], every replica runs everything, and the controllers of each reconcile a share of the objects.
 // A replica that loses its membership stops its controllers, and joins again. Each replica watches all objects, or only
@@ -28,8 +28,12 @@
 //
 // Run starts the HTTP servers, then what runs in every replica, then the standby and the election. When its context
 // ends, or something that it runs fails, it stops them in the opposite order: the controllers first, each after its
-// current runs; then it releases the lease; the health endpoint is the last. What does not stop within
-// [Options.StopTimeout] is an error that names it.
+// current runs; then it releases the lease; then it stops what runs in every replica; the HTTP servers are the last, so
+// that livez succeeds and readyz fails meanwhile.
+//
+// What does not stop within [Options.StopTimeout] is an error that names it, and so is a run of a controller that has
+// not returned. The lease is then kept and renewed as long as that continues, even after Run: end the program, so that
+// the lease expires and another replica begins.
 //
 // # Health
 //

@@ -7,10 +7,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/kube-go/sdk/runtime/internal/terms"
 )
 
 // group is functions that run until a context ends.
@@ -22,7 +25,8 @@ type group struct {
 
 	mu      sync.Mutex // guards the fields below
 	running []string
-	late    []error // of functions that failed after the end
+	late    []error           // of functions that failed after the end
+	left    []<-chan struct{} // close when the work ends that these functions have left
 	waiting bool
 }
 
@@ -42,27 +46,51 @@ func (g *group) start(name string, f func(context.Context) error) {
 	go func() { g.ended(name, f(g.ctx)) }() // wait waits for it
 }
 
-// ended takes note of the result of a function.
+// ended takes note of the result of a function. It may be called before a function ends for which wait must not wait.
 func (g *group) ended(name string, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	i := slices.Index(g.running, name)
+	if i < 0 {
+		return // it was called before
+	}
 	switch cause := context.Cause(g.ctx); {
-	case err == nil, err == cause:
+	case err == nil, cause != nil && isEnd(err, cause):
 	case cause == nil:
 		g.fail(fmt.Errorf("%s: %w", name, err))
 	default:
 		g.late = append(g.late, fmt.Errorf("%s: %w", name, err))
+		if u, ok := errors.AsType[*terms.Unfinished](err); ok {
+			g.left = append(g.left, u.Done)
+		}
 	}
-	i := slices.Index(g.running, name)
 	g.running = slices.Delete(g.running, i, i+1)
 	if g.waiting && len(g.running) == 0 {
 		close(g.done)
 	}
 }
 
-// wait ends the context of the functions with a cause, and waits until they have returned, but not after the deadline,
-// unless it is zero. It returns their errors.
-func (g *group) wait(cause error, deadline time.Time) error {
+// isEnd reports whether an error says nothing but that a context has ended, with a cause.
+func isEnd(err, cause error) bool {
+	if reflect.TypeOf(err).Comparable() && err == cause {
+		return true
+	}
+	switch e := err.(type) { //nolint:errorlint // each error of the tree is examined
+	case *terms.Unfinished:
+		return false
+	case interface{ Unwrap() []error }:
+		return !slices.ContainsFunc(e.Unwrap(), func(one error) bool { return !isEnd(one, cause) })
+	case interface{ Unwrap() error }:
+		if inner := e.Unwrap(); inner != nil {
+			return isEnd(inner, cause)
+		}
+	}
+	return errors.Is(err, cause) || errors.Is(err, context.Canceled)
+}
+
+// wait ends the context of the functions with a cause, and waits until they have returned, but not longer than the
+// timeout. It returns their errors.
+func (g *group) wait(cause error, timeout time.Duration) error {
 	g.stop(cause)
 	g.mu.Lock()
 	g.waiting = true
@@ -70,15 +98,11 @@ func (g *group) wait(cause error, deadline time.Time) error {
 		close(g.done)
 	}
 	g.mu.Unlock()
-	if deadline.IsZero() {
-		<-g.done
-	} else {
-		timer := time.NewTimer(time.Until(deadline))
-		defer timer.Stop()
-		select {
-		case <-g.done:
-		case <-timer.C:
-		}
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	select {
+	case <-g.done:
+	case <-timer.C:
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()

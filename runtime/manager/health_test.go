@@ -161,6 +161,36 @@ func TestHealthEndpoints(t *testing.T) {
 	}
 }
 
+// TestHealthEndpointStopsLast checks that the endpoints respond until everything has stopped, and that the replica is
+// alive and not ready meanwhile.
+func TestHealthEndpointStopsLast(t *testing.T) {
+	leave := make(chan struct{})
+	addr := freeAddr(t)
+	m := manager.New(connect(t, newServer(), nil), &manager.Options{HealthAddr: addr, Logger: discard})
+	m.AddToAll(runFunc(func(ctx context.Context) error {
+		<-ctx.Done()
+		<-leave
+		return context.Cause(ctx)
+	}))
+	stop, result := run(t, m)
+	eventually(t, addr, "/readyz", 200)
+	stop(errStop)
+	eventually(t, addr, "/readyz", 500)
+	if code, body := get(t, addr, "/livez"); code != 200 {
+		t.Errorf("/livez while a server stops: %d %s", code, body)
+	}
+	if code, body := get(t, addr, "/readyz/running"); code != 500 {
+		t.Errorf("/readyz/running while a server stops: %d %s", code, body)
+	}
+	close(leave)
+	if err := <-result; err != errStop {
+		t.Error(err)
+	}
+	if code, _ := get(t, addr, "/livez"); code != 0 {
+		t.Errorf("/livez after Run: %d", code)
+	}
+}
+
 // TestMetricsAndDebugPageOfEverything checks that the address is enough to serve the metrics of a controller, of the
 // caches of its views and of other views, and of the election; that the debug page has them, too; and that two
 // controllers must have different names.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/runtime/controller"
 	"github.com/kube-go/sdk/runtime/debugpage"
 	"github.com/kube-go/sdk/runtime/election"
@@ -53,17 +54,18 @@ type Options struct {
 	// "localhost:8082", and kubectl port-forward. Default: none.
 	DebugAddr string
 
-	// StopTimeout is the maximum time that Run waits for what it runs, after its context has ended. Controllers have a
-	// timeout of their own. Default: 60 s.
+	// StopTimeout is the maximum time that Run waits for what [Manager.Add] has added, after its context has ended, and
+	// then for what [Manager.AddToAll] has added. Controllers have a timeout of their own. Default: 60 s.
 	StopTimeout time.Duration
 
 	// Logger logs the begin and the end of terms, and failing checks. Default: [slog.Default].
 	Logger *slog.Logger
 }
 
-// Runnable is something that runs until its context ends and then returns the cause, such as a [controller.Runner], a
-// [cache.View] or an [events.Recorder]. If Run returns another error, or earlier with an error, the manager stops. A
-// Run that returns nil has nothing left to do.
+// Runnable is something that runs until its context ends, such as a [controller.Runner], a [cache.View] or an
+// [events.Recorder]. Run then returns nil, or an error of the context: its cause, [context.Canceled] or one that wraps
+// them. If it returns another error, or earlier with an error, the manager stops. A Run that returns nil earlier has
+// nothing left to do.
 type Runnable interface {
 	Run(ctx context.Context) error
 }
@@ -210,6 +212,22 @@ func (m *Manager) Leading() bool {
 	return m.started.Load() && !m.stopped.Load()
 }
 
+// Fence returns a middleware that refuses writes while this replica does not lead, or is not a member, also those of a
+// run that ignores the end of its context; see [election.Elector.Fence] and [sharding.Member.Fence]. Use it in the
+// client of the reconciles, and another client for the manager. Without election and sharding it refuses nothing.
+//
+//	m := manager.New(c, &manager.Options{LeaderElection: "shop"})
+//	fenced, err := client.New(ctx, &client.Options{Config: c.Config(), PerAttempt: []middleware.Func{m.Fence()}})
+func (m *Manager) Fence() middleware.Func {
+	switch {
+	case m.elector != nil:
+		return m.elector.Fence()
+	case m.member != nil:
+		return m.member.Fence()
+	}
+	return func(next http.RoundTripper) http.RoundTripper { return next }
+}
+
 // Shards returns the state of the sharding, or false without sharding.
 func (m *Manager) Shards() (sharding.Status, bool) {
 	if m.member == nil {
@@ -235,8 +253,9 @@ func (m *Manager) Run(ctx context.Context) error {
 
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	health := newGroup(context.WithoutCancel(ctx), stop) // the health endpoint shows how the others stop
+	health.start("HTTP server", servers.run)
 	support := newGroup(context.WithoutCancel(ctx), stop)
-	support.start("HTTP server", servers.run)
 	for _, r := range m.all {
 		support.start(name(r), r.Run)
 	}
@@ -256,18 +275,22 @@ func (m *Manager) Run(ctx context.Context) error {
 		if m.member != nil {
 			what = "sharding"
 		}
-		lead.start(what, func(ctx context.Context) error { return m.campaign(ctx, term, stop) })
+		giveUp := func(err error) { lead.ended(what, err) }
+		lead.start(what, func(ctx context.Context) error { return m.campaign(ctx, term, giveUp) })
 	}
 	<-ctx.Done()
 	m.stopped.Store(true)
 	cause := context.Cause(ctx)
-	deadline := time.Now().Add(m.options.StopTimeout)
-	late := errors.Join(lead.wait(cause, deadline), support.wait(cause, deadline))
+	timeout := m.options.StopTimeout
+	late := errors.Join(lead.wait(cause, timeout+reportTime), support.wait(cause, timeout), health.wait(cause, timeout))
 	if late == nil {
 		return cause
 	}
 	return fmt.Errorf("%w; %w", cause, late)
 }
+
+// reportTime is the time in which a term names what still runs after Options.StopTimeout.
+const reportTime = time.Second
 
 // standby prepares a Runnable for its Run.
 type standby interface {
@@ -288,24 +311,27 @@ func (m *Manager) term() termFunc {
 	return nil
 }
 
-// campaign runs the terms of this replica, one after the other. fail stops the manager.
-func (m *Manager) campaign(ctx context.Context, term termFunc, fail context.CancelCauseFunc) error {
+// campaign runs the terms of this replica, one after the other. giveUp ends the wait for it with an error.
+func (m *Manager) campaign(ctx context.Context, term termFunc, giveUp func(error)) error {
 	for {
 		var result error // of the term
 		err := term(ctx, func(ctx context.Context) error {
-			result = m.lead(ctx, fail)
+			result = m.lead(ctx, giveUp)
 			return result
 		})
-		if ctx.Err() != nil || result != election.ErrLost && result != sharding.ErrLost {
+		switch lost := errors.Is(err, election.ErrLost) || errors.Is(err, sharding.ErrLost); {
+		case ctx.Err() != nil && lost && result == context.Cause(ctx):
+			return result // everything has stopped in time
+		case ctx.Err() != nil || result != election.ErrLost && result != sharding.ErrLost:
 			return err
 		}
 		m.options.Logger.Info("on standby", "lease", cmp.Or(m.options.LeaderElection, m.options.Sharding))
 	}
 }
 
-// lead runs what the leader runs until ctx ends. It does not return before everything has, since the lease is released
-// then.
-func (m *Manager) lead(ctx context.Context, fail context.CancelCauseFunc) error {
+// lead runs what the leader runs until ctx ends. It does not return before everything has ended, since the lease is
+// released then. If that takes too long, it calls giveUp with an error: the program should end.
+func (m *Manager) lead(ctx context.Context, giveUp func(error)) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	g := newGroup(ctx, stop)
@@ -314,14 +340,18 @@ func (m *Manager) lead(ctx context.Context, fail context.CancelCauseFunc) error 
 	}
 	<-ctx.Done()
 	cause := context.Cause(ctx)
-	late := g.wait(cause, time.Now().Add(m.options.StopTimeout))
+	late := g.wait(cause, m.options.StopTimeout)
 	if late == nil {
 		return cause
 	}
-	late = fmt.Errorf("%w; %w", cause, late)
-	fail(late)
+	giveUp(fmt.Errorf("%w; %w", cause, late))
 	<-g.done
-	return late
+	for _, done := range g.left {
+		if m.elector != nil { // a member keeps only the slots of the work
+			<-done
+		}
+	}
+	return errors.New(late.Error()) // nothing that matters is unfinished now
 }
 
 // name returns the name of a Runnable for errors.

@@ -233,7 +233,8 @@ func (w *world) begin(r *replica) {
 			r.active, r.uid, r.renewal = true, uid, sent
 			r.state = state{
 				self: member{uid, r.name}, group: group, leaseDuration: leaseDuration, poll: retryPeriod / 2,
-				dead: slices.Clone(r.former),
+				patience: renewDeadline,
+				dead:     slices.Clone(r.former),
 			}
 			w.renew(r)
 			w.local(r, func() { w.input(r, input{kind: tick}) })()
@@ -372,7 +373,7 @@ func (w *world) input(r *replica, in input) {
 	switch act.kind {
 	case lost:
 		w.lose(r)
-	case done:
+	case done, late:
 		r.active = false
 		w.check(r)
 		w.leave(r)

@@ -54,7 +54,7 @@ type Options struct {
 
 // ErrLost is the error of a term that ended because the lease of this replica could not be renewed in time, or because
 // somebody has deleted or restored a Lease of the group.
-var ErrLost error = terms.Lost("the membership is lost")
+var ErrLost = errors.New("the membership is lost")
 
 // Member is one replica of a group. Create one with [New].
 type Member struct {
@@ -205,8 +205,10 @@ func (m *Member) followOn(w *window, f func(*core.Shard)) (stop func()) {
 }
 
 // Run joins the group, calls work, and leaves the group after one term. The context of work ends with ctx, with the
-// cause [ErrLost] when the term is lost, or at the latest when Run returns. After work has returned, Run gives the
-// objects to the other members.
+// cause [ErrLost] when the term is lost, or at the latest when Run returns. If work continues after the end of ctx, the
+// term may still be lost: a controller in it notices that. Other work can read [Status.Joined]. After work has returned,
+// and what it has begun with Begin has ended, Run gives the objects to the other members. If that is impossible for
+// RenewDeadline, Run returns, and the others take the objects after LeaseDuration.
 //
 // It returns the error of work; the cause of ctx if the replica has not joined, or work has returned nil after the end
 // of ctx; an error that wraps ErrLost if the term was lost before the work ended; or the error of an invalid option. It
@@ -334,7 +336,7 @@ type turn struct {
 	lost   bool
 	ended  bool
 	err    error // of the work
-	cancel context.CancelCauseFunc
+	lose   context.CancelCauseFunc
 	result chan error
 }
 
@@ -342,16 +344,18 @@ type turn struct {
 // lost.
 func (t *turn) run(ctx context.Context, work func(context.Context) error) error {
 	t.begun = true
-	inner, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	term := terms.Of(ctx) // of the lease
+	outer, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
+	inner, lose := terms.Begin(outer)
+	defer lose(nil)
+	defer context.AfterFunc(term, func() { lose(ErrLost) })()
 	defer context.AfterFunc(ctx, func() {
-		cause := context.Cause(ctx)
-		if errors.Is(cause, election.ErrLost) {
-			cause = ErrLost
+		if term.Err() == nil {
+			cancel(context.Cause(ctx))
 		}
-		cancel(cause)
 	})()
-	t.cancel, t.result = cancel, make(chan error, 1)
+	t.lose, t.result = lose, make(chan error, 1)
 	t.join()
 	defer t.leave()
 	go func() { t.result <- work(inner) }() // run waits for it
@@ -359,15 +363,18 @@ func (t *turn) run(ctx context.Context, work func(context.Context) error) error 
 	for {
 		act := t.step(in)
 		switch {
-		case act.kind == lost || act.kind != done && !t.elector.Status().Leading:
+		case act.kind == lost || act.kind != done && act.kind != late && !t.elector.Status().Leading:
 			return t.fail()
-		case act.kind == done:
+		case act.kind == done || act.kind == late:
+			if act.kind == late {
+				t.member.logger.Warn("the slots are not given away: the others take them after the duration of the lease")
+			}
 			if t.err == nil {
 				return context.Cause(ctx)
 			}
 			return t.err
 		case act.kind == wait:
-			in = t.wait(ctx, act.until)
+			in = t.wait(term, act.until)
 		default:
 			in = t.send(ctx, act)
 		}
@@ -382,7 +389,8 @@ func (t *turn) join() {
 	m.elector = t.elector
 	m.state = state{
 		self: member{identity: m.options.Identity}, group: t.group,
-		leaseDuration: m.options.LeaseDuration, poll: m.options.RetryPeriod / 2, dead: slices.Clone(m.former),
+		leaseDuration: m.options.LeaseDuration, poll: m.options.RetryPeriod / 2,
+		patience: m.options.RenewDeadline, dead: slices.Clone(m.former),
 	}
 }
 
@@ -413,7 +421,7 @@ func (t *turn) fail() error {
 	before := m.state.granted
 	m.state = m.state.end()
 	m.mu.Unlock()
-	t.cancel(ErrLost)
+	t.lose(ErrLost)
 	m.publish(before, slots{})
 	if !t.ended {
 		t.err = <-t.result
@@ -464,20 +472,16 @@ func (m *Member) publish(before, after slots) {
 }
 
 // wait waits for a time, the end of work, or the loss of the term.
-func (t *turn) wait(ctx context.Context, until time.Time) input {
+func (t *turn) wait(term context.Context, until time.Time) input {
 	timer := time.NewTimer(time.Until(until))
 	defer timer.Stop()
-	lost := ctx.Done()
-	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), election.ErrLost) {
-		lost = nil
-	}
 	select {
 	case <-timer.C:
 	case <-t.member.wake:
 	case t.err = <-t.result:
 		t.ended, t.result = true, nil
 		return input{kind: stop}
-	case <-lost:
+	case <-term.Done():
 	}
 	return input{kind: tick}
 }

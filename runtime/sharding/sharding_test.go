@@ -263,6 +263,45 @@ func TestDeletedLeasesAreMadeAgain(t *testing.T) {
 	})
 }
 
+// TestAMemberThatCanNotGiveItsSlotsAwayEnds checks that Run ends although the table is invalid, and that the other member
+// has everything once somebody has repaired it.
+func TestAMemberThatCanNotGiveItsSlotsAwayEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		a, b := c.start("a", nil), c.start("b", nil)
+		time.Sleep(5 * time.Second)
+		const annotation = "sharding.kube-go.github.io/table"
+		var valid string
+		edit := func(change func(annotations map[string]string)) {
+			t.Helper()
+			_, err := client.Namespaced[coordinationv1.Lease](c.server.Client(), "prod").
+				Modify(t.Context(), "shop-shards", func(l *coordinationv1.Lease) error {
+					change(l.Annotations)
+					return nil
+				}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		edit(func(annotations map[string]string) { valid, annotations[annotation] = annotations[annotation], "x" })
+		began := time.Now()
+		c.end(a)
+		if took := time.Since(began); took > 12*time.Second {
+			t.Errorf("the member took %v to end", took)
+		}
+		edit(func(annotations map[string]string) { annotations[annotation] = valid })
+		repaired := time.Now()
+		for b.Status().Slots != 256 && time.Since(repaired) < time.Minute {
+			time.Sleep(100 * time.Millisecond)
+		}
+		if took := time.Since(repaired); took < 14*time.Second || took > 18*time.Second {
+			t.Errorf("the other member has all slots after %v, want the duration of the lease", took)
+		}
+		c.shares(b)
+		c.end(b)
+	})
+}
+
 func TestFollowersSeeAllChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)

@@ -15,6 +15,7 @@ type state struct {
 	group         string        // the UID of the object with the table
 	leaseDuration time.Duration // for leases that have disappeared
 	poll          time.Duration // the time between lists, on average
+	patience      time.Duration // in which a member that stops gives everything away
 
 	listed  bool   // table and version are known
 	fresh   bool   // nothing is known that makes the version out of date
@@ -30,6 +31,7 @@ type state struct {
 	base    string // the version that this write replaces
 
 	stopping bool      // the work has ended: give away everything
+	deadline time.Time // of that; later if work in a slot has not ended
 	resume   time.Time // the next list is sent at this time
 }
 
@@ -90,6 +92,7 @@ const (
 	remove                   // a lease, if it still has its UID and version
 	lost                     // the term is over
 	done                     // nothing is owned: end
+	late                     // the slots could not be given away in time: end
 )
 
 // step applies an input and decides the next action. Requests are sent one at a time.
@@ -112,7 +115,9 @@ func (s state) step(in input) (state, action) {
 	case failed:
 		s.fresh, s.resume = false, in.now.Add(s.poll)
 	case stop:
-		s.stopping = true
+		if !s.stopping {
+			s.stopping, s.deadline = true, in.now.Add(s.patience)
+		}
 	case tick:
 	}
 	return s.decide(in)
@@ -167,6 +172,13 @@ func (s state) observe(in input) state {
 
 // decide updates the granted slots, and returns the next action.
 func (s state) decide(in input) (state, action) {
+	switch {
+	case !s.stopping:
+	case in.busy != slots{}:
+		s.deadline = in.now.Add(s.patience)
+	case !in.now.Before(s.deadline):
+		return s.end(), action{kind: late}
+	}
 	if !s.listed {
 		return s.read(in.now)
 	}
