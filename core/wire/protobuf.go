@@ -81,16 +81,23 @@ var (
 
 // parseEnvelope returns the content of a complete envelope. The message shares memory with data.
 func parseEnvelope(data []byte) (tm typeMeta, msg []byte, err error) {
+	kind, msg, err := splitEnvelope(data)
+	if err == nil {
+		tm, err = parseTypeMeta(kind)
+	}
+	return tm, msg, err
+}
+
+// splitEnvelope returns the encoded kind and the message of an envelope. Both share memory with data.
+func splitEnvelope(data []byte) (kind, msg []byte, err error) {
 	data, ok := bytes.CutPrefix(data, []byte(magic))
 	if !ok {
-		return tm, nil, errNotEnvelope
+		return nil, nil, errNotEnvelope
 	}
 	err = eachField(data, func(num protowire.Number, value []byte) error {
 		switch num {
 		case unknownTypeMeta:
-			var err error
-			tm, err = parseTypeMeta(value)
-			return err
+			kind = value
 		case unknownRaw:
 			msg = value
 		default: // how the object is encoded, which is always the same
@@ -100,7 +107,7 @@ func parseEnvelope(data []byte) (tm typeMeta, msg []byte, err error) {
 	if err == nil && msg == nil {
 		err = errEmptyEnvelope
 	}
-	return tm, msg, err
+	return kind, msg, err
 }
 
 func parseTypeMeta(data []byte) (tm typeMeta, err error) {
@@ -117,38 +124,53 @@ func parseTypeMeta(data []byte) (tm typeMeta, err error) {
 	return tm, err
 }
 
-// eachRawField calls visit with the bytes of each field of a message, including its tag. The value is nil unless the
-// field is length-delimited.
+// firstField returns the number, the bytes and the value of the first field of a message. field includes the tag. The
+// value is nil unless the field is length-delimited.
+func firstField(data []byte) (num protowire.Number, field, value []byte, err error) {
+	num, typ, n := protowire.ConsumeTag(data)
+	if n < 0 {
+		return 0, nil, nil, fmt.Errorf("protobuf: %w", protowire.ParseError(n))
+	}
+	var size int
+	if typ == protowire.BytesType {
+		value, size = protowire.ConsumeBytes(data[n:])
+	} else {
+		size = protowire.ConsumeFieldValue(num, typ, data[n:])
+	}
+	if size < 0 {
+		return 0, nil, nil, fmt.Errorf("protobuf: field %d: %w", num, protowire.ParseError(size))
+	}
+	return num, data[:n+size], value, nil
+}
+
+// eachRawField calls visit with each field of a message, see firstField.
 func eachRawField(data []byte, visit func(num protowire.Number, field, value []byte) error) error {
 	for len(data) > 0 {
-		num, typ, n := protowire.ConsumeTag(data)
-		if n < 0 {
-			return fmt.Errorf("protobuf: %w", protowire.ParseError(n))
+		num, field, value, err := firstField(data)
+		if err == nil {
+			err = visit(num, field, value)
 		}
-		size := protowire.ConsumeFieldValue(num, typ, data[n:])
-		if size < 0 {
-			return fmt.Errorf("protobuf: field %d: %w", num, protowire.ParseError(size))
-		}
-		var value []byte
-		if typ == protowire.BytesType {
-			value, _ = protowire.ConsumeBytes(data[n:])
-		}
-		if err := visit(num, data[:n+size], value); err != nil {
+		if err != nil {
 			return err
 		}
-		data = data[n+size:]
+		data = data[len(field):]
 	}
 	return nil
 }
 
 // eachField calls visit with the value of each length-delimited field of a message.
 func eachField(data []byte, visit func(num protowire.Number, value []byte) error) error {
-	return eachRawField(data, func(num protowire.Number, _, value []byte) error {
-		if value == nil {
-			return nil
+	for len(data) > 0 {
+		num, field, value, err := firstField(data)
+		if err == nil && value != nil {
+			err = visit(num, value)
 		}
-		return visit(num, value)
-	})
+		if err != nil {
+			return err
+		}
+		data = data[len(field):]
+	}
+	return nil
 }
 
 // appendWithout appends the fields of a message to dst, except for those with the number drop.

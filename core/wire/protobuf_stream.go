@@ -17,7 +17,8 @@ type messageReader struct {
 	r     *bufio.Reader
 	limit int64
 	what  string // for errors
-	buf   []byte
+	buf   []byte // for values that do not fit into the buffer of r
+	taken int    // the length of the last value, if it is in the buffer of r
 }
 
 // keepBytes is the largest size of a buffer that is reused.
@@ -86,6 +87,7 @@ func noEOF(err error) error {
 
 // varint reads an integer and returns the number of its bytes. It returns io.EOF only before the first byte.
 func (m *messageReader) varint() (v uint64, n int, err error) {
+	m.release()
 	for n < 10 {
 		b, err := m.r.ReadByte()
 		if err != nil {
@@ -103,11 +105,17 @@ func (m *messageReader) varint() (v uint64, n int, err error) {
 	return 0, n, errors.New("protobuf: number too long")
 }
 
-// take returns the next bytes of the stream, which are valid until the next call. The buffer grows as bytes arrive, so
-// a false length costs no memory.
+// take returns the next bytes of the stream, which are valid until the next call of a method. The memory grows as bytes
+// arrive, so a false length costs none.
 func (m *messageReader) take(size uint64) ([]byte, error) {
+	m.release()
 	if size > uint64(m.limit) {
 		return nil, &TooLargeError{What: m.what, LimitBytes: m.limit}
+	}
+	if size <= uint64(m.r.Size()) {
+		value, err := m.r.Peek(int(size))
+		m.taken = len(value)
+		return value, noEOF(err)
 	}
 	if cap(m.buf) > keepBytes {
 		m.buf = nil
@@ -116,6 +124,21 @@ func (m *messageReader) take(size uint64) ([]byte, error) {
 	var err error
 	m.buf, err = readGrowing(m.r, m.buf, int(size))
 	return m.buf, err
+}
+
+// release ends the use of the value that take returned last.
+func (m *messageReader) release() {
+	if m.taken > 0 {
+		_, _ = m.r.Discard(m.taken) // they are in the buffer
+		m.taken = 0
+	}
+}
+
+// read fills buf. It returns io.EOF only before the first byte.
+func (m *messageReader) read(buf []byte) error {
+	m.release()
+	_, err := io.ReadFull(m.r, buf)
+	return err
 }
 
 // readGrowing reads until buf has size bytes. The size may be false, so buf grows as bytes arrive.
@@ -134,6 +157,7 @@ func readGrowing(r io.Reader, buf []byte, size int) ([]byte, error) {
 }
 
 func (m *messageReader) skip(size uint64) error {
+	m.release()
 	_, err := io.CopyN(io.Discard, m.r, int64(min(size, 1<<62)))
 	return noEOF(err)
 }

@@ -191,16 +191,17 @@ func checkEvent(ev Event) error {
 func protobufEvents(r io.Reader, limits *Limits) func() (Event, error) {
 	br := bufio.NewReaderSize(r, 16<<10)
 	messages := messageReader{r: br, limit: limits.objectBytes(), what: "watch event"}
+	var kinds kindParser
 	return func() (Event, error) {
 		var head [4]byte
-		if _, err := io.ReadFull(br, head[:]); err != nil {
+		if err := messages.read(head[:]); err != nil {
 			return Event{}, err // io.EOF only between two frames
 		}
 		frame, err := messages.take(uint64(binary.BigEndian.Uint32(head[:])))
 		if err != nil {
 			return Event{}, fmt.Errorf("watch event: %w", err)
 		}
-		ev, err := parseEvent(frame)
+		ev, err := kinds.parseEvent(frame)
 		if err == nil {
 			err = checkEvent(ev)
 		}
@@ -211,14 +212,32 @@ func protobufEvents(r io.Reader, limits *Limits) func() (Event, error) {
 	}
 }
 
-func parseEvent(frame []byte) (Event, error) {
+// A kindParser parses the kinds of the events of one watch, which are nearly always equal.
+type kindParser struct {
+	encoded []byte // the last kind
+	kind    schema.GroupVersionKind
+}
+
+func (k *kindParser) parse(encoded []byte) (schema.GroupVersionKind, error) {
+	if !bytes.Equal(encoded, k.encoded) || k.kind.Empty() {
+		tm, err := parseTypeMeta(encoded)
+		if err != nil {
+			return schema.GroupVersionKind{}, err
+		}
+		k.encoded = append(k.encoded[:0], encoded...)
+		k.kind = schema.FromAPIVersionAndKind(tm.apiVersion, tm.kind)
+	}
+	return k.kind, nil
+}
+
+func (k *kindParser) parseEvent(frame []byte) (Event, error) {
 	ev := Event{Object: Packed{encoding: Protobuf}}
 	err := eachField(frame, func(num protowire.Number, value []byte) (err error) {
 		switch num {
 		case eventType:
-			ev.Type = core.EventType(value)
+			ev.Type = eventTypeOf(value)
 		case eventObject:
-			ev.Object.data, ev.kind, err = parseRawExtension(value)
+			ev.Object.data, ev.kind, err = k.parseRawExtension(value)
 		default: // unknown
 		}
 		return err
@@ -226,14 +245,27 @@ func parseEvent(frame []byte) (Event, error) {
 	return ev, err
 }
 
+// eventTypeOf returns a type without allocating memory for a common one.
+func eventTypeOf(text []byte) core.EventType {
+	for _, t := range []core.EventType{core.Added, core.Modified, core.Deleted} {
+		if string(text) == string(t) {
+			return t
+		}
+	}
+	return core.EventType(text)
+}
+
 // parseRawExtension returns the message in the envelope of a RawExtension, nil if it is missing, and its kind.
-func parseRawExtension(data []byte) (msg []byte, kind schema.GroupVersionKind, err error) {
+func (k *kindParser) parseRawExtension(data []byte) (msg []byte, kind schema.GroupVersionKind, err error) {
 	err = eachField(data, func(num protowire.Number, value []byte) error {
 		if num != rawExtensionRaw {
 			return nil
 		}
-		tm, inner, err := parseEnvelope(value)
-		msg, kind = inner, schema.FromAPIVersionAndKind(tm.apiVersion, tm.kind)
+		encoded, inner, err := splitEnvelope(value)
+		if err == nil {
+			msg = inner
+			kind, err = k.parse(encoded)
+		}
 		return err
 	})
 	return msg, kind, err

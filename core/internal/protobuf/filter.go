@@ -192,31 +192,27 @@ func (f *Filter) append(dst, data []byte, depth int) []byte {
 	last := uint64(0) // the greatest number of a field
 	from := 0         // the start of the fields before pos that are copied unchanged, later and at once
 	for pos := 0; pos < len(data); {
-		// Most fields are read here: they have a rule, and their tag and their number or length have one byte each.
-		var r *rule
-		var action action
-		var value []byte
-		num, next := uint64(data[pos]>>3), 0
-		if num < uint64(len(f.rules)) && f.rules[num].tag == uint16(data[pos]) &&
-			pos+1 < len(data) && data[pos]|data[pos+1] < 0x80 {
-			switch protowire.Type(data[pos] & 7) {
-			case protowire.BytesType:
-				if next = pos + 2 + int(data[pos+1]); next <= len(data) {
-					value = data[pos+2 : next]
-				} else {
-					next = 0
+		// Most fields are strings and numbers that are there once, with a tag and a length or value of one byte.
+		if tag, next := data[pos], pos+2; next <= len(data) && tag|data[next-1] < 0x80 {
+			num, size := uint64(tag>>3), int(data[next-1])
+			if num > last && num < uint64(len(f.rules)) && f.rules[num].action == nonzero && f.rules[num].tag == uint16(tag) {
+				last = num
+				if size == 0 {
+					dst = append(dst, data[from:pos]...)
+					from = next
 				}
-			case protowire.VarintType:
-				next = pos + 2
-			default:
+				if pos = next; tag&7 == byte(protowire.BytesType) {
+					pos += size
+				}
+				if pos > len(data) {
+					break
+				}
+				continue
 			}
-			r = &f.rules[num]
-			action = r.action
 		}
+		r, action, num, value, next := f.field(data, pos)
 		if next == 0 {
-			if r, action, num, value, next = f.field(data, pos); next == 0 {
-				break
-			}
+			break
 		}
 		if num > last {
 			last = num
