@@ -13,7 +13,7 @@ import (
 	"github.com/kube-go/sdk/runtime/applier"
 )
 
-// The tests of this file are the guarantees of the package that no other test states.
+// The tests of this file state laws of the package. tools/arch/laws.go names the tests of all laws.
 
 func TestOnlyOneWorkerHasAKeyAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -137,6 +137,28 @@ func TestKeyThatIsNotOwnedDoesNotRun(t *testing.T) {
 	})
 }
 
+func TestAtMostConcurrencyKeysRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := applier.New[string, string](&applier.Options{Concurrency: 2})
+		defer a.Close()
+		for _, key := range []string{"a", "b", "c", "d"} {
+			a.Add(key, applier.High, "")
+		}
+		get(t, a, "a")
+		get(t, a, "b")
+		third := goGet(t.Context(), a)
+		synctest.Wait()
+		if s := a.Stats(); len(third) > 0 || s.Running != 2 || s.Ready != 2 {
+			t.Fatalf("%+v, want two keys that run and two that wait", s)
+		}
+		a.Done("b")
+		wantError(t, <-third, nil)
+		if s := a.Stats(); s.Running != 2 || s.Ready != 1 {
+			t.Errorf("%+v, want two keys that run and one that waits", s)
+		}
+	})
+}
+
 func TestResizeChangesTheNumberOfRunningKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := applier.New[string, string](&applier.Options{Concurrency: 1})

@@ -214,6 +214,10 @@ func TestIdleEngagedClusterCostsAtMostTenGoroutinesAnd200KB(t *testing.T) {
 }
 
 func TestClusterThatHasLeftIsFreedAfterAMinute(t *testing.T) {
+	const (
+		clusters = 20
+		maxLeft  = 10_000 // bytes for each of them
+	)
 	synctest.Test(t, func(t *testing.T) {
 		hub := newCluster(t, "hub")
 		o := &controller.Options{RecordChanges: true, OnGone: func(context.Context, controller.Key) {}}
@@ -222,22 +226,31 @@ func TestClusterThatHasLeftIsFreedAfterAMinute(t *testing.T) {
 		start(t, c, func(ctx context.Context, d *document) (controller.Action, error) {
 			return controller.RequeueAfter(time.Hour), nil
 		})
-		caches := make(map[int]weak.Pointer[cache.Cache])
-		for i := range 3 {
-			caches[i] = func() weak.Pointer[cache.Cache] {
-				spoke := newCluster(t, fmt.Sprint("spoke-", i))
-				spoke.Put(documents, doc("prod/a", "1"))
-				spoke.Put(pages, pageAbout("a"))
-				leave := engage(t, c, spoke)
-				spoke.Put(documents, doc("prod/a", "2"))
-				spoke.Delete(pages, ref("prod/p"))
-				synctest.Wait()
-				leave()
-				return weak.Make(spoke.cache)
-			}()
+		visit := func(name string) weak.Pointer[cache.Cache] {
+			spoke := newCluster(t, name)
+			spoke.Put(documents, doc("prod/a", "1"))
+			spoke.Put(pages, pageAbout("a"))
+			leave := engage(t, c, spoke)
+			spoke.Put(documents, doc("prod/a", "2"))
+			spoke.Delete(pages, ref("prod/p"))
+			synctest.Wait()
+			leave()
+			return weak.Make(spoke.cache)
 		}
+		visit("first") // so that pools and maps have their sizes
 		after(time.Minute)
-		runtime.GC()
+		before := heap()
+		caches := make(map[int]weak.Pointer[cache.Cache])
+		for i := range clusters {
+			caches[i] = visit(fmt.Sprint("spoke-", i))
+		}
+		engaged := heap() - before
+		after(time.Minute)
+		left := heap() - before
+		t.Logf("a cluster has left %d bytes after a minute, and %d immediately", left/clusters, engaged/clusters)
+		if left > clusters*maxLeft {
+			t.Errorf("a cluster has left %d bytes, want at most %d", left/clusters, maxLeft)
+		}
 		for i, p := range caches {
 			if p.Value() != nil {
 				t.Errorf("the cache of cluster %d is not freed", i)

@@ -240,8 +240,9 @@ func (s *subject) checkController(ctx context.Context) error {
 	if s.ctl == nil {
 		return nil
 	}
-	if stats := s.ctl.Stats().Applier; stats.Ready+stats.Running+stats.Held+stats.Delayed > 0 {
-		return fmt.Errorf("the controller has work: %+v", stats)
+	stats, calls := s.ctl.Stats(), s.ctl.Runs() // Runs has the calls of Map, too
+	if a := stats.Applier; a.Ready+a.Running+a.Held+a.Delayed+stats.Mapping+len(calls) > 0 {
+		return fmt.Errorf("the controller has work: %+v, %+v", stats, calls)
 	}
 	widgets, err := s.testbed.widgets.List(ctx, nil)
 	if err != nil {

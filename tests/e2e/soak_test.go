@@ -27,13 +27,12 @@ const (
 // delays grow with each failure. So each round starts a second one.
 func TestSoak(t *testing.T) {
 	t.Parallel()
-	duration, slack := shortSoak, usage{goroutines: 20, heap: 64 << 20} // other tests run at the same time
+	duration, slack := shortSoak, usage{goroutines: 20, heap: heapSlack()}
 	if text := os.Getenv(soakEnv); text != "" {
 		var err error
 		if duration, err = time.ParseDuration(text); err != nil || duration < shortSoak {
 			t.Fatalf("%s is %q (%v): set a duration of at least %v", soakEnv, text, err, shortSoak)
 		}
-		slack.heap = 2 << 20
 	}
 	all := newFaultyCluster(t)
 	link, cfg := newProxy(t, all.config)

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command arch checks the architecture of the repository whose root it is given: each package imports only what is
-// listed in imports.go, and the comment of each public package is in its doc.go. Tests may import anything.
+// listed in imports.go, the comment of each public package is in its doc.go, and the laws in laws.go have tests. Tests
+// may import anything.
 package main
 
 import (
@@ -25,12 +26,19 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: arch ROOT")
 		os.Exit(2)
 	}
-	packages, err := read(os.DirFS(os.Args[1]))
+	root := os.DirFS(os.Args[1])
+	packages, err := read(root)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "arch:", err)
 		os.Exit(2)
 	}
-	complaints := append(checkImports(packages, allowed()), checkComments(packages, allowed())...)
+	complaints, err := checkLaws(root, laws())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "arch:", err)
+		os.Exit(2)
+	}
+	complaints = append(complaints, checkImports(packages, allowed())...)
+	complaints = append(complaints, checkComments(packages, allowed())...)
 	for _, complaint := range complaints {
 		fmt.Println(complaint)
 	}

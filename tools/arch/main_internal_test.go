@@ -196,3 +196,52 @@ func TestCommentsOfPublicPackagesAreInDocGo(t *testing.T) {
 		})
 	}
 }
+
+func TestEachLawHasItsTests(t *testing.T) {
+	const doc = `// Package a counts.
+//
+// # Guarantees
+//
+//   - It never
+//     stops.
+//   - It is fast.
+//
+// # Errors
+//
+//   - None.
+package a
+`
+	const test = "package a\n\nfunc TestItNeverStops(t *testing.T) {}\n"
+	root := fstest.MapFS{"a/doc.go": {Data: []byte(doc)}, "a/a_test.go": {Data: []byte(test)}}
+	for _, tt := range []struct {
+		name string
+		laws map[string][]string
+		want []string
+	}{
+		{name: "complete", laws: map[string][]string{"never stops": {"TestItNeverStops"}, "fast": {"TestItNeverStops"}}},
+		{
+			name: "a guarantee without a test",
+			laws: map[string][]string{"never stops": {"TestItNeverStops"}, "fast": nil},
+			want: []string{`a/doc.go has a guarantee without a test: add an entry for "It is fast." (tools/arch/laws.go)`},
+		},
+		{
+			name: "a test that does not exist",
+			laws: map[string][]string{"never stops": {"TestItNeverStops"}, "fast": {"TestFast"}},
+			want: []string{
+				`a has no TestFast, which states the law "fast": write it, or change the entry (tools/arch/laws.go)`,
+			},
+		},
+		{
+			name: "a law that does not exist",
+			laws: map[string][]string{"It": {"TestItNeverStops"}, "slow": {"TestItNeverStops"}},
+			want: []string{`a/doc.go has no law with the words "slow": change the entry (tools/arch/laws.go)`},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := checkLaws(root, map[string]map[string][]string{"a": tt.laws})
+			if diff := cmp.Diff(tt.want, got); diff != "" || err != nil {
+				t.Errorf("%v (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,262 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// laws returns, for packages whose comment has laws, the tests that state each law. A law is named by words of its
+// sentence in doc.go. Each item of the list "Guarantees" has an entry; sentences elsewhere may have one.
+func laws() map[string]map[string][]string {
+	return map[string]map[string][]string{
+		"runtime/applier": {
+			"Only one worker has a key at a time": {"TestOnlyOneWorkerHasAKeyAtATime"},
+			"Adds for a waiting key collapse": {
+				"TestAddsForAWaitingKeyCollapse", "TestAddsForARunningKeyCollapseIntoOneMoreRun",
+				"TestAddsForAHeldKeyCollapseIntoOneMoreRun",
+			},
+			"the earliest wins":                       {"TestTheEarliestDelayedAddWins"},
+			"keeps the delayed add":                   {"TestAnAddKeepsADelayedAdd"},
+			"With [Options.Debounce]":                 {"TestDebouncedKeyIsReadyAfterItsQuietTime"},
+			"A run receives the causes":               {"TestRunReceivesTheCausesOfItsAdds"},
+			"Keys of the same priority": {
+				"TestKeysOfOnePriorityAreHandedOutInTheOrderOfTheirAdds",
+			},
+			"is handed out first":                     {"TestHigherPrioritiesGoFirst"},
+			"no key starves": {
+				"TestLowPriorityKeyDoesNotStarve",
+				"TestAgedFloodDoesNotDelayEvents",
+			},
+			"it becomes the last of the waiting keys": {
+				"TestKeyWhosePriorityRisesIsTheLastOfItsNewPriority",
+			},
+			"while a write of its last run is unobserved": {
+				"TestKeyIsHeldUntilAllItsWritesAreObserved", "TestKeyIsHeldUntilTheDeletedObjectIsGone",
+				"TestHeldKeyIsReleasedAfterItsTimeout",
+			},
+			"No key runs that is not owned":                   {"TestKeyThatIsNotOwnedDoesNotRun"},
+			"At most [Options.Concurrency] keys run":          {"TestAtMostConcurrencyKeysRun"},
+			"after a delay that doubles":                      {"TestTheBackOffDoublesUpToItsLimit"},
+			"resets the delay and cancels a pending retry": {
+				"TestSuccessResetsTheBackOff",
+				"TestSuccessCancelsThePendingRetry",
+			},
+			"a burst of events does not delay the next retry": {
+				"TestABurstOfEventsDoesNotIncreaseTheBackOff",
+			},
+			"or until [Applier.Forget] removes the source":    {"TestForgottenSourceHoldsNoKeys"},
+			"Other keys are not delayed":                      {"TestHoldOfOneKeyDoesNotDelayOthers"},
+			"It starts no goroutines":                         {"TestApplierStartsNoGoroutines"},
+		},
+		"runtime/cache": {
+			"share one watch and its objects": {
+				"TestEqualSelectionsShareAWatch",
+				"TestViewsOfAllTypesShareOneWatch",
+			},
+			"ends with the last": {
+				"TestWatchBeginsWithTheFirstRunAndEndsWithTheLast",
+			},
+			"The objects are kept for another minute":     {"TestObjectsAreDiscardedAMinuteAfterTheLastRun"},
+			"a Run in that time only updates them":        {"TestNextRunUpdatesTheStore"},
+			"the server sends only metadata":              {"TestMetadataViewRequestsAndHoldsOnlyMetadata"},
+			"the cache uses protobuf": {
+				"TestProtobufIsUsedIfAllTypesCanBeDecodedFromIt",
+			},
+			"holds only the fields that one of the types": {"TestLeanViewHoldsOnlyTheFieldsOfItsType"},
+			"meanwhile the new view is not ready": {
+				"TestViewThatNeedsMoreIsReadyWhenTheObjectsHaveItsForm",
+			},
+			"and the others continue to work": {
+				"TestViewThatNeedsMoreReplacesTheWatchWithoutChangesForOthers",
+			},
+			"has observed the response to a write":        {"TestWaitFor"},
+			"returns its own error only if the view is":   {"TestInvalidViewsFailImmediately"},
+		},
+		"runtime/controller": {
+			"receives a copy of the newest state":            {"TestReconcileReceivesACopyOfTheNewestState"},
+			"Two runs of one object never overlap":           {"TestRunsOfOneObjectDoNotOverlap"},
+			"Every object is reconciled once": {
+				"TestEveryObjectIsReconciledOnceThenWithEachChange",
+			},
+			"with a lower priority than changes": {
+				"TestInitialListHasLowerPriorityThanLiveChanges",
+			},
+			"only suppress modifications":                    {"TestPredicatesSelectModifications"},
+			"A run sees the writes and deletes": {
+				"TestNextRunSeesTheWritesOfTheLastRun",
+				"TestNextRunSeesTheDeletesOfTheLastRun",
+			},
+			"for at most [Options.HoldTimeout]": {
+				"TestSlowCacheHoldsAnObjectBackUpToHoldTimeout",
+			},
+			"are not waited for": {
+				"TestObjectIsNotHeldBackForDeletionsThatCannotBeObserved",
+			},
+			"If an object that a run has written disappears": {
+				"TestObjectThatDisappearsWithoutAChangeIsCreatedAgain",
+			},
+			"A change by a run of the object itself": {
+				"TestOwnWriteCausesNoRun",
+				"TestOwnWritesOfOthersCauseRuns",
+			},
+			"grows from 5 ms to 1000 s": {
+				"TestFailedRunIsRetriedWithDelaysFrom5msTo1000s",
+			},
+			"A [Terminal] error is not retried":              {"TestATerminalErrorWaitsForAChange"},
+			"without a delay waits in the same way":          {"TestARequeueWithoutADelayDoesNotSpin"},
+			"A panic of the reconcile":                       {"TestPanicFailsOnlyItsRun"},
+			"A panic of [Options.OnResult]": {
+				"TestPanicOfOnResultIsLoggedAndDoesNotAffectTheRun",
+			},
+			"whose mapping fails":                            {"TestFailedMapIsLoggedAndRetriedWithBackoff"},
+			"A slow function delays neither": {
+				"TestSlowMapDelaysNeitherOtherSourcesNorLiveChanges",
+			},
+			"No run begins before every source": {
+				"TestLateSourceDelaysRunsUpToItsTimeoutAndIsUsedOnceReady",
+			},
+			"and neither does another cluster":               {"TestLateClusterDoesNotDelayAnother"},
+			"Deleted objects are not reconciled": {
+				"TestDeletedObjectIsNotReconciledAndItsFailuresAreForgotten",
+			},
+			"never during a run of the object": {
+				"TestOnGoneIsCalledOnceForEachDeletionAndNeverDuringARun",
+			},
+			"it is the object of the first view":             {"TestObjectIsThatOfTheFirstViewThatHasIt"},
+			"When the context of Run ends, no more runs":     {"TestStopStartsNoRunsAndWaitsForCurrentRuns"},
+			"[Options.StopTimeout] to finish":                {"TestContextOfARunEndsAfterStopTimeout"},
+			"names the objects of the runs that ignore it": {
+				"TestStopGivesUpOnRunsThatIgnoreTheirContext",
+			},
+			"[Options.RunTimeout] limits each run": {
+				"TestContextOfARunEndsAfterRunTimeout",
+				"TestContextOfMapEndsAfterRunTimeout",
+			},
+		},
+		"runtime/reflector": {
+			"callers own the objects":                 {"TestGetReturnsAFreshObjectOfItsKind"},
+			"This halves the memory of pods":          {"TestDictionaryHalvesObjectsThatAreAlike"},
+			"an index always has the same objects":    {"TestIndexesAlwaysHaveTheObjectsOfTheStore"},
+			"Unchanged objects keep their entries":    {"TestRelistKeepsUnchangedEntries"},
+			"The same version with other content":     {"TestSameVersionWithOtherContentIsAChange"},
+			"subscribers receive each deletion":       {"TestRelistDeliversMissedChanges"},
+			"Until then, readers see the old objects": {"TestInterruptedListRemovesNoObjects"},
+			"no object is older than in a list":       {"TestNoReaderSeesASnapshotBeforeItIsAsNewAsAList"},
+			"resumes its watch instead of listing":    {"TestRestartResumesFromItsSnapshot"},
+			"The objects are listed if":               {"TestSnapshotThatCannotBeUsedIsReplaced"},
+			"a missing object is [ErrNotReady]":       {"TestMissingObjectIsNotReadyBeforeTheFirstList"},
+			"from which the reflector recovers":       {"TestHealthReturnsTheLastErrorUntilRecovery"},
+			"in the goroutine of its caller":          {"TestOnlyTheCallersOfAReflectorHaveGoroutines"},
+		},
+		"runtime/watcher": {
+			"All lists request the newest state":   {"TestAllListsRequestTheNewestState"},
+			"A list is an Init, its objects": {
+				"FuzzStepKeepsItsLaws",
+				"TestListOfAnEmptyCollectionHasInitAndInitDone",
+			},
+			"starts again with another Init":       {"TestInterruptedStreamingListStartsAgain"},
+			"Changes follow only a complete state": {"FuzzStepKeepsItsLaws"},
+			"A watch starts at the version":        {"TestWatchResumesAfterABrokenConnection"},
+			"Each failed request is reported":      {"TestPersistentErrorIsReportedAndRetriedWithBackoff"},
+			"at most 90 requests per minute": {
+				"FuzzStepKeepsItsLaws",
+				"TestServerThatEndsEachWatchGetsOnePerSecond",
+			},
+			"A page that fails is requested again": {"TestFailedPageIsRequestedAgain"},
+			"It doubles with each further failure": {"TestBackoffDoublesUpToItsLimitAndResetsAfterAPause"},
+			"requests with Retry-After":            {"TestRetryAfterIsHonoured"},
+			"An error ends as soon as":             {"TestErrorIsClearedWhenTheWatchIsOpenAgain"},
+			"starts no others":                     {"TestSequenceStartsNoGoroutines"},
+			"Break closes the connection":          {"TestBreakReleasesTheConnection"},
+		},
+	}
+}
+
+// testFunc matches the declaration of a test or a fuzz test.
+var testFunc = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
+
+// checkLaws reports laws without a test, and entries of the list whose law or test does not exist.
+func checkLaws(root fs.FS, list map[string]map[string][]string) ([]string, error) {
+	var complaints []string
+	complain := func(format string, args ...any) {
+		complaints = append(complaints, fmt.Sprintf(format+" (tools/arch/laws.go)", args...))
+	}
+	for _, dir := range slices.Sorted(maps.Keys(list)) {
+		doc, err := fs.ReadFile(root, dir+"/doc.go")
+		if err != nil {
+			return nil, err
+		}
+		tests, err := testsOf(root, dir)
+		if err != nil {
+			return nil, err
+		}
+		text, guarantees := comment(string(doc))
+		for _, words := range slices.Sorted(maps.Keys(list[dir])) {
+			if !strings.Contains(text, words) {
+				complain("%s/doc.go has no law with the words %q: change the entry", dir, words)
+			}
+			for _, name := range list[dir][words] {
+				if !tests[name] {
+					complain("%s has no %s, which states the law %q: write it, or change the entry", dir, name, words)
+				}
+			}
+		}
+		for _, law := range guarantees {
+			stated := func(words string) bool { return strings.Contains(law, words) && len(list[dir][words]) > 0 }
+			if !slices.ContainsFunc(slices.Collect(maps.Keys(list[dir])), stated) {
+				complain("%s/doc.go has a guarantee without a test: add an entry for %q", dir, law)
+			}
+		}
+	}
+	return complaints, nil
+}
+
+// testsOf returns the names of the tests in a folder.
+func testsOf(root fs.FS, dir string) (map[string]bool, error) {
+	files, err := fs.Glob(root, dir+"/*_test.go")
+	if err != nil {
+		return nil, err
+	}
+	names := make(map[string]bool)
+	for _, file := range files {
+		content, err := fs.ReadFile(root, file)
+		if err != nil {
+			return nil, err
+		}
+		for _, match := range testFunc.FindAllSubmatch(content, -1) {
+			names[string(match[1])] = true
+		}
+	}
+	return names, nil
+}
+
+// comment returns the text of the comments of a file with single spaces, and the items of the list "Guarantees".
+func comment(file string) (text string, guarantees []string) {
+	inList := false
+	for line := range strings.Lines(file) {
+		line, ok := strings.CutPrefix(strings.TrimSpace(line), "//")
+		if !ok {
+			continue
+		}
+		words := strings.Join(strings.Fields(line), " ")
+		text += words + " "
+		item, begins := strings.CutPrefix(words, "- ")
+		switch {
+		case strings.HasPrefix(words, "# "):
+			inList = words == "# Guarantees"
+		case !inList:
+		case begins:
+			guarantees = append(guarantees, item)
+		case strings.HasPrefix(line, "     ") && len(guarantees) > 0:
+			guarantees[len(guarantees)-1] += " " + words
+		}
+	}
+	return text, guarantees
+}
