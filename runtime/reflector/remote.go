@@ -4,7 +4,9 @@
 package reflector
 
 import (
+	"context"
 	"fmt"
+	"iter"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -45,6 +47,93 @@ func NewRemote(read func(dst []byte, ref core.ObjectRef, version string) ([]byte
 
 func (r *Remote) attach(t *table) {
 	t.compression = compression{codecs: []Codec{remoteCodec{r}}, past: pastCodec{remoteCodec{r}}}
+}
+
+// Delivery is what [Store.Deliver] yields: a change, a version, or both.
+type Delivery struct {
+	// Change is the change. It has no Type if there is only a version.
+	Change
+
+	// Seen is a version up to which all changes were delivered, including this one. It is empty if it is not known.
+	Seen string
+}
+
+// Deliver yields what [Store.Subscribe] yields, for hosts that send the changes to a [Remote], with the versions that
+// the store has observed.
+func (s *Store[K]) Deliver(ctx context.Context) iter.Seq2[Delivery, error] {
+	return s.table().deliveries(ctx, s.form)
+}
+
+func (t *table) deliveries(ctx context.Context, form uint64) iter.Seq2[Delivery, error] {
+	return func(yield func(Delivery, error) bool) {
+		if err := t.await(ctx, &waiter{list: func() bool { return !t.ready || t.form >= form }}); err != nil {
+			yield(Delivery{}, err)
+			return
+		}
+		sub := t.subscribe()
+		defer t.unsubscribe(sub)
+		defer t.observe(Observer{Seen: func(string) { sub.alert() }, Gone: func(wire.Packed) {}})()
+		last := ""
+		for {
+			if ctx.Err() != nil {
+				yield(Delivery{}, context.Cause(ctx))
+				return
+			}
+			change, ok, err := t.next(sub)
+			d := Delivery{Change: change}
+			if seen := t.delivered(sub); seen != "" && seen != last {
+				d.Seen, last = seen, seen
+			}
+			switch {
+			case (ok || d.Seen != "") && !yield(d, nil):
+				return
+			case ok || d.Seen != "":
+			case err != nil:
+				yield(Delivery{}, err)
+				return
+			default:
+				select {
+				case <-sub.alerted:
+				case <-ctx.Done():
+				}
+			}
+		}
+	}
+}
+
+// delivered returns the version of the table if a subscription has no undelivered changes.
+func (t *table) delivered(sub *subscription) string {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if len(sub.queue)+len(sub.changed) > 0 {
+		return ""
+	}
+	return t.version
+}
+
+// Refs returns the selected objects without decoding them, in no particular order.
+func (s *Store[K]) Refs(o *SelectOptions) ([]core.ObjectRef, error) {
+	objects, selects, err := s.table().selected(o)
+	if err != nil {
+		return nil, err
+	}
+	refs := make([]core.ObjectRef, 0, len(objects))
+	var buffer []byte
+	for _, kept := range objects {
+		object := s.table().plain(kept, buffer)
+		if isCompressed(kept) {
+			buffer = object.Bytes()[:0]
+		}
+		if selects != nil && !selects(object) {
+			continue
+		}
+		head, err := object.Head()
+		if err != nil {
+			return nil, fmt.Errorf("select %s: %w", s.Resource(), err)
+		}
+		refs = append(refs, head.Ref)
+	}
+	return refs, nil
 }
 
 // remoteCodec is the codec of the newest states.
