@@ -633,6 +633,8 @@ func allowed() map[string]map[string]string {
 			"github.com/go-json-experiment/json/jsontext":       "objects in messages, unchanged",
 			"k8s.io/apimachinery/pkg/apis/meta/v1":              "the ecosystem's vocabulary: OwnerReference",
 			"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured": "objects without a Go type",
+			"k8s.io/apimachinery/pkg/fields":                    "the field selectors of watches",
+			"k8s.io/apimachinery/pkg/labels":                    "the label selectors of watches",
 			"k8s.io/apimachinery/pkg/runtime/schema":            "the ecosystem's vocabulary: GroupVersion",
 			"k8s.io/apimachinery/pkg/types":                     "the ecosystem's vocabulary: UID",
 		},

@@ -476,8 +476,14 @@ type change struct {
 	object object // nil if the report has only the beginning
 }
 
-// changes returns the changes of a watch so far.
+// changes returns the changes of a watch so far, without the versions.
 func (g *guest) changes(id int64) []change {
+	g.t.Helper()
+	return slices.DeleteFunc(g.allChanges(id), func(c change) bool { return c.Type == abi.ChangeSeen })
+}
+
+// allChanges returns the changes of a watch so far.
+func (g *guest) allChanges(id int64) []change {
 	g.t.Helper()
 	var all []change
 	for _, line := range g.reports("~") {

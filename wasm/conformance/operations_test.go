@@ -24,7 +24,7 @@ func startClaims() []claim {
 				g.t.Fatal(err)
 			}
 			if s.Module != g.module.Name || s.Namespace != "home" || s.Server == "" ||
-				!slices.Equal(s.Args, []string{"control"}) {
+				!slices.Equal(s.Args, []string{"control"}) || !slices.Equal(s.Features, []string{abi.FeatureSeen}) {
 				g.t.Errorf("the message of kube_start is %+v", s)
 			}
 		},

@@ -43,6 +43,7 @@ type server struct {
 	requests []received
 	watches  map[string]int      // the number of watches that have started, by the path
 	denied   map[string]bool     // paths of collections that nobody may read
+	deleted  map[string]bool     // the names of service accounts that do not exist any more
 	blocked  map[string]chan any // lists and watches of these collections wait
 	controls map[string]*control // by module
 	hanging  map[string]int      // requests of /test/hang that have not ended, by the query
@@ -64,7 +65,7 @@ func newServer(t testing.TB) *server {
 	t.Helper()
 	s := &server{
 		objects: map[string]map[string]object{}, changed: make(chan struct{}), cut: make(chan struct{}), version: 100,
-		watches: map[string]int{}, denied: map[string]bool{}, blocked: map[string]chan any{},
+		watches: map[string]int{}, denied: map[string]bool{}, deleted: map[string]bool{}, blocked: map[string]chan any{},
 		controls: map[string]*control{}, hanging: map[string]int{},
 	}
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
@@ -175,6 +176,13 @@ func (s *server) received(matches func(received) bool) []received {
 	return all
 }
 
+// deny makes a collection one that nobody may read.
+func (s *server) deny(path string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.denied[path] = true
+}
+
 // cutWatches ends all watches.
 func (s *server) cutWatches() {
 	s.mu.Lock()
@@ -261,6 +269,8 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Lock()
 	gate, denied := s.blocked[t.path], s.denied[t.path]
+	account := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer a-secret-of-")
+	lost, absent := s.deleted[account], s.deleted[t.name] && t.subresource == "token"
 	s.mu.Unlock()
 	if gate != nil {
 		select {
@@ -270,6 +280,10 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	switch {
+	case lost:
+		status(w, 401, "Unauthorized")
+	case absent:
+		status(w, 404, "NotFound")
 	case denied:
 		status(w, 403, "Forbidden")
 	case t.subresource == "token":

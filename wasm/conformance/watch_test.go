@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/kube-go/sdk/core"
@@ -127,6 +128,43 @@ func watchClaims() []claim {
 			if c := all[len(all)-1]; c.Type != abi.ChangeGone || c.Name != "a" || c.Namespace != g.module.Name || c.size != 0 {
 				g.t.Errorf("the change is %+v", c)
 			}
+		},
+	}, {
+		name: "a version is seen when all changes up to it were sent",
+		run: func(g *guest) {
+			id := g.watch("w", configMaps(g.module.Name))
+			last := ""
+			for n := range 50 {
+				last = g.put(fmt.Sprint("o", n%3), object{"n": fmt.Sprint(n)})
+			}
+			g.await(g.t, "the version", func() bool {
+				return slices.ContainsFunc(g.allChanges(id), func(c change) bool {
+					return c.Type == abi.ChangeSeen && number(c.ResourceVersion) >= number(last)
+				})
+			})
+			seen := 0
+			for _, c := range g.allChanges(id) {
+				switch version := number(c.ResourceVersion); {
+				case c.Type == abi.ChangeSeen:
+					seen = version
+				case version <= seen:
+					g.t.Errorf("version %d of %s has arrived after version %d was seen", version, c.Name, seen)
+				}
+			}
+		},
+	}, {
+		name: "a version is seen without a change of the selected objects",
+		run: func(g *guest) {
+			id := g.watch("w", configMaps(g.module.Name))
+			g.synced(id)
+			version := g.put("a", nil)
+			g.version(id, "a", version)
+			g.remove("a")
+			later := strconv.Itoa(number(version) + 1)
+			g.await(g.t, "the version", func() bool {
+				all := g.allChanges(id)
+				return number(all[len(all)-1].ResourceVersion) >= number(later)
+			})
 		},
 	}, {
 		name: "an object that was deleted and created again is gone and then set",
@@ -351,9 +389,7 @@ func watchClaims() []claim {
 // deny forbids to read secrets, and submits a watch of them.
 func (g *guest) deny() int64 {
 	g.t.Helper()
-	g.server.mu.Lock()
-	g.server.denied["/api/v1/secrets"] = true
-	g.server.mu.Unlock()
+	g.server.deny("/api/v1/secrets")
 	return g.submit("l", abi.OpWatch, abi.Watch{
 		Version: "v1", Kind: "Secret", Resource: "secrets", Namespaced: true, Namespace: g.module.Name,
 	})
@@ -383,9 +419,31 @@ func (g *guest) wantGoneBetweenUIDs(id int64, name string) {
 	}
 }
 
+// number returns the number of a version.
+func number(version string) int {
+	n, _ := strconv.Atoi(version)
+	return n
+}
+
 // readClaims are the cases of get and list.
 func readClaims() []claim {
 	return []claim{{
+		name: "get returns the last state of an object that is gone",
+		run: func(g *guest) {
+			version := g.put("a", object{"k": "last"})
+			id := g.watch("w", configMaps(g.module.Name))
+			g.known(id, "a")
+			g.remove("a")
+			g.known(id)
+			ask := abi.Get{Watch: id, Namespace: g.module.Name, Name: "a", ResourceVersion: version}
+			text := g.do("call %d 4000 %x", abi.OpGet, encode(ask))
+			if data, _ := result[object](g.t, text)["data"].(object); data["k"] != "last" {
+				g.t.Errorf("the object is %s", text)
+			}
+			ask.ResourceVersion = ""
+			g.wantCode(abi.NotFound, "call %d 4000 %x", abi.OpGet, encode(ask))
+		},
+	}, {
 		name: "get returns an object or a code",
 		run: func(g *guest) {
 			version := g.put("a", object{"k": "v"})

@@ -29,6 +29,10 @@ type guest struct {
 	logger   *slog.Logger
 	logs     *rate.Limiter
 	requests *rate.Limiter
+	budget   budget
+
+	ctx  context.Context //nolint:containedctx // of the instances; ends after the removal
+	stop context.CancelCauseFunc
 
 	description abi.Description // of the running instance
 	reconciler  *reconciler     // nil unless the module has the profile; changed by turns, with mu held
@@ -118,7 +122,7 @@ func (g *guest) turn() {
 	switch {
 	case err != nil:
 	case idling && len(items) == 0 && !ticking:
-		err = i.unload()
+		err = i.unload(time.Now())
 	case i.body == nil && (ticking || len(items) > 0):
 		err = i.load()
 	}
@@ -156,6 +160,7 @@ const maxTape = 1 << 30
 var (
 	errRemoved     = errors.New("the module is removed")
 	errQuarantined = errors.New("the module is quarantined")
+	errIdle        = errors.New("the instance was not used for a while")
 )
 
 // start creates an instance and starts its program.
@@ -192,6 +197,7 @@ func (g *guest) start() error {
 	m := &g.module
 	_, code, err := i.perform(&export{Name: abi.Start, Message: marshal(abi.Startup{
 		Module: m.Name, Namespace: m.Namespace, Server: g.client.Server(), Args: m.Args, Env: m.Env,
+		Features: []string{abi.FeatureSeen},
 	})})
 	if err == nil && code != 0 {
 		err = fmt.Errorf("%s: the guest returned the code %d (%w)", abi.Start, code, abi.Code(code))
@@ -217,7 +223,15 @@ func (g *guest) check(d abi.Description) error {
 	case d.Profile != profile:
 		return fmt.Errorf("%s: profile is %q, but the module has the exports of %q", abi.Describe, d.Profile, profile)
 	case len(d.Features) > 0:
-		return fmt.Errorf("%s: features has %q, but this host has no optional features", abi.Describe, d.Features)
+		return fmt.Errorf("%s: features has %q, but this host has no features that a guest can require", abi.Describe, d.Features)
+	}
+	watches := len(d.Controllers)
+	for _, c := range d.Controllers {
+		watches += len(c.Owns)
+	}
+	if watches > g.module.Limits.Watches {
+		return fmt.Errorf("%s: the controllers have %d watches, and the limit is %d (Limits.Watches)",
+			abi.Describe, watches, g.module.Limits.Watches)
 	}
 	return nil
 }
@@ -270,7 +284,7 @@ func (i *instance) flush(op *operation) (sent bool, err error) {
 		}
 		last := it.flags&abi.FlagLast != 0
 		if last {
-			delete(i.operations, op.id) // the guest may ask for its id while it handles the item
+			i.forget(op) // the guest may ask for its id while it handles the item
 		}
 		if err := i.wake(op, it); err != nil {
 			return sent, err
@@ -290,7 +304,11 @@ func (g *guest) arm() {
 	defer g.mu.Unlock()
 	i, idle := g.instance, g.host.options.IdleAfter
 	g.unloaded = i.body == nil
-	if unload := time.Now().Add(idle); i.body != nil && i.image != nil && idle > 0 && (i.next.IsZero() || unload.Before(i.next)) {
+	unload := time.Now().Add(idle)
+	if i.keep.After(unload) {
+		unload = i.keep
+	}
+	if i.body != nil && i.image != nil && idle > 0 && (i.next.IsZero() || unload.Before(i.next)) {
 		g.plan(unload, func() { g.idling = true })
 		return
 	}
@@ -325,7 +343,6 @@ func (g *guest) fail(err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.stats.Failures++
-	g.stats.Operations, g.stats.Memory = 0, 0
 	now := time.Now()
 	wait, again := g.lifecycle.failed(now, err)
 	attrs := []slog.Attr{slog.Any("err", err), slog.Int("failures", g.lifecycle.failures)}
@@ -350,7 +367,9 @@ func (g *guest) discard(cause error) {
 	}
 	if r != nil {
 		g.host.release() // its runs need it to return
+		timer := time.AfterFunc(stopTime, func() { g.stop(cause) })
 		r.end(cause)
+		timer.Stop()
 		g.host.acquire()
 	}
 	g.pending = nil
@@ -380,10 +399,8 @@ func (g *guest) remove() {
 	g.mu.Lock()
 	g.lifecycle.removed(time.Now())
 	g.plan(time.Time{}, nil)
-	if i := g.instance; i != nil {
-		timer := time.AfterFunc(stopTime, func() { i.stop(errRemoved) })
-		defer timer.Stop()
-	}
+	timer := time.AfterFunc(stopTime, func() { g.stop(errRemoved) })
+	defer timer.Stop()
 	g.schedule()
 	g.mu.Unlock()
 	<-g.ended
@@ -397,8 +414,10 @@ func (g *guest) status() Status {
 	if phase == Running && g.unloaded {
 		phase = Unloaded
 	}
+	stats := g.stats
+	stats.Buffered = g.budget.inUse()
 	return Status{
 		Name: g.module.Name, Digest: g.digest, Phase: phase, Failures: l.failures, Err: l.err, Since: l.since,
-		Stats: g.stats,
+		Stats: stats,
 	}
 }

@@ -52,6 +52,9 @@ type Options struct {
 	// MaxFailures is the number of failures in succession after which a module is quarantined. An instance that has run
 	// for 5 min starts a new count. Default: 5.
 	MaxFailures int
+
+	// Recheck is the time between two checks whether a module may still read the objects of its watches. Default: 1 min.
+	Recheck time.Duration
 }
 
 // Module is a controller that a host runs.
@@ -79,19 +82,30 @@ type Module struct {
 
 // Limits bound what a module may use. The zero value of a field is its default.
 type Limits struct {
-	Memory   int64         // bytes of memory; default 256 MiB
+	Memory   int64         // bytes of memory of an instance; a reconciler has up to 8 instances; default 256 MiB
 	Wake     time.Duration // time for which one call of the guest may run; default 10 s
-	InFlight int           // operations that have not ended; default 16384
+	InFlight int           // operations of an instance that have not ended; default 16384
+	Watches  int           // watches that have not ended, and of a reconciler those of its controllers; default 128
 	Requests int           // requests per second, after a burst of twice as many; default 50
 	Logs     int           // log records per second; default 100
+
+	// Buffers is the memory of the host in bytes for operations that have not ended: their messages, the items that wait
+	// for the guest, and 512 KiB for each request, 128 KiB for each watch. Default: 64 MiB.
+	Buffers int64
 }
 
-func (l *Limits) setDefaults() {
+func (l *Limits) setDefaults() error {
 	l.Memory = cmp.Or(l.Memory, 256<<20)
 	l.Wake = cmp.Or(l.Wake, 10*time.Second)
 	l.InFlight = cmp.Or(l.InFlight, 16384)
+	l.Watches = cmp.Or(l.Watches, 128)
 	l.Requests = cmp.Or(l.Requests, 50)
 	l.Logs = cmp.Or(l.Logs, 100)
+	l.Buffers = cmp.Or(l.Buffers, 64<<20)
+	if min(l.Memory, int64(l.Wake), int64(l.InFlight), int64(l.Watches), int64(l.Requests), int64(l.Logs), l.Buffers) < 0 {
+		return fmt.Errorf("Module.Limits is %+v, but limits must not be negative: leave them zero for the defaults", *l)
+	}
+	return nil
 }
 
 // Status is the state of a module.
@@ -110,7 +124,7 @@ type Host struct {
 	client    *client.Client
 	anonymous *client.Client // without credentials
 	egress    *http.Transport
-	cache     *cache.Cache
+	watches   *shared
 	options   Options
 	runtime   wazero.Runtime
 	dir       string        // of unloaded instances
@@ -122,12 +136,12 @@ type Host struct {
 	end   context.CancelFunc
 	turns sync.WaitGroup
 
-	setting sync.Mutex // held by Set and Remove
-
 	mu       sync.Mutex // guards the fields below
 	running  bool
+	ended    bool // Run has ended: there are no further guests
 	guests   map[string]*guest
-	programs map[string]*program // by digest
+	setting  map[string]chan struct{} // the names for which Set or Remove runs; closed at its end
+	programs map[string]*program      // by digest
 }
 
 // New returns a host whose modules use the server of a client.
@@ -135,7 +149,10 @@ func New(ctx context.Context, c *client.Client, o *Options) (*Host, error) {
 	if c == nil {
 		return nil, errors.New("host: the client is nil")
 	}
-	h := &Host{client: c, guests: make(map[string]*guest), programs: make(map[string]*program)}
+	h := &Host{
+		client: c, guests: make(map[string]*guest), setting: make(map[string]chan struct{}),
+		programs: make(map[string]*program),
+	}
 	if o != nil {
 		h.options = *o
 	}
@@ -145,8 +162,10 @@ func New(ctx context.Context, c *client.Client, o *Options) (*Host, error) {
 	h.options.Workers = cmp.Or(h.options.Workers, runtime.GOMAXPROCS(0))
 	h.options.BackOff = cmp.Or(h.options.BackOff, time.Second)
 	h.options.MaxFailures = cmp.Or(h.options.MaxFailures, 5)
-	if h.options.Workers < 0 || h.options.BackOff < 0 || h.options.MaxFailures < 0 {
-		return nil, errors.New("host: Workers, BackOff and MaxFailures must not be negative; leave them zero for the default")
+	h.options.Recheck = cmp.Or(h.options.Recheck, time.Minute)
+	if h.options.Workers < 0 || h.options.BackOff < 0 || h.options.MaxFailures < 0 || h.options.Recheck < 0 {
+		return nil, errors.New("host: Workers, BackOff, MaxFailures and Recheck must not be negative: leave them zero " +
+			"for the default")
 	}
 	h.options.IdleAfter = cmp.Or(h.options.IdleAfter, 30*time.Second)
 	h.slots = make(chan struct{}, h.options.Workers)
@@ -156,7 +175,7 @@ func New(ctx context.Context, c *client.Client, o *Options) (*Host, error) {
 	}
 	h.egress = newEgress()
 	h.discovered = discovery.NewCache(nil)
-	h.cache = cache.New(c, &cache.Options{Logger: h.options.Logger})
+	h.watches = newShared(c, &cache.Options{Logger: h.options.Logger})
 	h.ctx, h.end = context.WithCancel(context.WithoutCancel(ctx))
 	if err := h.newRuntime(); err != nil {
 		return nil, fmt.Errorf("host: %w", err)
@@ -190,15 +209,52 @@ func (h *Host) release() { <-h.slots }
 // spawn runs f in a goroutine, for which Run waits.
 func (h *Host) spawn(f func()) { h.turns.Go(f) }
 
+// lock waits until no other call of Set or Remove concerns a module.
+func (h *Host) lock(ctx context.Context, name string) (unlock func(), err error) {
+	for {
+		h.mu.Lock()
+		other := h.setting[name]
+		if other == nil {
+			own := make(chan struct{})
+			h.setting[name] = own
+			h.mu.Unlock()
+			return func() {
+				h.mu.Lock()
+				defer h.mu.Unlock()
+				delete(h.setting, name)
+				close(own)
+			}, nil
+		}
+		h.mu.Unlock()
+		select {
+		case <-other:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
 // Set adds a module, or replaces the one with the same name, if anything differs. It compiles the module, which takes
 // seconds for a large one. The module starts when the host runs.
 func (h *Host) Set(ctx context.Context, m Module) error {
 	if m.Name == "" {
 		return errors.New("host: Module.Name is empty")
 	}
-	m.Limits.setDefaults()
-	h.setting.Lock()
-	defer h.setting.Unlock()
+	if err := h.set(ctx, m); err != nil {
+		return fmt.Errorf("module %q: %w", m.Name, err)
+	}
+	return nil
+}
+
+func (h *Host) set(ctx context.Context, m Module) error {
+	if err := m.Limits.setDefaults(); err != nil {
+		return err
+	}
+	unlock, err := h.lock(ctx, m.Name)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	digest := digestOf(m.Binary)
 	h.mu.Lock()
 	old := h.guests[m.Name]
@@ -206,32 +262,44 @@ func (h *Host) Set(ctx context.Context, m Module) error {
 	if old != nil && old.digest == digest && sameModule(old.module, m) {
 		return nil
 	}
-	own, err := h.clientOf(ctx, &m)
-	if err != nil {
-		return fmt.Errorf("module %q: %w", m.Name, err)
+	g := h.newGuest(m, digest)
+	if g.client, err = h.clientOf(ctx, &m, g.throttle); err != nil {
+		return err
 	}
-	p, err := h.compile(ctx, digest, m.Binary)
-	if err != nil {
-		return fmt.Errorf("module %q: %w", m.Name, err)
-	}
-	logger := h.options.Logger.With(slog.String("module", m.Name))
-	m.Binary = nil // its digest and its program remain
-	g := &guest{
-		host: h, module: m, digest: digest, program: p, client: own, logger: logger,
-		logs:      rate.NewLimiter(rate.Limit(m.Limits.Logs), 10*m.Limits.Logs),
-		requests:  rate.NewLimiter(rate.Limit(m.Limits.Requests), 2*m.Limits.Requests),
-		ended:     make(chan struct{}),
-		lifecycle: lifecycle{phase: Starting, since: time.Now(), backOff: h.options.BackOff, maxFailures: h.options.MaxFailures},
+	// The program is used before the old guest leaves it: it may be the same.
+	if g.program, err = h.program(ctx, digest, m.Binary); err != nil {
+		return err
 	}
 	h.remove(ctx, m.Name)
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	p.guests++
-	h.guests[m.Name] = g
-	if h.running {
-		g.begin()
+	ended := h.ended
+	if !ended {
+		h.guests[m.Name] = g
+		if h.running {
+			g.begin()
+		}
+	}
+	h.mu.Unlock()
+	if ended {
+		h.leave(ctx, digest, g.program)
+		return errors.New("the host has ended")
 	}
 	return nil
+}
+
+// newGuest returns a guest without a client and a program. The module has its defaults.
+func (h *Host) newGuest(m Module, digest string) *guest {
+	m.Binary = nil // its digest and its program remain
+	g := &guest{
+		host: h, module: m, digest: digest, logger: h.options.Logger.With(slog.String("module", m.Name)),
+		logs:      rate.NewLimiter(rate.Limit(m.Limits.Logs), 10*m.Limits.Logs),
+		requests:  rate.NewLimiter(rate.Limit(m.Limits.Requests), 2*m.Limits.Requests),
+		budget:    budget{limit: m.Limits.Buffers},
+		ended:     make(chan struct{}),
+		lifecycle: lifecycle{phase: Starting, since: time.Now(), backOff: h.options.BackOff, maxFailures: h.options.MaxFailures},
+	}
+	g.ctx, g.stop = context.WithCancelCause(h.ctx)
+	return g
 }
 
 // sameModule reports whether two modules differ in nothing but their binaries and recordings.
@@ -242,9 +310,11 @@ func sameModule(a, b Module) bool {
 
 // Remove ends a module. It does nothing if the host has no module with the name.
 func (h *Host) Remove(ctx context.Context, name string) {
-	h.setting.Lock()
-	defer h.setting.Unlock()
-	h.remove(ctx, name)
+	ctx = context.WithoutCancel(ctx) // the time in which a module ends is limited
+	if unlock, err := h.lock(ctx, name); err == nil {
+		defer unlock()
+		h.remove(ctx, name)
+	}
 }
 
 func (h *Host) remove(ctx context.Context, name string) {
@@ -258,13 +328,8 @@ func (h *Host) remove(ctx context.Context, name string) {
 	if running {
 		g.remove()
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	p := h.programs[g.digest]
-	if p.guests--; p.guests == 0 {
-		delete(h.programs, g.digest)
-		p.close(ctx)
-	}
+	g.stop(errRemoved)
+	h.leave(ctx, g.digest, g.program)
 }
 
 // Status returns the state of all modules, sorted by name.
@@ -293,9 +358,14 @@ func (h *Host) Run(ctx context.Context) error {
 	}
 	h.mu.Unlock()
 	<-ctx.Done()
+	h.mu.Lock()
+	h.ended = true
+	h.mu.Unlock()
+	var removals sync.WaitGroup
 	for _, s := range h.Status() {
-		h.Remove(context.WithoutCancel(ctx), s.Name)
+		removals.Go(func() { h.Remove(ctx, s.Name) })
 	}
+	removals.Wait()
 	h.end()
 	h.turns.Wait()
 	if err := errors.Join(h.runtime.Close(context.WithoutCancel(ctx)), os.RemoveAll(h.dir)); err != nil {

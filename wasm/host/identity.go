@@ -5,6 +5,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -23,8 +24,12 @@ import (
 // tokenLife is the requested life of a token; servers refuse less than ten minutes. It is replaced after four fifths.
 const tokenLife = time.Hour
 
-// recheck is the time between two checks whether a module may still read the objects of a watch.
-const recheck = time.Minute
+// maxUnchecked is the number of checks in succession that may fail for other reasons than a refusal, such as an API
+// server that can't be reached, before a module loses its access to the objects of a watch.
+const maxUnchecked = 10
+
+// errNoAccount is why a module has no token.
+var errNoAccount = errors.New("the service account does not exist")
 
 // anonymous returns a client without credentials, whose connections the modules share. The host's client can't be
 // shared: the server would recognize a client certificate of its connections before the token of a module.
@@ -53,7 +58,11 @@ func (t *tokens) find(ctx context.Context) (string, middleware.Renew, error) {
 	if t.token == nil || time.Now().After(t.until) {
 		token, err := serviceaccount.In(t.client, t.account.Namespace).Token(ctx, t.account.Name,
 			&request.TokenOptions{Expiration: tokenLife})
-		if err != nil && t.token == nil {
+		switch {
+		case errors.Is(err, core.ErrNotFound):
+			t.token = nil // the server does not accept it any more
+			return "", nil, fmt.Errorf("%w: %s", errNoAccount, t.account)
+		case err != nil && t.token == nil:
 			return "", nil, err
 		}
 		if err == nil {
@@ -72,10 +81,16 @@ func (t *tokens) find(ctx context.Context) (string, middleware.Renew, error) {
 	return "Bearer " + string(used.Token), renew, nil
 }
 
-// clientOf returns the client of a module.
-func (h *Host) clientOf(ctx context.Context, m *Module) (*client.Client, error) {
-	if m.ServiceAccount == (core.ObjectRef{}) {
-		return h.client, nil
+// hasAccount reports whether a module has an identity of its own.
+func (m *Module) hasAccount() bool { return m.ServiceAccount != core.ObjectRef{} }
+
+// clientOf returns the client of a module, whose requests throttle limits.
+func (h *Host) clientOf(ctx context.Context, m *Module, throttle middleware.Func) (*client.Client, error) {
+	agent := "kube-wasm/" + m.Name
+	if !m.hasAccount() {
+		return client.New(ctx, &client.Options{
+			Share: h.client, UserAgent: agent, PerAttempt: []middleware.Func{throttle},
+		})
 	}
 	if m.ServiceAccount.Namespace == "" || m.ServiceAccount.Name == "" {
 		return nil, fmt.Errorf("Module.ServiceAccount: %q needs a namespace and a name", m.ServiceAccount)
@@ -83,15 +98,15 @@ func (h *Host) clientOf(ctx context.Context, m *Module) (*client.Client, error) 
 	source := &tokens{client: h.client, account: m.ServiceAccount}
 	return client.New(ctx, &client.Options{
 		Share:      h.anonymous,
-		UserAgent:  "kube-wasm/" + m.Name,
-		PerAttempt: []middleware.Func{middleware.Authorize(source.find)},
+		UserAgent:  agent,
+		PerAttempt: []middleware.Func{throttle, middleware.Authorize(source.find)},
 	})
 }
 
 // authorize returns an error if a module may not read the objects of a watch. Without this check, the cache of the host
 // would let modules read what their service accounts may not.
 func (g *guest) authorize(ctx context.Context, w *abi.Watch) error {
-	if g.client == g.host.client {
+	if !g.module.hasAccount() {
 		return nil
 	}
 	for _, verb := range []string{"list", "watch"} {
@@ -99,6 +114,8 @@ func (g *guest) authorize(ctx context.Context, w *abi.Watch) error {
 			Verb: verb, Resource: resourceOf(w), Namespace: w.Namespace,
 		}, nil)
 		switch {
+		case errors.Is(err, errNoAccount), errors.Is(err, core.ErrUnauthorized), errors.Is(err, core.ErrForbidden):
+			return &abi.Error{Code: abi.Forbidden, Message: err.Error()}
 		case err != nil:
 			return &abi.Error{Code: abi.Unavailable, Message: err.Error()}
 		case !d.Allowed:
@@ -114,17 +131,26 @@ func (g *guest) authorize(ctx context.Context, w *abi.Watch) error {
 }
 
 // guard waits until a module may no longer read the objects of a watch, and returns the error; nil if ctx ends before.
-// A check that fails for another reason changes nothing.
+// A few checks that fail for another reason change nothing.
 func (g *guest) guard(ctx context.Context, w *abi.Watch) error {
-	ticker := time.NewTicker(recheck)
+	ticker := time.NewTicker(g.host.options.Recheck)
 	defer ticker.Stop()
+	unchecked := 0
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
 		}
-		if err := g.authorize(ctx, w); codeOf(err) == abi.Forbidden && ctx.Err() == nil {
+		err := g.authorize(ctx, w)
+		switch {
+		case err == nil:
+			unchecked = 0
+			continue
+		case ctx.Err() != nil:
+			return nil
+		}
+		if unchecked++; codeOf(err) == abi.Forbidden || unchecked >= maxUnchecked {
 			return err
 		}
 	}

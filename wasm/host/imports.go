@@ -50,7 +50,7 @@ func (i *instance) read(ptr, size uint64) ([]byte, error) {
 }
 
 func submit(_ context.Context, i *instance, stack []uint64) {
-	kind, deadline := abi.Operation(int32(stack[0])), time.Duration(int64(stack[3]))*time.Millisecond
+	kind, deadline := abi.Operation(int32(stack[0])), int64(stack[3])
 	message, err := i.read(stack[1], stack[2])
 	i.tape.output(frameSubmit, fmt.Appendf(nil, "%d %d %s", kind, deadline, message))
 	answer := i.tape.input(frameID, func() []byte {
@@ -66,6 +66,12 @@ func submit(_ context.Context, i *instance, stack []uint64) {
 	stack[0] = number(answer)
 }
 
+// millis returns a duration that a guest has chosen. It is at most a century.
+func millis(n int64) time.Duration {
+	const century = 100 * 365 * 24 * time.Hour
+	return time.Duration(min(n, int64(century/time.Millisecond))) * time.Millisecond
+}
+
 // number returns the number at the beginning of a result.
 func number(answer []byte) uint64 {
 	if len(answer) < 8 {
@@ -79,39 +85,38 @@ func cancel(_ context.Context, i *instance, stack []uint64) {
 	i.cancel(int64(stack[0]))
 }
 
-// submit starts an operation.
-func (i *instance) submit(kind abi.Operation, message []byte, deadline time.Duration) (int64, error) {
+// submit starts an operation. The deadline is in milliseconds from now; 0 means no deadline.
+func (i *instance) submit(kind abi.Operation, message []byte, deadline int64) (int64, error) {
+	limits := &i.guest.module.Limits
 	switch {
+	case !i.open:
+		return 0, abi.NotReady
 	case i.guest.description.Profile != abi.ProfileActor || deadline < 0:
 		return 0, abi.Invalid
-	case len(i.operations) >= i.guest.module.Limits.InFlight:
+	case len(i.operations) >= limits.InFlight, kind == abi.OpWatch && i.watching >= limits.Watches:
 		return 0, abi.OverLimit
 	}
-	op := &operation{id: i.last + 1, instance: i, space: make(chan struct{}, 1)}
+	op := &operation{id: i.last + 1, instance: i, cost: costOf(kind) + int64(len(message)), space: make(chan struct{}, 1)}
+	if !i.guest.budget.reserve(op.cost) {
+		return 0, abi.OverLimit
+	}
 	ctx, cancel := context.WithCancelCause(i.ctx)
 	if deadline > 0 {
 		var stop context.CancelFunc
-		ctx, stop = context.WithTimeout(ctx, deadline)
+		ctx, stop = context.WithTimeout(ctx, millis(deadline))
 		context.AfterFunc(ctx, stop)
 	}
 	op.ctx, op.cancel = ctx, cancel
-	var err error
-	switch kind {
-	case abi.OpRequest, abi.OpHTTP:
-		err = op.request(kind, append([]byte(nil), message...))
-	case abi.OpWatch:
-		err = op.startWatch(message)
-	case abi.OpDelay:
-		err = op.delay(message)
-	default:
-		err = abi.UnknownOperation
-	}
-	if err != nil {
+	if err := op.start(kind, message); err != nil {
 		cancel(err)
+		i.guest.budget.free(op.cost)
 		return 0, err
 	}
 	i.last++
 	i.operations[op.id] = op
+	if op.watch != nil {
+		i.watching++
+	}
 	if deadline > 0 { // the producer of items may not notice it
 		context.AfterFunc(ctx, func() {
 			if context.Cause(ctx) == context.DeadlineExceeded {
@@ -122,11 +127,23 @@ func (i *instance) submit(kind abi.Operation, message []byte, deadline time.Dura
 	return op.id, nil
 }
 
+// costOf returns the memory that an operation needs, apart from its message and its items.
+func costOf(kind abi.Operation) int64 {
+	switch kind {
+	case abi.OpRequest, abi.OpHTTP:
+		return requestCost
+	case abi.OpWatch:
+		return watchCost
+	}
+	return delayCost
+}
+
 // cancel ends an operation, if it exists.
 func (i *instance) cancel(id int64) {
 	if op := i.operations[id]; op != nil {
-		delete(i.operations, id)
+		i.forget(op)
 		op.cancel(context.Canceled)
+		op.drop()
 	}
 }
 
@@ -164,21 +181,17 @@ func call(ctx context.Context, i *instance, stack []uint64) {
 
 // call performs an operation.
 func (i *instance) call(ctx context.Context, kind abi.Operation, message []byte) ([]byte, error) {
-	switch kind {
-	case abi.OpGet:
+	switch {
+	case !i.open:
+		return nil, abi.NotReady
+	case kind == abi.OpGet:
 		return i.get(message)
-	case abi.OpList:
+	case kind == abi.OpList:
 		return i.list(message)
-	case abi.OpWatch, abi.OpDelay: // they can only be submitted
-	case abi.OpRequest, abi.OpHTTP:
-		message = append([]byte(nil), message...) // the guest does not run, but the memory may be unmapped at its end
-		i.clock.pause()
-		i.guest.host.release()
-		defer i.clock.resume()
-		defer i.guest.host.acquire()
+	case kind == abi.OpRequest, kind == abi.OpHTTP:
 		return i.roundTrip(ctx, kind, message)
 	}
-	return nil, abi.UnknownOperation
+	return nil, abi.UnknownOperation // the other operations can only be submitted
 }
 
 func fetch(_ context.Context, i *instance, stack []uint64) {

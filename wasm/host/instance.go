@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/kube-go/sdk/core/abi"
@@ -26,11 +27,19 @@ type instance struct {
 	ctx   context.Context //nolint:containedctx // the life of the instance, and its value for the imports
 	stop  context.CancelCauseFunc
 
+	keep time.Time // before which the instance is not unloaded, because its memory could not be stored
+
+	open       bool  // the program was started: it may use operations
 	last       int64 // the last id
+	watching   int   // operations that are watches
 	operations map[int64]*operation
-	kept       []byte    // a result that did not fit into a buffer of the guest
-	next       time.Time // when the next timer of the guest is due; zero for never
-	stalled    bool      // poll_oneoff has reported the stall descriptor, and it was not read yet
+	counted    counted
+	wrote      atomic.Int64 // when the last request that is not a read has ended, in Unix nanoseconds
+	kept       []byte       // a result that did not fit into a buffer of the guest
+	next       time.Time    // when the next timer of the guest is due; zero for never
+	stalled    bool         // poll_oneoff has reported the stall descriptor, and it was not read yet
+	output     []byte       // an incomplete line of the standard output
+	seat       seat
 	clock      *stopwatch
 	tape       *tape // nil unless the instance is recorded or replayed
 }
@@ -58,8 +67,10 @@ func (i *instance) limited(name string, run func(context.Context) ([]uint64, err
 	ctx, cancel := context.WithCancelCause(i.ctx)
 	defer cancel(nil)
 	i.clock = startStopwatch(i.guest.module.Limits.Wake, func() { cancel(errTimeLimit) })
+	i.seat.begin()
 	results, err := run(ctx)
 	i.clock.pause()
+	i.seat.end()
 	i.guest.called(i, i.guest.module.Limits.Wake-i.clock.left)
 	if err == nil {
 		return results, nil
@@ -102,13 +113,16 @@ type export struct {
 
 // perform calls an export, and returns the message or the number that is its result. An error means that the instance
 // must not be used any more.
-func (i *instance) perform(e *export) ([]byte, int32, error) {
+func (i *instance) perform(e *export) (message []byte, code int32, err error) {
 	i.tape.input(frameExport, func() []byte { return marshal(e) })
-	return i.act(e)
+	message, code, err = i.act(e)
+	i.tape.flush()
+	return message, code, err
 }
 
 // act is perform for an export that is recorded already.
 func (i *instance) act(e *export) (message []byte, code int32, err error) {
+	i.open = i.open || e.Name == abi.Start || e.Name == abi.Reconcile
 	var args []uint64
 	switch e.Name {
 	case abi.Wake, abi.Start, abi.Reconcile:
@@ -153,7 +167,10 @@ func (i *instance) result(name string, packed uint64) ([]byte, error) {
 // wake sends an item, and records the number of items that the guest has not read.
 func (i *instance) wake(op *operation, it item) error {
 	_, depth, err := i.perform(&export{Name: abi.Wake, ID: op.id, Flags: it.flags, Message: it.data})
-	op.depth = int(uint32(depth))
+	if err == nil && depth < 0 {
+		return fmt.Errorf("%s: the guest returned the code %d (%w)", abi.Wake, depth, abi.Code(depth))
+	}
+	op.depth = int(depth)
 	return err
 }
 
@@ -161,27 +178,42 @@ func (i *instance) wake(op *operation, it item) error {
 func (i *instance) end(cause error) {
 	i.stop(cause)
 	for _, op := range i.operations {
+		i.forget(op)
 		op.cancel(cause)
+		op.drop()
 	}
-	clear(i.operations)
 	if i.body != nil {
 		_ = i.body.Close(context.WithoutCancel(i.ctx)) // it has nothing that can fail to close
 	}
-	i.forget()
+	i.removeStore()
+	i.guest.count(i, counted{})
 	if err := i.tape.close(); err != nil {
 		i.guest.logger.LogAttrs(i.ctx, slog.LevelWarn, "recording is not complete", slog.Any("err", err))
 	}
 }
 
+// forget removes an operation that has ended, and what is reserved for it. Its items may still wait.
+func (i *instance) forget(op *operation) {
+	if i.operations[op.id] != op {
+		return
+	}
+	delete(i.operations, op.id)
+	i.guest.budget.free(op.cost)
+	if op.watch != nil {
+		i.watching--
+	}
+}
+
 // stopwatch limits the time for which a guest runs. It stands still while the guest waits for the host.
 type stopwatch struct {
-	timer *time.Timer
-	left  time.Duration
-	since time.Time
+	timer   *time.Timer
+	left    time.Duration
+	since   time.Time
+	expired func()
 }
 
 func startStopwatch(limit time.Duration, expired func()) *stopwatch {
-	return &stopwatch{timer: time.AfterFunc(limit, expired), left: limit, since: time.Now()}
+	return &stopwatch{timer: time.AfterFunc(limit, expired), left: limit, since: time.Now(), expired: expired}
 }
 
 // pause stops the time until resume is called.
@@ -192,5 +224,9 @@ func (s *stopwatch) pause() {
 
 func (s *stopwatch) resume() {
 	s.since = time.Now()
-	s.timer.Reset(max(s.left, time.Millisecond))
+	if s.left <= 0 {
+		s.expired()
+		return
+	}
+	s.timer.Reset(s.left)
 }

@@ -4,8 +4,8 @@
 package host
 
 import (
+	"bytes"
 	"context"
-	"io"
 	"log/slog"
 	"strings"
 )
@@ -23,27 +23,25 @@ func (i *instance) log(level slog.Level, text []byte) {
 	g.logger.LogAttrs(context.WithoutCancel(i.ctx), level, strings.ToValidUTF8(string(text), "\uFFFD"))
 }
 
-// lines logs what a guest writes to its standard output and standard error, line by line.
-type lines struct {
-	instance *instance
-	line     []byte
-}
-
-var _ io.Writer = (*lines)(nil)
-
-// Write logs the complete lines.
-func (l *lines) Write(p []byte) (int, error) {
-	for _, c := range p {
-		if c != '\n' {
-			l.line = append(l.line, c)
+// print logs what a guest writes to its standard output and standard error, line by line.
+func (i *instance) print(p []byte) {
+	for len(p) > 0 {
+		end := bytes.IndexByte(p, '\n')
+		part := p
+		if end >= 0 {
+			part = p[:end]
 		}
-		if c != '\n' && len(l.line) < logBytes {
-			continue
+		part = part[:min(len(part), logBytes-len(i.output))]
+		i.output = append(i.output, part...)
+		p = p[len(part):]
+		if complete := len(p) > 0 && p[0] == '\n'; complete {
+			p = p[1:]
+		} else if len(i.output) < logBytes {
+			return
 		}
-		if len(l.line) > 0 {
-			l.instance.log(slog.LevelInfo, l.line)
+		if len(i.output) > 0 {
+			i.log(slog.LevelInfo, i.output)
 		}
-		l.line = l.line[:0]
+		i.output = i.output[:0]
 	}
-	return len(p), nil
 }

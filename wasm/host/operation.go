@@ -17,6 +17,9 @@ import (
 // maxQueued is the number of items of an operation that wait in the host, after which its producer waits.
 const maxQueued = 4
 
+// noLimit is the limit of items that must be queued.
+const noLimit = math.MaxInt
+
 // item is what the host sends to a guest at once.
 type item struct {
 	flags abi.Flags
@@ -30,6 +33,7 @@ type operation struct {
 	ctx      context.Context //nolint:containedctx // it is the life of the operation
 	cancel   context.CancelCauseFunc
 	watch    *watch // of OpWatch
+	cost     int64  // what is reserved in the budget of the module, apart from the items
 
 	// The items that the guest has not received. They are guarded by the mutex; depth is used by the turns of the guest.
 	mu    sync.Mutex
@@ -38,6 +42,19 @@ type operation struct {
 	space chan struct{} // has one token when an item was taken
 
 	depth int // items that the guest has not read
+}
+
+// start performs an operation.
+func (op *operation) start(kind abi.Operation, message []byte) error {
+	switch kind {
+	case abi.OpRequest, abi.OpHTTP:
+		return op.request(kind, append([]byte(nil), message...))
+	case abi.OpWatch:
+		return op.startWatch(message)
+	case abi.OpDelay:
+		return op.delay(message)
+	}
+	return abi.UnknownOperation
 }
 
 // send queues an item. It waits while there are too many, and reports whether the operation still exists.
@@ -52,14 +69,19 @@ func (op *operation) send(it item) bool {
 	return op.ctx.Err() == nil
 }
 
-// offer queues an item unless there are too many.
+// offer queues an item unless there are too many, or the module has no memory for another one.
 func (op *operation) offer(it item, limit int) bool {
 	op.mu.Lock()
 	defer op.mu.Unlock()
+	size, budget := int64(len(it.data)), &op.instance.guest.budget
 	switch {
 	case op.ended:
 		return true
 	case len(op.items) >= limit:
+		return false
+	case len(op.items) == 0 || limit == noLimit: // each operation makes progress
+		budget.force(size)
+	case !budget.reserve(size):
 		return false
 	}
 	op.items = append(op.items, it)
@@ -78,6 +100,7 @@ func (op *operation) take() (item, bool) {
 	it := op.items[0]
 	op.items[0] = item{}
 	op.items = op.items[1:]
+	op.instance.guest.budget.free(int64(len(it.data)))
 	select {
 	case op.space <- struct{}{}:
 	default:
@@ -85,10 +108,13 @@ func (op *operation) take() (item, bool) {
 	return it, true
 }
 
-// drop discards the items of an operation that the guest has cancelled.
+// drop discards the items of an operation that has ended.
 func (op *operation) drop() {
 	op.mu.Lock()
 	defer op.mu.Unlock()
+	for _, it := range op.items {
+		op.instance.guest.budget.free(int64(len(it.data)))
+	}
 	op.items, op.ended = nil, true
 }
 
@@ -104,7 +130,7 @@ func (op *operation) fail(err error) {
 	if cause := context.Cause(op.ctx); errors.Is(cause, context.DeadlineExceeded) {
 		err = &abi.Error{Code: abi.DeadlineExceeded, Message: "the deadline of the operation has passed"}
 	}
-	op.offer(item{abi.FlagLast | abi.FlagError, marshal(messageOf(err))}, math.MaxInt)
+	op.offer(item{abi.FlagLast | abi.FlagError, marshal(messageOf(err))}, noLimit)
 }
 
 // messageOf returns an error as a guest receives it.
@@ -141,7 +167,7 @@ func (op *operation) delay(message []byte) error {
 	if err := wire.UnmarshalJSON(message, &d); err != nil {
 		return abi.Invalid
 	}
-	timer := time.AfterFunc(time.Duration(d.Millis)*time.Millisecond, func() { op.offer(item{flags: abi.FlagLast}, 1) })
+	timer := time.AfterFunc(millis(d.Millis), func() { op.offer(item{flags: abi.FlagLast}, 1) })
 	context.AfterFunc(op.ctx, func() { timer.Stop() })
 	return nil
 }

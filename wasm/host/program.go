@@ -5,7 +5,6 @@ package host
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,58 +22,118 @@ import (
 
 // program is a compiled module, which its guests share.
 type program struct {
+	ready    chan struct{} // closed when the fields below are set
+	err      error         // why the module can't be a guest
 	compiled *image.Program
 	actor    bool // it has the exports of an actor
 	quiesces bool // it has the optional export
-	guests   int  // guarded by the host's mu
 
-	mu     sync.Mutex
-	images map[string]*image.Image // of initialised instances, by their arguments and environment
+	users int // guests, and calls of Set; guarded by the host's mu
+
+	mu     sync.Mutex             // guards images
+	images map[string]*imageEntry // of initialised instances, by their arguments and environment
 }
 
-// compile returns the program of a module.
-func (h *Host) compile(ctx context.Context, digest string, wasm []byte) (*program, error) {
-	h.mu.Lock()
-	p := h.programs[digest]
-	h.mu.Unlock()
-	if p != nil {
-		return p, nil
+// imageEntry is an image, or an attempt to make one.
+type imageEntry struct {
+	ready chan struct{} // closed when img is set
+	img   *image.Image  // nil if the attempt has failed
+}
+
+// program returns the program of a module, compiled once for all concurrent calls. The caller calls leave when it does
+// not use it any more.
+func (h *Host) program(ctx context.Context, digest string, wasm []byte) (*program, error) {
+	for {
+		h.mu.Lock()
+		p, found := h.programs[digest]
+		if !found {
+			p = &program{ready: make(chan struct{}), images: make(map[string]*imageEntry)}
+			h.programs[digest] = p
+		}
+		p.users++
+		h.mu.Unlock()
+		if !found {
+			if p.err = p.compile(ctx, h.runtime, wasm); p.err != nil {
+				h.forget(digest, p)
+			}
+			close(p.ready)
+		}
+		err := context.Cause(ctx)
+		select {
+		case <-p.ready:
+			err = p.err
+		case <-ctx.Done():
+		}
+		if err == nil {
+			return p, nil
+		}
+		h.leave(ctx, digest, p)
+		if !found || ctx.Err() != nil {
+			return nil, err
+		} // otherwise the context of another call may have ended
 	}
+}
+
+// forget makes the next call compile the module again.
+func (h *Host) forget(digest string, p *program) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.programs[digest] == p {
+		delete(h.programs, digest)
+	}
+}
+
+// leave ends a use of a program. The last one releases it.
+func (h *Host) leave(ctx context.Context, digest string, p *program) {
+	h.mu.Lock()
+	p.users--
+	last := p.users == 0
+	if last && h.programs[digest] == p {
+		delete(h.programs, digest)
+	}
+	h.mu.Unlock()
+	if last {
+		p.close(context.WithoutCancel(ctx))
+	}
+}
+
+// compile compiles a module.
+func (p *program) compile(ctx context.Context, r wazero.Runtime, wasm []byte) error {
 	m, err := binary.Read(wasm)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := checkModule(m); err != nil {
-		return nil, err
+		return err
 	}
-	p = &program{images: make(map[string]*image.Image)}
 	for _, e := range m.Exports {
 		p.actor = p.actor || e.Name == abi.Start
 		p.quiesces = p.quiesces || e.Name == abi.Quiesce
 	}
-	if p.compiled, err = image.Compile(ctx, h.runtime, m); err != nil {
-		return nil, err
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.programs[digest] = p
-	return p, nil
+	p.compiled, err = image.Compile(ctx, r, m)
+	return err
 }
 
 // close releases the code and the images. No guest uses them.
 func (p *program) close(ctx context.Context) {
-	for _, img := range p.images {
-		img.Close()
+	for _, e := range p.images {
+		if e.img != nil {
+			e.img.Close()
+		}
 	}
-	_ = p.compiled.Close(ctx) // no instance is open
+	if p.compiled != nil {
+		_ = p.compiled.Close(ctx) // no instance is open
+	}
 }
 
 // checkModule returns an error if a module can't be a guest.
 func checkModule(m *binary.Module) error {
-	imports := []string{abi.Submit, abi.Cancel, abi.Call, abi.Fetch, abi.Log}
+	imports := map[string][]string{
+		abi.Module:                        {abi.Submit, abi.Cancel, abi.Call, abi.Fetch, abi.Log},
+		wasi_snapshot_preview1.ModuleName: wasiNames(),
+	}
 	for _, f := range m.Imports {
-		ours := f.Module == abi.Module && slices.Contains(imports, f.Name)
-		if f.Kind != binary.Function || f.Module != wasi_snapshot_preview1.ModuleName && !ours {
+		if f.Kind != binary.Function || !slices.Contains(imports[f.Module], f.Name) {
 			return fmt.Errorf("the module imports the %s %s of %s, which this host does not have", f.Kind, f.Name, f.Module)
 		}
 	}
@@ -124,11 +183,9 @@ func (g *guest) setting() (args []string, env map[string]string) {
 // config returns what an instance needs besides its program.
 func (i *instance) config() image.Config {
 	args, env := i.guest.setting()
-	output, t := &lines{instance: i}, i.tape
+	t := i.tape
 	c := wazero.NewModuleConfig().
 		WithArgs(args...).
-		WithStdout(output).WithStderr(output).
-		WithRandSource(&random{t, rand.Reader}).
 		WithNanotime(func() int64 { return t.clock(func() int64 { return int64(elapsed(clockMonotonic, time.Now())) }) }, 1).
 		WithWalltime(func() (int64, int32) {
 			now := t.clock(func() int64 { return time.Now().UnixNano() })
@@ -150,10 +207,11 @@ func (i *instance) initialize(body *image.Instance, err error) error {
 	return err
 }
 
-// newInstance returns a new instance of a guest, which is initialised. If it is recorded, so is its initialisation.
+// newInstance returns a new instance of a guest, which is initialised. If it is recorded, so is its initialisation. The
+// caller holds a token of the host.
 func (h *Host) newInstance(g *guest, t *tape) (*instance, error) {
-	i := &instance{guest: g, tape: t, operations: make(map[int64]*operation)}
-	ctx, stop := context.WithCancelCause(h.ctx)
+	i := &instance{guest: g, tape: t, operations: make(map[int64]*operation), seat: seat{host: h}}
+	ctx, stop := context.WithCancelCause(g.ctx)
 	i.stop = stop
 	i.ctx = context.WithValue(ctx, instanceKey{}, i)
 	err := i.begin()
@@ -179,7 +237,8 @@ func (i *instance) begin() error {
 	return err
 }
 
-// image returns the image for an instance. The first call makes it, with the functions of that instance.
+// image returns the image for an instance. The first call makes it, with the functions of that instance; others wait
+// for it, and other guests run meanwhile.
 func (p *program) image(i *instance) (*image.Image, error) {
 	args, env := i.guest.setting()
 	var key strings.Builder
@@ -187,11 +246,42 @@ func (p *program) image(i *instance) (*image.Image, error) {
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		fmt.Fprintf(&key, " %q=%q", name, env[name])
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if img := p.images[key.String()]; img != nil {
-		return img, nil
+	for {
+		p.mu.Lock()
+		e, found := p.images[key.String()]
+		if !found {
+			e = &imageEntry{ready: make(chan struct{})}
+			p.images[key.String()] = e
+		}
+		p.mu.Unlock()
+		if !found {
+			img, err := p.newImage(i)
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			e.img = img
+			if err != nil {
+				delete(p.images, key.String())
+			}
+			close(e.ready)
+			return img, err
+		}
+		i.guest.host.release()
+		select {
+		case <-e.ready:
+		case <-i.ctx.Done():
+		}
+		i.guest.host.acquire()
+		if err := context.Cause(i.ctx); err != nil {
+			return nil, err
+		}
+		if e.img != nil {
+			return e.img, nil
+		}
 	}
+}
+
+// newImage initialises an instance, and returns the image of it.
+func (p *program) newImage(i *instance) (*image.Image, error) {
 	if err := i.initialize(p.compiled.Start(i.ctx, i.config())); err != nil {
 		return nil, err
 	}
@@ -200,6 +290,5 @@ func (p *program) image(i *instance) (*image.Image, error) {
 		return nil, err
 	}
 	_ = i.body.Close(i.ctx) // the instance begins again from its image
-	p.images[key.String()] = img
 	return img, nil
 }

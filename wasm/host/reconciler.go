@@ -5,10 +5,13 @@ package host
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
 	"reflect"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -39,10 +42,29 @@ type reconciler struct {
 	events *events.Recorder
 	stop   context.CancelFunc
 	ended  sync.WaitGroup
+	places chan struct{} // has a token for each instance that is used
+	done   []func()      // end the use of the shared watches
 
-	mu   sync.Mutex
-	idle []*instance // that are not used
+	mu    sync.Mutex     // guards the fields below
+	idle  []idleInstance // oldest first
+	timer *time.Timer    // discards idle instances
+
+	// resources are those of the objects that the guest has applied or deleted.
+	resources map[schema.GroupVersionKind]core.Resource
 }
+
+// idleInstance is an instance that is not used.
+type idleInstance struct {
+	*instance
+
+	since time.Time
+}
+
+// maxInstances is the maximum number of instances of a reconciler.
+const maxInstances = 8
+
+// maxChanges is the maximum number of objects that one result applies, deletes and reports events about.
+const maxChanges = 1000
 
 // startReconciler starts the controllers of a guest. The instance that has described them is the first to be used.
 func (g *guest) startReconciler(first *instance) (*reconciler, error) {
@@ -50,24 +72,28 @@ func (g *guest) startReconciler(first *instance) (*reconciler, error) {
 		return nil, fmt.Errorf("%s: controllers is empty", abi.Describe)
 	}
 	ctx, stop := context.WithCancel(g.host.ctx)
-	r := &reconciler{guest: g, stop: stop, idle: []*instance{first}}
+	r := &reconciler{guest: g, stop: stop, places: make(chan struct{}, maxInstances)}
+	r.resources = make(map[schema.GroupVersionKind]core.Resource)
+	r.put(first)
 	r.events = events.NewRecorder(g.client, &events.Options{Controller: g.module.Name, Logger: g.logger})
 	r.ended.Go(func() { _ = r.events.Run(ctx) }) // it returns the end of its context
 	for _, c := range g.description.Controllers {
 		run, err := r.controller(c)
 		if err != nil {
-			stop()
-			r.ended.Wait()
+			r.end(err)
 			return nil, fmt.Errorf("%s: controller %q: %w", abi.Describe, c.Name, err)
 		}
 		r.ended.Go(func() {
-			if err := r.authorized(ctx, append(c.Owns, c.For), run); ctx.Err() == nil {
+			if err := r.authorized(ctx, watchesOf(&c), run); ctx.Err() == nil {
 				g.broken(fmt.Errorf("controller %q: %w", c.Name, err))
 			}
 		})
 	}
 	return r, nil
 }
+
+// watchesOf returns the watches of a controller.
+func watchesOf(c *abi.Controller) []abi.Watch { return append(slices.Clone(c.Owns), c.For) }
 
 // authorized runs a controller whenever the module may read the objects of its watches.
 func (r *reconciler) authorized(ctx context.Context, watches []abi.Watch, run func(context.Context) error) error {
@@ -107,25 +133,34 @@ func (r *reconciler) guarded(ctx context.Context, watches []abi.Watch, run func(
 	return run(ctx)
 }
 
-// end stops the controllers and discards the instances.
+// end stops the controllers and discards the instances. It waits for the runs.
 func (r *reconciler) end(cause error) {
 	r.stop()
 	r.ended.Wait()
+	for _, done := range r.done {
+		done()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.timer != nil {
+		r.timer.Stop()
+	}
 	for _, i := range r.idle {
 		i.end(cause)
 	}
+	r.idle, r.timer = nil, nil
 }
 
 // controller returns a function that runs a controller.
 func (r *reconciler) controller(c abi.Controller) (func(context.Context) error, error) {
-	primary, err := r.guest.host.dynamic(&c.For)
+	primary, err := r.dynamic(&c.For)
 	if err != nil {
 		return nil, fmt.Errorf("for: %w", err)
 	}
 	ctl := controller.New(controller.ForView(primary), &controller.Options{Name: c.Name, Logger: r.guest.logger})
 	owned := make([]*dynamic, len(c.Owns))
 	for n, w := range c.Owns {
-		if owned[n], err = r.guest.host.dynamic(&w); err != nil {
+		if owned[n], err = r.dynamic(&w); err != nil {
 			return nil, fmt.Errorf("owns: %w", err)
 		}
 		ctl.Owns(controller.SourceView(owned[n]))
@@ -138,15 +173,16 @@ func (r *reconciler) controller(c abi.Controller) (func(context.Context) error, 
 }
 
 // dynamic returns a view of the objects that a watch selects.
-func (h *Host) dynamic(w *abi.Watch) (*dynamic, error) {
+func (r *reconciler) dynamic(w *abi.Watch) (*dynamic, error) {
 	if w.Projection != abi.ProjectionFull || w.KeysOnly {
 		return nil, errors.New("projection and keysOnly are not supported for controllers")
 	}
-	res := resourceOf(w)
-	if err := res.Validate(); err != nil {
+	if err := checkWatch(w); err != nil {
 		return nil, err
 	}
-	return cache.OfResource[unstructured.Unstructured](h.cache, res, selectionOf(w)), nil
+	c, done := r.guest.host.watches.use(*w)
+	r.done = append(r.done, done)
+	return cache.OfResource[unstructured.Unstructured](c, resourceOf(w), selectionOf(w)), nil
 }
 
 // reconcile calls the guest for an object, and does what it returns.
@@ -170,7 +206,7 @@ func (r *reconciler) reconcile(
 			in.Owned = append(in.Owned, data)
 		}
 	}
-	out, err := r.call(&in)
+	out, err := r.call(ctx, &in)
 	if err != nil {
 		return controller.Action{}, err
 	}
@@ -181,16 +217,22 @@ func (r *reconciler) reconcile(
 	case out.Error != "":
 		return controller.Action{}, errors.New(out.Error)
 	case wait > 0:
-		return controller.RequeueAfter(time.Duration(wait) * time.Millisecond), nil
+		return controller.RequeueAfter(millis(wait)), nil
 	case c.Every > 0:
-		return controller.RequeueAfter(time.Duration(c.Every) * time.Millisecond), nil
+		return controller.RequeueAfter(millis(c.Every)), nil
 	}
 	return controller.AwaitChange(), nil
 }
 
 // call calls the guest in an instance that nobody else uses. An instance that fails is discarded.
-func (r *reconciler) call(in *abi.ReconcileRequest) (*abi.ReconcileResponse, error) {
+func (r *reconciler) call(ctx context.Context, in *abi.ReconcileRequest) (*abi.ReconcileResponse, error) {
 	h := r.guest.host
+	select {
+	case r.places <- struct{}{}:
+		defer func() { <-r.places }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 	h.acquire()
 	defer h.release()
 	i, err := r.take()
@@ -204,15 +246,16 @@ func (r *reconciler) call(in *abi.ReconcileRequest) (*abi.ReconcileResponse, err
 			err = fmt.Errorf("%s: the result: %w", abi.Reconcile, err)
 		}
 	}
+	if n := len(out.Apply) + len(out.Delete) + len(out.Events); err == nil && n > maxChanges {
+		err = fmt.Errorf("%s: the result has %d objects and events, more than %d", abi.Reconcile, n, maxChanges)
+	}
 	if err != nil {
 		i.end(err)
 		r.guest.trapped(err)
 		return nil, err
 	}
 	r.guest.healthy()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.idle = append(r.idle, i)
+	r.put(i)
 	return &out, nil
 }
 
@@ -223,10 +266,38 @@ func (r *reconciler) take() (*instance, error) {
 		i := r.idle[n-1]
 		r.idle = r.idle[:n-1]
 		r.mu.Unlock()
-		return i, nil
+		return i.instance, nil
 	}
 	r.mu.Unlock()
 	return r.guest.newInstance()
+}
+
+// put keeps an instance for the next call.
+func (r *reconciler) put(i *instance) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.idle = append(r.idle, idleInstance{i, time.Now()})
+	if after := r.guest.host.options.IdleAfter; r.timer == nil && after > 0 {
+		r.timer = time.AfterFunc(after, r.sweep)
+	}
+}
+
+// sweep discards the instances that were idle for a while. A new one costs little, because it starts from an image.
+func (r *reconciler) sweep() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.timer == nil {
+		return // the reconciler has ended
+	}
+	after := r.guest.host.options.IdleAfter
+	for len(r.idle) > 0 && time.Since(r.idle[0].since) >= after {
+		r.idle[0].end(errIdle)
+		r.idle = r.idle[1:]
+	}
+	r.timer = nil
+	if len(r.idle) > 0 {
+		r.timer = time.AfterFunc(max(0, after-time.Since(r.idle[0].since)), r.sweep)
+	}
 }
 
 // trapped records that a call has failed. The controller repeats it later; after too many failures in succession, the
@@ -276,7 +347,7 @@ func (g *guest) broken(err error) {
 func (r *reconciler) perform(
 	ctx context.Context, c *abi.Controller, obj *unstructured.Unstructured, out *abi.ReconcileResponse,
 ) error {
-	apply := &request.ApplyOptions{FieldManager: "wasm-" + r.guest.module.Name, Force: true}
+	apply := &request.ApplyOptions{FieldManager: managerOf(r.guest.module.Name), Force: true}
 	for _, data := range out.Apply {
 		if err := r.apply(ctx, c, obj, data, apply); err != nil {
 			return err
@@ -300,6 +371,19 @@ func (r *reconciler) perform(
 		r.events.Event(obj, events.Event{Type: events.Type(e.Type), Reason: e.Reason, Note: e.Message})
 	}
 	return nil
+}
+
+// maxManager is the maximum length of a field manager in bytes.
+const maxManager = 128
+
+// managerOf returns the field manager of a module. That of a long name has a hash in place of its end.
+func managerOf(module string) string {
+	manager := "wasm-" + module
+	if len(manager) <= maxManager {
+		return manager
+	}
+	hash := fmt.Sprintf("-%x", sha256.Sum256([]byte(module)))[:17]
+	return strings.ToValidUTF8(manager[:maxManager-len(hash)], "") + hash
 }
 
 // apply applies an object. If its kind is one that the controller owns, the reconciled object becomes its owner.
@@ -353,7 +437,7 @@ func (r *reconciler) status(
 // resource returns the resource of a kind.
 func (r *reconciler) resource(ctx context.Context, apiVersion, kind string) (core.Resource, error) {
 	for _, c := range r.guest.description.Controllers {
-		for _, w := range append(c.Owns, c.For) {
+		for _, w := range watchesOf(&c) {
 			if res := resourceOf(&w); res.APIVersion() == apiVersion && res.Kind == kind {
 				return res, nil
 			}
@@ -363,9 +447,22 @@ func (r *reconciler) resource(ctx context.Context, apiVersion, kind string) (cor
 	if err != nil {
 		return core.Resource{}, err
 	}
+	gvk := gv.WithKind(kind)
+	r.mu.Lock()
+	res, found := r.resources[gvk]
+	r.mu.Unlock()
+	if found {
+		return res, nil
+	}
 	d, err := discovery.Discover(ctx, r.guest.client, &discovery.Options{Cache: r.guest.host.discovered})
 	if err != nil {
 		return core.Resource{}, err
 	}
-	return d.ForKind(gv.WithKind(kind))
+	if res, err = d.ForKind(gvk); err != nil {
+		return core.Resource{}, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.resources[gvk] = res
+	return res, nil
 }

@@ -10,8 +10,6 @@ import (
 	"io"
 	"log/slog"
 
-	"golang.org/x/time/rate"
-
 	"github.com/kube-go/sdk/core/wire"
 )
 
@@ -27,6 +25,7 @@ func Replay(ctx context.Context, binary []byte, recording io.Reader, o *Options)
 		return 0, fmt.Errorf("the recording is of the module %s, not of %s", c.Digest, digest)
 	}
 	h := &Host{slots: make(chan struct{}, 1), programs: make(map[string]*program)}
+	h.options.Logger = slog.New(slog.DiscardHandler)
 	if o != nil {
 		h.options.CompilationDir = o.CompilationDir
 	}
@@ -36,17 +35,15 @@ func Replay(ctx context.Context, binary []byte, recording io.Reader, o *Options)
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, h.runtime.Close(ctx)) }()
-	p, err := h.compile(ctx, c.Digest, binary)
-	if err != nil {
+	m := Module{Name: c.Name, Args: c.Args, Env: c.Env, Limits: Limits{Memory: c.Memory}}
+	if err := m.Limits.setDefaults(); err != nil {
 		return 0, err
 	}
-	defer p.close(context.WithoutCancel(ctx))
-	m := Module{Name: c.Name, Args: c.Args, Env: c.Env, Limits: Limits{Memory: c.Memory}}
-	m.Limits.setDefaults()
-	g := &guest{
-		host: h, module: m, digest: c.Digest, program: p, logger: slog.New(slog.DiscardHandler),
-		logs: rate.NewLimiter(rate.Limit(m.Limits.Logs), 10*m.Limits.Logs), requests: rate.NewLimiter(rate.Inf, 1),
+	g := h.newGuest(m, c.Digest)
+	if g.program, err = h.program(ctx, c.Digest, binary); err != nil {
+		return 0, err
 	}
+	defer h.leave(ctx, c.Digest, g.program)
 	h.acquire()
 	defer h.release()
 	i, err := h.newInstance(g, t)

@@ -12,7 +12,9 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core/abi"
 	"github.com/kube-go/sdk/core/wire"
 )
@@ -56,6 +58,10 @@ func (i *instance) newRequest(ctx context.Context, kind abi.Operation, message [
 		return nil, abi.Invalid
 	}
 	switch {
+	case head.Method == http.MethodConnect:
+		return nil, abi.Forbidden
+	case kind == abi.OpRequest && slices.Contains(strings.Split(u.Path, "/"), ".."): // it would leave the path of the server
+		return nil, abi.Invalid
 	case kind == abi.OpHTTP && !slices.Contains(i.guest.module.Origins, u.Scheme+"://"+u.Host):
 		return nil, abi.Forbidden
 	case kind == abi.OpRequest && (u.IsAbs() || u.Host != "" || !strings.HasPrefix(u.Path, "/")):
@@ -97,6 +103,7 @@ func (op *operation) stream(r *http.Request) error {
 		return err
 	}
 	defer resp.Body.Close()
+	op.instance.noteWrite(r)
 	if !op.send(item{data: marshal(abi.Response{Status: resp.StatusCode, Header: resp.Header})}) {
 		return context.Cause(op.ctx)
 	}
@@ -122,35 +129,70 @@ func (op *operation) stream(r *http.Request) error {
 	}
 }
 
-// roundTrip sends a request, and returns the whole response.
+// callTime is the time after which a call ends without a response.
+const callTime = time.Minute
+
+// roundTrip sends a request, and returns the whole response. Other guests run meanwhile.
 func (i *instance) roundTrip(ctx context.Context, kind abi.Operation, message []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, callTime, abi.DeadlineExceeded)
+	defer cancel()
+	used := requestCost + int64(len(message))
+	budget := &i.guest.budget
+	if !budget.reserve(used) {
+		return nil, abi.OverLimit
+	}
+	defer func() { budget.free(used) }()
+	message = append([]byte(nil), message...) // the guest does not run, but the memory may be unmapped at its end
 	r, err := i.newRequest(ctx, kind, message)
 	if err != nil {
 		return nil, err
 	}
+	i.clock.pause()
+	i.seat.leave()
+	defer i.clock.resume()
+	defer i.seat.back()
 	resp, err := i.guest.send(r)
 	if err != nil {
 		return nil, err
 	}
 	defer resp.Body.Close()
+	i.noteWrite(r)
 	head := marshal(abi.Response{Status: resp.StatusCode, Header: resp.Header})
 	answer := append(binary.LittleEndian.AppendUint32(nil, uint32(len(head))), head...)
-	body, err := io.ReadAll(io.LimitReader(resp.Body, int64(abi.MaxMessage-len(answer)+1)))
-	if err != nil {
-		return nil, abi.Unavailable
+	chunk := make([]byte, abi.MaxChunk)
+	for len(answer) <= abi.MaxMessage {
+		n, err := resp.Body.Read(chunk)
+		if !budget.reserve(int64(n)) {
+			return nil, abi.OverLimit
+		}
+		used += int64(n)
+		answer = append(answer, chunk[:n]...)
+		switch cause := context.Cause(ctx); {
+		case err == io.EOF:
+			return answer, nil
+		case err != nil && cause != nil:
+			return nil, cause
+		case err != nil:
+			return nil, abi.Unavailable
+		}
 	}
-	return append(answer, body...), nil
+	return nil, abi.TooLarge
+}
+
+// noteWrite records that a request may have changed objects.
+func (i *instance) noteWrite(r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		i.wrote.Store(time.Now().UnixNano())
+	}
 }
 
 // send sends a request: one without a host to the API server, with the credentials of the module.
 func (g *guest) send(r *http.Request) (*http.Response, error) {
-	err := g.requests.Wait(r.Context())
-	var resp *http.Response
-	if err == nil && r.URL.Host == "" {
-		resp, err = g.client.RoundTrip(r)
-	} else if err == nil {
-		resp, err = g.host.egress.RoundTrip(r)
+	var next http.RoundTripper = g.client
+	if r.URL.Host != "" {
+		next = g.throttle(g.host.egress)
 	}
+	resp, err := next.RoundTrip(r)
 	switch cause := context.Cause(r.Context()); {
 	case err == nil:
 		return resp, nil
@@ -158,4 +200,20 @@ func (g *guest) send(r *http.Request) (*http.Response, error) {
 		return nil, cause
 	}
 	return nil, &abi.Error{Code: abi.Unavailable, Message: err.Error()}
+}
+
+// throttle limits the rate of the requests of the module: its own, and those that the host sends for it.
+func (g *guest) throttle(next http.RoundTripper) http.RoundTripper {
+	return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+		if err := g.requests.Wait(r.Context()); err != nil {
+			if r.Body != nil {
+				_ = r.Body.Close() // it is in memory
+			}
+			return nil, err
+		}
+		g.mu.Lock()
+		g.stats.Requests++
+		g.mu.Unlock()
+		return next.RoundTrip(r)
+	})
 }

@@ -18,21 +18,48 @@ type Stats struct {
 	LastCall   time.Time
 	Starts     uint64 // of instances
 	Failures   uint64 // of instances
+	Unloads    uint64 // of idle instances
+	Requests   uint64 // that were sent, by the guest and for it
 	Dropped    uint64 // log records over the limit
 	Operations int    // that have not ended
-	Memory     int64  // bytes of linear memory
+	Watches    int    // that have not ended, of actors
+	Memory     int64  // bytes of linear memory of the loaded instances
+	Buffered   int64  // bytes of the host for operations, see Limits.Buffers
+}
+
+// counted is what an instance contributes to the stats of its module.
+type counted struct {
+	operations, watches int
+	memory              int64
 }
 
 // called counts a call of an instance.
 func (g *guest) called(i *instance, took time.Duration) {
-	operations, memory := len(i.operations), int64(i.body.Memory().Size())
+	g.mu.Lock()
+	g.stats.Calls++
+	g.stats.Running += took
+	g.stats.LastCall = time.Now()
+	g.mu.Unlock()
+	g.count(i, counted{len(i.operations), i.watching, int64(i.body.Memory().Size())})
+}
+
+// count replaces what an instance contributes to the stats.
+func (g *guest) count(i *instance, now counted) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s := &g.stats
-	s.Calls++
-	s.Running += took
-	s.LastCall = time.Now()
-	s.Operations, s.Memory = operations, memory
+	s.Operations += now.operations - i.counted.operations
+	s.Watches += now.watches - i.counted.watches
+	s.Memory += now.memory - i.counted.memory
+	i.counted = now
+}
+
+// unloadedOnce counts that an instance was unloaded.
+func (g *guest) unloadedOnce(i *instance) {
+	g.mu.Lock()
+	g.stats.Unloads++
+	g.mu.Unlock()
+	g.count(i, counted{operations: len(i.operations), watches: i.watching})
 }
 
 // Families returns the metrics of the modules, for [metrics.Registry.Add].
@@ -48,14 +75,28 @@ func (h *Host) Families() []metrics.Family {
 			Name: "kube_wasm_dropped_log_records_total", Help: "Total number of log records over the limit.",
 			Type: metrics.Counter, Labels: module,
 		},
+		{Name: "kube_wasm_unloads_total", Help: "Total number of unloaded idle instances.", Type: metrics.Counter, Labels: module},
+		{
+			Name: "kube_wasm_requests_total", Help: "Total number of requests that the module and the host for it have sent.",
+			Type: metrics.Counter, Labels: module,
+		},
 		{Name: "kube_wasm_operations", Help: "Operations that have not ended.", Type: metrics.Gauge, Labels: module},
-		{Name: "kube_wasm_memory_bytes", Help: "Size of the linear memory.", Type: metrics.Gauge, Labels: module},
+		{Name: "kube_wasm_watches", Help: "Watches of actors that have not ended.", Type: metrics.Gauge, Labels: module},
+		{
+			Name: "kube_wasm_memory_bytes", Help: "Size of the linear memory of loaded instances.", Type: metrics.Gauge,
+			Labels: module,
+		},
+		{
+			Name: "kube_wasm_buffered_bytes", Help: "Memory of the host that operations of the module use.", Type: metrics.Gauge,
+			Labels: module,
+		},
 	}
 	for _, m := range h.Status() {
 		s := m.Stats
 		values := []float64{
 			1, float64(s.Calls), s.Running.Seconds(), float64(s.Starts), float64(s.Failures), float64(s.Dropped),
-			float64(s.Operations), float64(s.Memory),
+			float64(s.Unloads), float64(s.Requests), float64(s.Operations), float64(s.Watches), float64(s.Memory),
+			float64(s.Buffered),
 		}
 		for n, v := range values {
 			labels := []string{m.Name}

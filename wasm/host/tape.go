@@ -180,6 +180,13 @@ func (t *tape) peek() (frame, error) {
 	return frame(b[0]), nil
 }
 
+// flush writes what was recorded so far, so that the end of the process does not lose it.
+func (t *tape) flush() {
+	if t != nil && t.w != nil && t.err == nil {
+		t.err = t.w.Flush()
+	}
+}
+
 // close ends a recording.
 func (t *tape) close() error {
 	if t == nil || t.w == nil {
@@ -188,23 +195,7 @@ func (t *tape) close() error {
 	return errors.Join(t.err, t.w.Flush())
 }
 
-// Read fills p with random bytes. A tape is the source of random numbers of its instance.
-func (r *random) Read(p []byte) (int, error) {
-	data := r.tape.input(frameRandom, func() []byte {
-		b := make([]byte, len(p))
-		_, _ = r.source.Read(b) // crypto/rand never fails
-		return b
-	})
-	return copy(p, data), nil
-}
-
-// random is the source of random numbers of an instance.
-type random struct {
-	tape   *tape
-	source io.Reader
-}
-
-// clockOf returns the time of a clock.
+// clock returns the time of a clock.
 func (t *tape) clock(now func() int64) int64 {
 	data := t.input(frameClock, func() []byte { return binary.AppendVarint(nil, now()) })
 	n, _ := binary.Varint(data)

@@ -7,14 +7,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
+	"time"
 
 	"github.com/kube-go/sdk/core/abi"
 )
 
+// keepAfter is the time for which an instance stays loaded after its memory could not be stored.
+const keepAfter = time.Minute
+
 // unload stores the memory of an idle instance in a file, unless the guest refuses. Its operations go on: their items
-// and the next timer of the guest load it again.
-func (i *instance) unload() error {
+// and the next timer of the guest load it again. If the host can't store it, it stays loaded. An error means that the
+// guest has failed.
+func (i *instance) unload(now time.Time) error {
 	if i.body == nil || i.image == nil || len(i.guest.pending) > 0 {
 		return nil
 	}
@@ -24,17 +30,29 @@ func (i *instance) unload() error {
 			return err
 		}
 	}
-	f, err := os.CreateTemp(i.guest.host.dir, "instance")
-	if err != nil {
-		return fmt.Errorf("unload: %w", err)
+	if err := i.save(); err != nil {
+		i.keep = now.Add(keepAfter)
+		i.guest.logger.LogAttrs(i.ctx, slog.LevelWarn, "module stays in memory", slog.Any("err", err))
+		return nil
 	}
-	if err := errors.Join(i.body.Snapshot(f), f.Close()); err != nil {
-		return fmt.Errorf("unload: %w", errors.Join(err, os.Remove(f.Name())))
-	}
-	i.store = f.Name()
 	body := i.body
 	i.body = nil
-	return body.Close(context.WithoutCancel(i.ctx))
+	i.guest.unloadedOnce(i)
+	_ = body.Close(context.WithoutCancel(i.ctx)) // it has nothing that can fail to close
+	return nil
+}
+
+// save stores the memory in a file.
+func (i *instance) save() error {
+	f, err := os.CreateTemp(i.guest.host.dir, "instance")
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(i.body.Snapshot(f), f.Close()); err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	i.store = f.Name()
+	return nil
 }
 
 // load restores the memory of an unloaded instance.
@@ -47,12 +65,12 @@ func (i *instance) load() error {
 	if i.body, err = i.image.Restore(i.ctx, i.guest.program.compiled, i.config(), f); err != nil {
 		return fmt.Errorf("load: %w", err)
 	}
-	i.forget()
+	i.removeStore()
 	return nil
 }
 
-// forget removes the file of an unloaded instance.
-func (i *instance) forget() {
+// removeStore removes the file of an unloaded instance.
+func (i *instance) removeStore() {
 	if i.store != "" {
 		_ = os.Remove(i.store) // the directory is removed at the end
 		i.store = ""

@@ -5,7 +5,11 @@ package host
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/binary"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/tetratelabs/wazero"
@@ -23,6 +27,7 @@ const (
 	errnoBadf    = 8
 	errnoFault   = 21
 	errnoInval   = 28
+	errnoNosys   = 52
 
 	eventClock  = 0
 	eventFDRead = 1
@@ -41,30 +46,139 @@ const (
 	rightPollFDRead = 1 << 27
 )
 
-// addWASI adds WASI to a runtime. Guests have no files and no sockets, because their configuration has none. What
-// concerns the stall descriptor and waiting is ours, see §8 of the document.
+// own are the names of the functions of wazero that guests have. They have bounds, and use nothing but the configuration
+// of the instance.
+func own() []string {
+	return []string{
+		"args_get", "args_sizes_get", "environ_get", "environ_sizes_get", "clock_res_get", "clock_time_get", "proc_exit",
+		"sched_yield",
+	}
+}
+
+// hostFunction is a function of WASI that is ours, by the types of its parameters: i for i32, I for i64.
+type hostFunction struct {
+	params string
+	call   func(context.Context, api.Memory, []uint64) uint32 // nil if the function only returns an error number
+}
+
+// functions are the functions of WASI that are ours, by name. Guests have no files and no sockets. What concerns the
+// stall descriptor and waiting is in §8 of the document.
+func functions() map[string]hostFunction {
+	all := map[string]hostFunction{
+		"poll_oneoff":         {"iiii", pollOneoff},
+		"random_get":          {"ii", randomGet},
+		"fd_write":            {"iiii", fdWrite},
+		"fd_read":             {"iiii", fdRead},
+		"fd_fdstat_get":       {"ii", fdstatGet},
+		"fd_fdstat_set_flags": {"ii", fdstatSetFlags},
+	}
+	for name, params := range map[string]string{
+		"fd_advise": "iIIi", "fd_allocate": "iII", "fd_close": "i", "fd_datasync": "i", "fd_fdstat_set_rights": "iII",
+		"fd_filestat_get": "ii", "fd_filestat_set_size": "iI", "fd_filestat_set_times": "iIIi", "fd_pread": "iiiIi",
+		"fd_prestat_dir_name": "iii", "fd_prestat_get": "ii", "fd_pwrite": "iiiIi", "fd_readdir": "iiiIi", "fd_renumber": "ii",
+		"fd_seek": "iIii", "fd_sync": "i", "fd_tell": "ii", "path_create_directory": "iii", "path_filestat_get": "iiiii",
+		"path_filestat_set_times": "iiiiIIi", "path_link": "iiiiiii", "path_open": "iiiiiIIii", "path_readlink": "iiiiii",
+		"path_remove_directory": "iii", "path_rename": "iiiiii", "path_symlink": "iiiii", "path_unlink_file": "iii",
+		"proc_raise": "i", "sock_accept": "iii", "sock_recv": "iiiiii", "sock_send": "iiiii", "sock_shutdown": "ii",
+	} {
+		all[name] = hostFunction{params: params}
+	}
+	return all
+}
+
+// wasiNames returns the names of all functions of WASI that a guest may import.
+func wasiNames() []string { return slices.AppendSeq(own(), maps.Keys(functions())) }
+
+// addWASI adds WASI to a runtime.
 func addWASI(ctx context.Context, r wazero.Runtime) error {
 	b := r.NewHostModuleBuilder(wasi_snapshot_preview1.ModuleName)
 	wasi_snapshot_preview1.NewFunctionExporter().ExportFunctions(b)
-	i32 := api.ValueTypeI32
-	override := func(name string, f func(context.Context, api.Memory, []uint64) uint32, params ...api.ValueType) {
+	types := map[rune]api.ValueType{'i': api.ValueTypeI32, 'I': api.ValueTypeI64}
+	for name, f := range functions() {
+		var params []api.ValueType
+		for _, p := range f.params {
+			params = append(params, types[p])
+		}
+		call := f.call
+		if call == nil {
+			call = unavailable(name)
+		}
 		b.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(
 			func(ctx context.Context, mod api.Module, stack []uint64) {
-				stack[0] = uint64(f(ctx, mod.Memory(), stack))
-			}), params, []api.ValueType{i32}).Export(name)
+				stack[0] = uint64(call(ctx, mod.Memory(), stack))
+			}), params, []api.ValueType{api.ValueTypeI32}).Export(name)
 	}
-	override("poll_oneoff", pollOneoff, i32, i32, i32, i32)
-	override("fd_read", fdRead, i32, i32, i32, i32)
-	override("fd_fdstat_get", fdstatGet, i32, i32)
-	override("fd_fdstat_set_flags", func(_ context.Context, _ api.Memory, stack []uint64) uint32 {
-		if fd := uint32(stack[0]); fd > 2 && fd != abi.StallFD {
-			return errnoBadf
-		}
-		return errnoSuccess
-	}, i32, i32)
-	override("fd_close", func(context.Context, api.Memory, []uint64) uint32 { return errnoBadf }, i32)
 	_, err := b.Instantiate(ctx)
 	return err
+}
+
+// unavailable returns a function that returns EBADF, or ENOSYS if it does not concern a descriptor.
+func unavailable(name string) func(context.Context, api.Memory, []uint64) uint32 {
+	errno := uint32(errnoBadf)
+	if strings.HasPrefix(name, "proc_") {
+		errno = errnoNosys
+	}
+	return func(context.Context, api.Memory, []uint64) uint32 { return errno }
+}
+
+// fdstatSetFlags accepts flags, which have no effect.
+func fdstatSetFlags(_ context.Context, _ api.Memory, stack []uint64) uint32 {
+	if fd := uint32(stack[0]); fd > 2 && fd != abi.StallFD {
+		return errnoBadf
+	}
+	return errnoSuccess
+}
+
+// The maximums of one call, so that it does not take long. A longer text is written in part.
+const (
+	writeBytes   = 64 << 10
+	writeVectors = 1024
+)
+
+// fdWrite writes to the log.
+func fdWrite(ctx context.Context, mem api.Memory, stack []uint64) uint32 {
+	fd, iovs, n, out := uint32(stack[0]), uint32(stack[1]), uint32(stack[2]), uint32(stack[3])
+	if fd != 1 && fd != 2 {
+		return errnoBadf
+	}
+	vectors, ok := mem.Read(iovs, 8*min(n, writeVectors))
+	if !ok {
+		return errnoFault
+	}
+	i, written := instanceOf(ctx), uint32(0)
+	for ; len(vectors) > 0 && written < writeBytes; vectors = vectors[8:] {
+		size := min(binary.LittleEndian.Uint32(vectors[4:]), writeBytes-written)
+		text, ok := mem.Read(binary.LittleEndian.Uint32(vectors), size)
+		if !ok {
+			return errnoFault
+		}
+		i.print(text)
+		written += size
+	}
+	if !mem.WriteUint32Le(out, written) {
+		return errnoFault
+	}
+	return errnoSuccess
+}
+
+// randomGet fills memory with random bytes, in pieces, so that the time limit ends it.
+func randomGet(ctx context.Context, mem api.Memory, stack []uint64) uint32 {
+	const piece = 64 << 10
+	ptr, size := uint32(stack[0]), uint32(stack[1])
+	if _, ok := mem.Read(ptr, size); !ok {
+		return errnoFault
+	}
+	for size > 0 && ctx.Err() == nil {
+		n := min(size, piece)
+		data := instanceOf(ctx).tape.input(frameRandom, func() []byte {
+			b := make([]byte, n)
+			_, _ = rand.Read(b) // it never fails
+			return b
+		})
+		mem.Write(ptr, data[:min(len(data), int(n))])
+		ptr, size = ptr+n, size-n
+	}
+	return errnoSuccess
 }
 
 // fdstatGet describes the standard streams and the stall descriptor, which does not block.
@@ -146,7 +260,7 @@ func (i *instance) poll(ctx context.Context, data []byte) (encoded []byte, errno
 	events := poll.due
 	if len(events) == 0 {
 		switch {
-		case poll.stall != nil && !poll.opportunistic:
+		case poll.stall != nil:
 			i.next = poll.next
 			events = append(events, *poll.stall)
 		case poll.stall == nil && !poll.next.IsZero():
@@ -176,11 +290,10 @@ func newEvent(userdata []byte, kind byte) (e event) {
 
 // poll is what a guest waits for.
 type poll struct {
-	due           []event   // clocks whose timeout has passed
-	stall         *event    // the event of the stall descriptor, if the guest waits for it
-	opportunistic bool      // a timeout is zero: the guest only asks
-	next          time.Time // the earliest timeout; zero if there is none
-	first         event     // the event of that timeout
+	due   []event   // clocks whose timeout has passed
+	stall *event    // the event of the stall descriptor, if the guest waits for it
+	next  time.Time // the earliest timeout; zero if there is none
+	first event     // the event of that timeout
 }
 
 // readSubscriptions decodes the subscriptions of poll_oneoff.
@@ -196,7 +309,6 @@ func readSubscriptions(data []byte, now time.Time) (p poll, errno uint32) {
 			}
 			switch at := now.Add(after); {
 			case after <= 0:
-				p.opportunistic = true
 				p.due = append(p.due, e)
 			case p.next.IsZero() || at.Before(p.next):
 				p.next, p.first = at, e
@@ -209,9 +321,6 @@ func readSubscriptions(data []byte, now time.Time) (p poll, errno uint32) {
 		default:
 			return p, errnoInval
 		}
-	}
-	if p.stall != nil && p.opportunistic {
-		p.due = nil // a scheduler asks whether something can run, and expects no event of the clock
 	}
 	return p, errnoSuccess
 }
@@ -231,8 +340,8 @@ var started = time.Now()
 
 // sleep waits until a time, or until the time limit of the call.
 func (i *instance) sleep(ctx context.Context, until time.Time) {
-	i.guest.host.release()
-	defer i.guest.host.acquire()
+	i.seat.leave()
+	defer i.seat.back()
 	timer := time.NewTimer(time.Until(until))
 	defer timer.Stop()
 	select {

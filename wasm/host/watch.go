@@ -19,6 +19,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/abi"
@@ -33,7 +35,7 @@ const maxPrevious = 1024
 // objects are the objects of a shared watch, whatever the Go type of its view.
 type objects struct {
 	run     func(ctx context.Context) error
-	changes func(ctx context.Context) iter.Seq2[reflector.Change, error]
+	changes func(ctx context.Context) iter.Seq2[reflector.Delivery, error]
 	health  func() error
 	state   func(ref core.ObjectRef) reflector.State
 	refs    func(namespace, labels string) ([]core.ObjectRef, error) // in their order
@@ -42,11 +44,10 @@ type objects struct {
 
 // watch is what an OpWatch has.
 type watch struct {
-	objects  *objects
 	keysOnly bool
 
-	mu       sync.Mutex
-	begun    bool // the module may read the objects
+	mu       sync.Mutex // guards the fields below
+	objects  *objects   // nil until the module may read them
 	synced   bool
 	revoked  bool                               // the module may no longer read the objects
 	previous map[core.ObjectRef]reflector.State // before the last change that was sent
@@ -65,34 +66,49 @@ func selectionOf(w *abi.Watch) *cache.Selection {
 	return &cache.Selection{Namespace: w.Namespace, LabelSelector: w.LabelSelector, FieldSelector: w.FieldSelector}
 }
 
-// view returns the objects that a watch selects, from the shared cache.
-func (h *Host) view(w *abi.Watch) (*objects, error) {
-	res := resourceOf(w)
-	switch w.Projection {
-	case abi.ProjectionFull:
-		return objectsOf(cache.OfResource[unstructured.Unstructured](h.cache, res, selectionOf(w))), res.Validate()
-	case abi.ProjectionMetadata:
-		return objectsOf(cache.OfResource[metav1.PartialObjectMetadata](h.cache, res, selectionOf(w))), res.Validate()
+// maxSelector is the maximum length of a selector in bytes.
+const maxSelector = 4096
+
+// checkWatch returns an error if a watch is invalid. It puts the label selector in a fixed order, so that equal watches
+// are shared.
+func checkWatch(w *abi.Watch) error {
+	if len(w.LabelSelector) > maxSelector || len(w.FieldSelector) > maxSelector {
+		return fmt.Errorf("a selector has more than %d bytes", maxSelector)
 	}
-	return nil, abi.Invalid
+	if w.Projection != abi.ProjectionFull && w.Projection != abi.ProjectionMetadata {
+		return fmt.Errorf("projection is %q, want %q or none", w.Projection, abi.ProjectionMetadata)
+	}
+	selector, err := labels.Parse(w.LabelSelector)
+	if err != nil {
+		return err
+	}
+	w.LabelSelector = selector.String()
+	if _, err := fields.ParseSelector(w.FieldSelector); err != nil {
+		return err
+	}
+	return resourceOf(w).Validate()
+}
+
+// view returns the objects that a watch selects, from a shared watch, until done is called.
+func (h *Host) view(w *abi.Watch) (o *objects, done func()) {
+	c, done := h.watches.use(*w)
+	if w.Projection == abi.ProjectionMetadata {
+		return objectsOf(cache.OfResource[metav1.PartialObjectMetadata](c, resourceOf(w), selectionOf(w))), done
+	}
+	return objectsOf(cache.OfResource[unstructured.Unstructured](c, resourceOf(w), selectionOf(w))), done
 }
 
 // objectsOf returns the objects of a view.
 func objectsOf[K any, P core.ObjectPtr[K]](v *cache.View[K]) *objects {
 	return &objects{
 		run:     v.Run,
-		changes: v.Subscribe,
+		changes: v.Store().Deliver,
 		health:  v.Health,
 		state:   v.State,
-		refs: func(namespace, labels string) (refs []core.ObjectRef, err error) {
-			for obj, err := range v.Store().All(&reflector.SelectOptions{Namespace: namespace, LabelSelector: labels}) {
-				if err != nil {
-					return nil, err
-				}
-				refs = append(refs, core.RefOf(P(obj)))
-			}
+		refs: func(namespace, labels string) ([]core.ObjectRef, error) {
+			refs, err := v.Store().Refs(&reflector.SelectOptions{Namespace: namespace, LabelSelector: labels})
 			slices.SortFunc(refs, compareRefs)
-			return refs, nil
+			return refs, err
 		},
 		encode: func(s reflector.State) ([]byte, error) {
 			packed := s.Packed()
@@ -139,47 +155,51 @@ func (op *operation) startWatch(message []byte) error {
 	if err := wire.UnmarshalJSON(message, &w); err != nil {
 		return abi.Invalid
 	}
-	g := op.instance.guest
-	view, err := g.host.view(&w)
-	if err != nil {
+	if err := checkWatch(&w); err != nil {
 		return abi.Invalid
 	}
-	op.watch = &watch{objects: view, keysOnly: w.KeysOnly, previous: make(map[core.ObjectRef]reflector.State)}
-	go func() { // ends with the context of the operation, which the instance owns
-		if err := g.authorize(op.ctx, &w); err != nil {
-			op.fail(err)
-			return
-		}
-		op.watch.begin()
-		var all sync.WaitGroup
-		all.Go(func() {
-			if err := view.run(op.ctx); op.ctx.Err() == nil {
-				op.fail(&abi.Error{Code: abi.Invalid, Message: err.Error()})
-			}
-		})
-		all.Go(op.noticeRefusal)
-		all.Go(func() {
-			if err := g.guard(op.ctx, &w); err != nil {
-				op.watch.revoke()
-				op.fail(err)
-				op.cancel(err)
-			}
-		})
-		if err := op.follow(); err != nil && op.ctx.Err() == nil {
-			op.fail(err)
-		}
-		all.Wait()
-	}()
+	op.watch = &watch{keysOnly: w.KeysOnly, previous: make(map[core.ObjectRef]reflector.State)}
+	go op.runWatch(&w) // ends with the context of the operation, which the instance owns
 	return nil
+}
+
+// runWatch sends the objects of a watch and their changes. Nothing is watched before the module may read the objects.
+func (op *operation) runWatch(w *abi.Watch) {
+	g := op.instance.guest
+	if err := g.authorize(op.ctx, w); err != nil {
+		op.fail(err)
+		return
+	}
+	view, done := g.host.view(w)
+	defer done()
+	op.watch.begin(view)
+	var all sync.WaitGroup
+	defer all.Wait()
+	all.Go(func() {
+		if err := view.run(op.ctx); op.ctx.Err() == nil {
+			op.fail(&abi.Error{Code: abi.Invalid, Message: err.Error()})
+		}
+	})
+	all.Go(func() { op.noticeRefusal(view) })
+	all.Go(func() {
+		if err := g.guard(op.ctx, w); err != nil {
+			op.watch.revoke()
+			op.fail(err)
+			op.cancel(err)
+		}
+	})
+	if err := op.follow(view); err != nil && op.ctx.Err() == nil {
+		op.fail(err)
+	}
 }
 
 // noticeRefusal ends the operation if the server does not allow the host to watch the objects. The watch itself would
 // try for ever.
-func (op *operation) noticeRefusal() {
+func (op *operation) noticeRefusal(view *objects) {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	for !op.watch.isReady() {
-		if err := op.watch.objects.health(); errors.Is(err, core.ErrForbidden) {
+		if err := view.health(); errors.Is(err, core.ErrForbidden) {
 			op.fail(&abi.Error{Code: abi.Forbidden, Message: err.Error()})
 			return
 		}
@@ -192,21 +212,29 @@ func (op *operation) noticeRefusal() {
 }
 
 // follow sends the changes of the watch.
-func (op *operation) follow() error {
+func (op *operation) follow(view *objects) error {
 	w := op.watch
 	it := item{flags: abi.FlagSyncBegin}
-	for c, err := range w.objects.changes(op.ctx) {
-		if op.ctx.Err() != nil {
+	for c, err := range view.changes(op.ctx) {
+		switch {
+		case op.ctx.Err() != nil:
 			return context.Cause(op.ctx)
-		}
-		if err != nil {
+		case err != nil:
 			return err
-		}
-		if c.Type == core.Bookmark {
+		case c.Type == core.Bookmark:
 			it.flags |= abi.FlagSynced
 			w.markSynced()
-		} else if it.data, err = w.append(it.data, c); err != nil {
-			return err
+		case c.Type == "":
+			if !w.isReady() || !op.instance.wantsVersion() {
+				continue
+			}
+		default:
+			if it.data, err = w.append(view, it.data, c.Change); err != nil {
+				return err
+			}
+		}
+		if c.Seen != "" && w.isReady() {
+			it.data = appendChange(it.data, abi.ChangeSeen, wire.Head{ResourceVersion: c.Seen}, core.ObjectRef{}, nil)
 		}
 		// Until the watch is synced, an item has many objects; then it has one.
 		if c.Initial && len(it.data) < abi.MaxChunk {
@@ -220,6 +248,19 @@ func (op *operation) follow() error {
 	return nil
 }
 
+// awaitsWrites is the time after a write during which a guest may wait for its version.
+const awaitsWrites = 2 * time.Minute
+
+// wantsVersion reports whether a guest receives a version without a change. An unloaded one stays so, unless it may wait
+// for the version of its last write.
+func (i *instance) wantsVersion() bool {
+	g := i.guest
+	g.mu.Lock()
+	unloaded := g.unloaded
+	g.mu.Unlock()
+	return !unloaded || time.Since(time.Unix(0, i.wrote.Load())) < awaitsWrites
+}
+
 // markSynced records that all objects are in the queue of the guest, or about to be.
 func (w *watch) markSynced() {
 	w.mu.Lock()
@@ -228,7 +269,7 @@ func (w *watch) markSynced() {
 }
 
 // append encodes a change. An object that was deleted and created again is two changes.
-func (w *watch) append(data []byte, c reflector.Change) ([]byte, error) {
+func (w *watch) append(view *objects, data []byte, c reflector.Change) ([]byte, error) {
 	var old, now wire.Head
 	var err error
 	if c.Old.Exists() {
@@ -249,7 +290,7 @@ func (w *watch) append(data []byte, c reflector.Change) ([]byte, error) {
 	w.remember(c)
 	var object []byte
 	if !w.keysOnly {
-		if object, err = w.objects.encode(c.New); err != nil {
+		if object, err = view.encode(c.New); err != nil {
 			return data, err
 		}
 	}
@@ -314,10 +355,10 @@ func (w *watch) isReady() bool {
 }
 
 // begin gives access to the objects.
-func (w *watch) begin() {
+func (w *watch) begin(view *objects) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.begun = true
+	w.objects = view
 }
 
 // revoke ends the access to the objects.
@@ -339,7 +380,7 @@ func (i *instance) watchOf(id int64) (*watch, error) {
 	switch {
 	case w.revoked:
 		return nil, abi.Forbidden
-	case !w.begun:
+	case w.objects == nil:
 		return nil, abi.NotReady
 	}
 	return w, nil
@@ -397,18 +438,22 @@ func (i *instance) list(message []byte) ([]byte, error) {
 	}
 	page := abi.Page{Items: []jsontext.Value{}}
 	size := 0
-	for n, ref := range refs {
-		object, err := w.objects.encode(w.objects.state(ref))
+	var last core.ObjectRef // on the page
+	for _, ref := range refs {
+		state := w.objects.state(ref)
+		if !state.Exists() {
+			continue // it was deleted meanwhile
+		}
+		object, err := w.objects.encode(state)
 		if err != nil {
 			return nil, err
 		}
-		if n > 0 && (n == cmp.Or(l.Limit, defaultPage) || size+len(object) > abi.MaxMessage/2) {
-			page.Continue = refs[n-1].String()
+		if n := len(page.Items); n > 0 && (n == cmp.Or(l.Limit, defaultPage) || size+len(object) > abi.MaxMessage/2) {
+			page.Continue = last.String()
 			break
 		}
-		if len(object) > 0 { // it was not deleted meanwhile
-			page.Items = append(page.Items, object)
-		}
+		page.Items = append(page.Items, object)
+		last = ref
 		size += len(object)
 	}
 	return marshal(page), nil

@@ -386,7 +386,7 @@ static void tally(operation *o, kube_text text, int flags) {
 	o->flags |= flags;
 	kube_text change, object;
 	if ((o->mode == QUIET || o->mode == HOLD) && flags != KUBE_LAST) {
-		while (kube_change(&text, &change, &object)) o->changes++;
+		while (kube_change(&text, &change, &object)) o->changes += !kube_is(KUBE_STRING(change, "type"), "seen");
 	}
 }
 

@@ -6,6 +6,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -269,7 +270,11 @@ func receive(o *operation, i item, line *strings.Builder) {
 	o.bytes += len(i.data)
 	o.flags |= i.flags
 	if (o.mode == 'q' || o.mode == 'h') && i.flags != abi.FlagLast {
-		changes(i.data, func(_, _ []byte) { o.changes++ })
+		changes(i.data, func(change, _ []byte) {
+			if !bytes.HasPrefix(change, []byte(`{"type":"seen"`)) {
+				o.changes++
+			}
+		})
 	}
 	switch o.mode {
 	case 'c':

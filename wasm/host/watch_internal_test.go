@@ -1,0 +1,77 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/abi"
+	"github.com/kube-go/sdk/core/wire"
+	"github.com/kube-go/sdk/runtime/cache"
+	"github.com/kube-go/sdk/runtime/reflector"
+)
+
+func TestListSkipsObjectsThatAreDeletedMeanwhile(t *testing.T) {
+	refs := make([]core.ObjectRef, 10)
+	for n := range refs {
+		refs[n] = core.ObjectRef{Namespace: "n", Name: fmt.Sprint("o", n)}
+	}
+	view := &objects{
+		refs: func(string, string) ([]core.ObjectRef, error) { return refs, nil },
+		state: func(ref core.ObjectRef) reflector.State {
+			if ref.Name < "o3" || ref.Name == "o5" || ref.Name == "o9" {
+				return reflector.State{}
+			}
+			return reflector.StateOf(wire.NewPacked(wire.JSON, fmt.Appendf(nil, "%q", ref.Name)))
+		},
+		encode: func(s reflector.State) ([]byte, error) { return s.Packed().Bytes(), nil },
+	}
+	i := &instance{operations: map[int64]*operation{1: {watch: &watch{objects: view, synced: true}}}}
+	var names string
+	for token, pages := "", 0; pages == 0 || token != ""; pages++ {
+		data, err := i.list(marshal(abi.List{Watch: 1, Limit: 2, Continue: token}))
+		if err != nil || pages > 10 {
+			t.Fatalf("page %d: %v", pages, err)
+		}
+		var page abi.Page
+		if err := wire.UnmarshalJSON(data, &page); err != nil {
+			t.Fatal(err)
+		}
+		for _, item := range page.Items {
+			names += string(item)
+		}
+		token = page.Continue
+	}
+	if want := `"o3""o4""o6""o7""o8"`; names != want {
+		t.Errorf("the pages have %s, want %s", names, want)
+	}
+}
+
+func TestUnusedWatchesAreForgotten(t *testing.T) {
+	s := newShared(nil, &cache.Options{})
+	for n := range 10 * keepWatches {
+		_, done := s.use(abi.Watch{Kind: fmt.Sprint(n)})
+		done()
+	}
+	if n := len(s.all); n > keepWatches {
+		t.Errorf("%d watches without users are kept, want at most %d", n, keepWatches)
+	}
+	a, done := s.use(abi.Watch{Kind: "used", Projection: abi.ProjectionMetadata})
+	s.mu.Lock()
+	s.sweep(time.Now().Add(2 * keepWatch))
+	n := len(s.all)
+	s.mu.Unlock()
+	if n != 1 {
+		t.Errorf("%d watches are kept, want the one with a user", n)
+	}
+	if b, again := s.use(abi.Watch{Kind: "used"}); a != b {
+		t.Error("two projections of the same objects do not share a watch")
+	} else {
+		again()
+	}
+	done()
+}
