@@ -247,8 +247,9 @@ func follow(c ctx) situation {
 		return at
 	}
 	s.Digest, s.Failures, s.LastError = at.status.Digest, int32(at.status.Failures), ""
-	if !at.status.Since.IsZero() {
-		s.Since = new(metav1.NewTime(at.status.Since.Truncate(time.Second)))
+	if since := at.status.Since.Truncate(time.Second); !at.status.Since.IsZero() && (s.Since == nil || !s.Since.Time.Equal(since)) {
+		s.Since = new(metav1.NewTime(since))
+		s.Stats = statsOf(at.status.Stats) // only now, so that counters do not cause writes
 	}
 	switch {
 	case at.rejected != nil:
@@ -257,6 +258,14 @@ func follow(c ctx) situation {
 		s.LastError = shorten(at.status.Err.Error())
 	}
 	return at
+}
+
+// statsOf returns the counters of a module for its status.
+func statsOf(s host.Stats) *v1alpha1.Stats {
+	return &v1alpha1.Stats{
+		Starts: int64(s.Starts), Calls: int64(s.Calls), Requests: int64(s.Requests), DroppedLogs: int64(s.Dropped),
+		MemoryBytes: s.Memory,
+	}
 }
 
 // quarantined reports whether the module can't run.

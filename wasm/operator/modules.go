@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -104,8 +105,14 @@ func (m *modules) check(spec *v1alpha1.WasmControllerSpec) error {
 		return fmt.Errorf("spec.limits.memory is %s, want more than 0 and at most 4Gi", l.Memory)
 	case l.Wake != nil && (l.Wake.Duration <= 0 || l.Wake.Duration > maxWake):
 		return fmt.Errorf("spec.limits.wake is %v, want more than 0 and at most %v", l.Wake.Duration, maxWake)
-	case l.InFlight < 0 || l.Logs < 0:
-		return errors.New("spec.limits: inFlight and logs must not be negative")
+	case min(l.InFlight, l.Watches, l.Requests, l.Logs) < 0:
+		return errors.New("spec.limits: inFlight, watches, requests and logs must not be negative")
+	}
+	for _, origin := range spec.Origins {
+		u, err := url.Parse(origin)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Scheme+"://"+u.Host != origin {
+			return fmt.Errorf("spec.origins has %q, want a scheme and a host, such as https://hooks.example.com", origin)
+		}
 	}
 	return nil
 }
@@ -121,7 +128,11 @@ func moduleOf(obj *v1alpha1.WasmController, binary []byte) host.Module {
 		Name: nameOf(obj), Binary: binary, Namespace: obj.Namespace, Args: spec.Args,
 		ServiceAccount: core.ObjectRef{Namespace: obj.Namespace, Name: account},
 		Env:            make(map[string]string, len(spec.Env)),
-		Limits:         host.Limits{InFlight: int(spec.Limits.InFlight), Logs: int(spec.Limits.Logs)},
+		Origins:        spec.Origins,
+		Limits: host.Limits{
+			InFlight: int(spec.Limits.InFlight), Watches: int(spec.Limits.Watches), Requests: int(spec.Limits.Requests),
+			Logs: int(spec.Limits.Logs),
+		},
 	}
 	for _, e := range spec.Env {
 		m.Env[e.Name] = e.Value

@@ -6,6 +6,7 @@ package operator
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,15 +25,17 @@ import (
 func TestSpecBecomesAModule(t *testing.T) {
 	obj := v1alpha1.NewWasmController("prod", "hello", v1alpha1.WasmControllerSpec{
 		Args: []string{"x"}, Env: []v1alpha1.EnvVar{{Name: "A", Value: "b"}}, ServiceAccountName: "reader",
+		Origins: []string{"https://hooks.example.com"},
 		Limits: v1alpha1.Limits{
 			Memory: new(resource.MustParse("1Gi")), Wake: &metav1.Duration{Duration: time.Second}, InFlight: 3, Logs: 4,
+			Watches: 5, Requests: 6,
 		},
 	})
 	m := moduleOf(obj, []byte("wasm"))
 	if m.Name != "prod/hello" || m.Namespace != "prod" || m.Env["A"] != "b" || m.Args[0] != "x" ||
-		string(m.Binary) != "wasm" ||
+		string(m.Binary) != "wasm" || !slices.Equal(m.Origins, obj.Spec.Origins) ||
 		m.ServiceAccount != (core.ObjectRef{Namespace: "prod", Name: "reader"}) ||
-		m.Limits != (host.Limits{Memory: 1 << 30, Wake: time.Second, InFlight: 3, Logs: 4}) {
+		m.Limits != (host.Limits{Memory: 1 << 30, Wake: time.Second, InFlight: 3, Logs: 4, Watches: 5, Requests: 6}) {
 		t.Errorf("the module is %+v", m)
 	}
 	if refOf(m.Name) != (core.ObjectRef{Namespace: "prod", Name: "hello"}) {
@@ -55,7 +58,11 @@ func TestInvalidSpecsNameTheField(t *testing.T) {
 		"spec.limits.memory is 5Gi":      {Image: "a", Limits: v1alpha1.Limits{Memory: new(resource.MustParse("5Gi"))}},
 		"spec.limits.memory is -1":       {Image: "a", Limits: v1alpha1.Limits{Memory: new(resource.MustParse("-1"))}},
 		"spec.limits.wake is 1h0m0s":     {Image: "a", Limits: v1alpha1.Limits{Wake: &metav1.Duration{Duration: time.Hour}}},
-		"spec.limits: inFlight and logs": {Image: "a", Limits: v1alpha1.Limits{Logs: -1}},
+		"spec.limits: inFlight, watches": {Image: "a", Limits: v1alpha1.Limits{Requests: -1}},
+		`spec.origins has "ftp://a"`:     {Image: "a", Origins: []string{"ftp://a"}},
+		`spec.origins has "https://a/b"`: {Image: "a", Origins: []string{"https://a/b"}},
+		`spec.origins has "https://"`:    {Image: "a", Origins: []string{"https://"}},
+		`spec.origins has "http://u@a"`:  {Image: "a", Origins: []string{"http://u@a"}},
 	} {
 		if err := m.check(&spec); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %v, want one with %q", err, want)

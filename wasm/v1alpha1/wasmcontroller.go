@@ -59,6 +59,15 @@ type WasmControllerSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 
+	// Origins are the servers, apart from the API server, that the module may send requests to, such as
+	// https://hooks.example.com or http://10.0.0.1:8080. A host may allow fewer.
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=256
+	// +kubebuilder:validation:items:Pattern=`^https?://[^/?#@\s]+$`
+	// +listType=set
+	Origins []string `json:"origins,omitempty"`
+
 	// Limits bound what the module may use.
 	// +optional
 	Limits Limits `json:"limits,omitzero"`
@@ -97,6 +106,19 @@ type Limits struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65536
 	InFlight int32 `json:"inFlight,omitempty"`
+
+	// Watches is the maximum number of watches of the module that have not ended. Default: 128.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1024
+	Watches int32 `json:"watches,omitempty"`
+
+	// Requests is the maximum number of requests per second, after a burst of twice as many. Requests that the host sends
+	// for the module count. Default: 50.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10000
+	Requests int32 `json:"requests,omitempty"`
 
 	// Logs is the maximum number of log records per second. Default: 100.
 	// +optional
@@ -144,4 +166,32 @@ type WasmControllerStatus struct {
 	// Since is when the phase of the module in the host began.
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`
+
+	// Stats are the counters of the module since it was set, at the last change of its phase. The metrics of the host have
+	// the current ones.
+	// +optional
+	Stats *Stats `json:"stats,omitempty"`
+}
+
+// Stats count what a module has done.
+type Stats struct {
+	// Starts is the number of instances that have started.
+	// +optional
+	Starts int64 `json:"starts,omitempty"`
+
+	// Calls is the number of calls of the module by the host.
+	// +optional
+	Calls int64 `json:"calls,omitempty"`
+
+	// Requests is the number of requests of the module, and of the host for it.
+	// +optional
+	Requests int64 `json:"requests,omitempty"`
+
+	// DroppedLogs is the number of log records over the limit.
+	// +optional
+	DroppedLogs int64 `json:"droppedLogs,omitempty"`
+
+	// MemoryBytes is the size of the memory of the module.
+	// +optional
+	MemoryBytes int64 `json:"memoryBytes,omitempty"`
 }

@@ -82,6 +82,10 @@ func (in *WasmControllerSpec) DeepCopyInto(out *WasmControllerSpec) {
 		out.Env = make([]EnvVar, len(in.Env))
 		copy(out.Env, in.Env)
 	}
+	if in.Origins != nil {
+		out.Origins = make([]string, len(in.Origins))
+		copy(out.Origins, in.Origins)
+	}
 	in.Limits.DeepCopyInto(&out.Limits)
 }
 
@@ -139,6 +143,9 @@ func (in *WasmControllerStatus) DeepCopyInto(out *WasmControllerStatus) {
 	if in.Since != nil {
 		out.Since = new(*in.Since)
 	}
+	if in.Stats != nil {
+		out.Stats = new(*in.Stats)
+	}
 }
 
 // DeepCopy returns a deep copy, or nil for nil.
@@ -147,6 +154,21 @@ func (in *WasmControllerStatus) DeepCopy() *WasmControllerStatus {
 		return nil
 	}
 	out := new(WasmControllerStatus)
+	in.DeepCopyInto(out)
+	return out
+}
+
+// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
+func (in *Stats) DeepCopyInto(out *Stats) {
+	*out = *in
+}
+
+// DeepCopy returns a deep copy, or nil for nil.
+func (in *Stats) DeepCopy() *Stats {
+	if in == nil {
+		return nil
+	}
+	out := new(Stats)
 	in.DeepCopyInto(out)
 	return out
 }
@@ -311,11 +333,36 @@ const wasmControllerCRD = `{
             ],
             "x-kubernetes-int-or-string": true
            },
+           "requests": {
+            "description": "Requests is the maximum number of requests per second, after a burst of twice as many. Requests that the host sends\nfor the module count. Default: 50.",
+            "type": "integer",
+            "format": "int32",
+            "maximum": 10000,
+            "minimum": 1
+           },
            "wake": {
             "description": "Wake is the time for which one call of the module may run, at most 5m. Default: 10s.",
             "type": "string"
+           },
+           "watches": {
+            "description": "Watches is the maximum number of watches of the module that have not ended. Default: 128.",
+            "type": "integer",
+            "format": "int32",
+            "maximum": 1024,
+            "minimum": 1
            }
           }
+         },
+         "origins": {
+          "description": "Origins are the servers, apart from the API server, that the module may send requests to, such as\nhttps://hooks.example.com or http://10.0.0.1:8080. A host may allow fewer.",
+          "type": "array",
+          "items": {
+           "type": "string",
+           "maxLength": 256,
+           "pattern": "^https?://[^/?#@\\s]+$"
+          },
+          "maxItems": 32,
+          "x-kubernetes-list-type": "set"
          },
          "serviceAccountName": {
           "description": "ServiceAccountName is the service account, in the namespace of this object, as which the module sends its requests.\nIt decides what the module may read and write.",
@@ -592,6 +639,37 @@ const wasmControllerCRD = `{
           "description": "Since is when the phase of the module in the host began.",
           "type": "string",
           "format": "date-time"
+         },
+         "stats": {
+          "description": "Stats are the counters of the module since it was set, at the last change of its phase. The metrics of the host have\nthe current ones.",
+          "type": "object",
+          "properties": {
+           "calls": {
+            "description": "Calls is the number of calls of the module by the host.",
+            "type": "integer",
+            "format": "int64"
+           },
+           "droppedLogs": {
+            "description": "DroppedLogs is the number of log records over the limit.",
+            "type": "integer",
+            "format": "int64"
+           },
+           "memoryBytes": {
+            "description": "MemoryBytes is the size of the memory of the module.",
+            "type": "integer",
+            "format": "int64"
+           },
+           "requests": {
+            "description": "Requests is the number of requests of the module, and of the host for it.",
+            "type": "integer",
+            "format": "int64"
+           },
+           "starts": {
+            "description": "Starts is the number of instances that have started.",
+            "type": "integer",
+            "format": "int64"
+           }
+          }
          }
         }
        }
