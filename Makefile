@@ -45,7 +45,7 @@ GUESTS := hello-controller document-controller moose database
 FIX := $(GO) fix -omitzero=false
 
 .PHONY: help demo test unit race cluster-build cluster-test e2e e2e-versions e2e-k3d soak node-deps cluster-up cluster-down \
-	wasm-guests go-get weight bench tools lint vet modern golangci arch hygiene fix fuzz generate tidy check verify check-clean wasip1 clean
+	wasm-guests go-get weight bench seeds tools lint vet modern golangci arch hygiene fix fuzz generate tidy check verify check-clean wasip1 clean
 
 help:
 	@echo "Start with make demo and make test."
@@ -110,6 +110,11 @@ weight:
 ## bench: compare memory, CPU time and latency with client-go and controller-runtime; takes minutes; ARGS=-help
 bench:
 	@cd bench && GOWORK=off $(GO) run . $(ARGS)
+
+## seeds: run 10,000 random worlds of the election and of the sharding, and check that nothing has two owners; takes minutes
+seeds:
+	$(GO) test -count=1 -timeout=60m -run '^(TestTermsNeverOverlap|TestSlotsNeverHaveTwoOwners)$$' -v \
+	  ./runtime/election ./runtime/sharding -args -seeds=10000
 
 ## wasm-guests: build the guests in C into .cache/wasm-guests; as root on Debian, install the compiler first
 wasm-guests:

@@ -24,9 +24,10 @@
 //   - The lease is released only after the function has returned, so that all of its work has ended. Meanwhile it is
 //     renewed. The next leader begins within about a second of the release. If runs of a controller have not returned,
 //     the lease is not released, and expires: the program should end before.
-//   - A lease that somebody deletes is missing for [Options.LeaseDuration] before a replica that has known it creates it
-//     again. A replica that starts in this time has not known the lease, and creates it at once: it may lead before the
-//     former leader has noticed the deletion. So don't delete the lease of running replicas.
+//   - If somebody deletes the lease, a replica that has known it replaces it with one that nobody holds and that nobody
+//     takes for [Options.LeaseDuration]; the former leader stops meanwhile. Only a replica that starts before that, in
+//     about the first second, creates the lease at once, and may lead before the former leader has noticed. So don't
+//     delete the lease of running replicas.
 //   - Two replicas with the same identity never lead together.
 //
 // The end of a context stops a program cooperatively. [Elector.Fence] also refuses the writes of a function that

@@ -306,8 +306,8 @@ func TestRunReturnsTheErrorOfTheWork(t *testing.T) {
 	})
 }
 
-// TestADeletedLeaseIsFreeAfterItsDuration checks that the leader stops when somebody has deleted the lease, and that no
-// replica that has known the lease creates it before the leader must have noticed. The transitions still grow.
+// TestADeletedLeaseIsFreeAfterItsDuration checks that the leader stops when somebody has deleted the lease, and that
+// another replica, also a new one, begins only when the leader must have noticed. The transitions still grow.
 func TestADeletedLeaseIsFreeAfterItsDuration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
@@ -325,6 +325,12 @@ func TestADeletedLeaseIsFreeAfterItsDuration(t *testing.T) {
 		c.server.Delete(leases, core.ObjectRef{Namespace: "prod", Name: "shop"})
 		deleted := time.Now()
 		first.cut.Store(true) // the leader notices only that it can't renew the lease
+		time.Sleep(1300 * time.Millisecond)
+		third := c.replica(election.Options{Identity: "c"})
+		latest := third.start(ctx, func(ctx context.Context) error {
+			begun <- time.Now()
+			return untilEnd(ctx)
+		})
 		if err := <-result; !errors.Is(err, election.ErrLost) {
 			t.Errorf("Run = %v, want %v", err, election.ErrLost)
 		}
@@ -334,11 +340,12 @@ func TestADeletedLeaseIsFreeAfterItsDuration(t *testing.T) {
 		if n := *c.lease().Spec.LeaseTransitions; n != 1 {
 			t.Errorf("%d transitions, want 1", n)
 		}
-		c.server.Delete(leases, core.ObjectRef{Namespace: "prod", Name: "shop"})
-		if err := <-other; !errors.Is(err, election.ErrLost) {
-			t.Errorf("Run = %v, want %v", err, election.ErrLost)
-		}
 		stop(errStop)
+		for _, result := range []<-chan error{other, latest} {
+			if err := <-result; !errors.Is(err, errStop) {
+				t.Errorf("Run = %v, want %v", err, errStop)
+			}
+		}
 	})
 }
 

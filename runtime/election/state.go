@@ -14,6 +14,9 @@ type record struct {
 	transitions int32
 }
 
+// deleted is the holder of a lease that replaces a deleted one. No replica has this identity.
+const deleted = "nobody: the lease was deleted"
+
 // state is a replica's knowledge of a lease.
 type state struct {
 	identity      string
@@ -25,10 +28,10 @@ type state struct {
 	known    bool      // there was one at some time
 	version  string    // the resource version of the lease
 	stored   record    // its content
-	observed time.Time // when the content, or that the lease is missing, was first observed
+	observed time.Time // when the content was first observed
 	fresh    bool      // nothing is known that makes the version out of date
 
-	acquired int64     // the last term that this replica has tried to begin
+	acquired int64     // the last term that this replica has tried to begin; 0 if it has ended
 	attempt  record    // the last write, whether or not it has succeeded
 	sent     time.Time // when it was sent
 	unknown  bool      // its outcome is unknown
@@ -43,9 +46,6 @@ type state struct {
 func (s state) begin() state {
 	s.leading, s.stopping, s.fresh = false, false, false
 	s.renewal, s.resume = time.Time{}, time.Time{}
-	if !s.exists {
-		s.observed = time.Time{} // another lease may have existed since
-	}
 	return s
 }
 
@@ -98,9 +98,6 @@ func (s state) step(in input) (state, action) {
 	case found:
 		s = s.observe(in)
 	case missing:
-		if s.exists || s.observed.IsZero() {
-			s.observed = in.now
-		}
 		s.exists, s.version, s.stored, s.fresh = false, "", record{transitions: s.stored.transitions}, true
 		if s.leading { // somebody has deleted the lease: a replica that has not known it may create it now
 			s.leading = false
@@ -130,6 +127,9 @@ func (s state) observe(in input) state {
 	if !s.exists || in.record != s.stored {
 		s.stored, s.observed = in.record, in.now
 	}
+	if in.version != s.version && (in.record.holder != s.identity || in.record.acquired != s.acquired) {
+		s.acquired = 0 // a write of this term that arrives now creates the lease after a deletion
+	}
 	s.exists, s.known, s.version, s.fresh = true, true, in.version, true
 	switch {
 	case !s.mine():
@@ -143,7 +143,7 @@ func (s state) observe(in input) state {
 
 // mine reports whether the lease is held by this replica's current or last term.
 func (s state) mine() bool {
-	return s.exists && s.stored.holder == s.identity && s.stored.acquired == s.acquired
+	return s.exists && s.acquired != 0 && s.stored.holder == s.identity && s.stored.acquired == s.acquired
 }
 
 // over reports whether the term has ended. The wall clock counts, too, since others do not stop while it is suspended.
@@ -154,13 +154,9 @@ func (s state) over(now time.Time) bool {
 // isOver reports whether the replica has led in this term, and does not any more.
 func (s state) isOver() bool { return !s.leading && !s.renewal.IsZero() }
 
-// free returns when the replica may take the lease. Somebody may have deleted the lease of a leader, which does not know
-// it yet.
+// free returns when the replica may take the lease.
 func (s state) free() time.Time {
-	switch {
-	case !s.exists && s.known:
-		return s.observed.Add(s.leaseDuration)
-	case !s.exists, s.stored.holder == "", s.mine():
+	if !s.exists || s.stored.holder == "" || s.mine() {
 		return time.Time{}
 	}
 	return s.observed.Add(s.stored.duration)
@@ -206,11 +202,14 @@ func (s state) decide(now time.Time, jitter float64) (state, action) {
 		return s.write(now, record{duration: time.Second, acquired: now.UnixMicro(), transitions: s.stored.transitions})
 	case s.leading:
 		return s.write(now, record{s.identity, s.leaseDuration, s.acquired, 0, s.stored.transitions})
+	case !s.exists && s.known:
+		// Somebody has deleted the lease, and a leader may not know it yet. With this one, nobody leads until it expires.
+		return s.write(now, record{deleted, s.leaseDuration, now.UnixMicro(), 0, s.stored.transitions})
 	case !now.Before(s.free()):
 		// The fraction of a second is random: it distinguishes replicas that have the same identity by mistake.
 		s.acquired = now.Truncate(time.Second).UnixMicro() + int64(jitter*1e6)
 		next := record{s.identity, s.leaseDuration, s.acquired, 0, s.stored.transitions}
-		if s.known && s.stored.holder != s.identity {
+		if s.exists && s.stored.holder != s.identity {
 			next.transitions++
 		}
 		return s.write(now, next)

@@ -101,9 +101,10 @@ func TestElectionHandsOverToAndFromClientGo(t *testing.T) {
 		name          string
 		first, second newCandidate
 		poll          time.Duration // the longest time between two reads of the second
+		late          time.Duration // after the duration of a lease, in which the second takes it
 	}{
-		{"from client-go to ours", newTheirs, newOurs, 1200 * time.Millisecond},
-		{"from ours to client-go", newOurs, newTheirs, 4400 * time.Millisecond},
+		{"from client-go to ours", newTheirs, newOurs, 1200 * time.Millisecond, 0}, // it reads the lease exactly then
+		{"from ours to client-go", newOurs, newTheirs, 4400 * time.Millisecond, 4400 * time.Millisecond},
 	} {
 		for name, cut := range map[string]bool{"after a clean stop": false, "after a cut connection": true} {
 			t.Run(tc.name+" "+name, func(t *testing.T) {
@@ -119,7 +120,7 @@ func TestElectionHandsOverToAndFromClientGo(t *testing.T) {
 					limit := tc.poll + 200*time.Millisecond
 					if cut {
 						first.network.cut.Store(true)
-						limit += 15 * time.Second
+						limit += 15*time.Second + tc.late
 					} else {
 						first.stop()
 					}
