@@ -53,6 +53,11 @@ type Position struct {
 	// +optional
 	Generation int64 `json:"generation,omitempty"`
 
+	// Deleted is whether the states of the deletion are done, so that only the declared objects have to be deleted.
+	//
+	// +optional
+	Deleted bool `json:"deleted,omitempty"`
+
 	// Visits has, for each state, how often it was entered since the initial state. Only durable machines have it.
 	//
 	// +optional

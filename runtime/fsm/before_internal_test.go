@@ -111,6 +111,7 @@ func TestPositionsDifferInEachField(t *testing.T) {
 	values := map[reflect.Type]any{
 		reflect.TypeFor[string]():           "x",
 		reflect.TypeFor[int64]():            int64(1),
+		reflect.TypeFor[bool]():             true,
 		reflect.TypeFor[metav1.MicroTime](): metav1.NewMicroTime(noon),
 	}
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[machine.Position]()) {

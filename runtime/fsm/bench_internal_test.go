@@ -81,7 +81,7 @@ func BenchmarkSteadyPass(b *testing.B) {
 // BenchmarkPut reports the cost of a position for a pass, with 100,000 objects.
 func BenchmarkPut(b *testing.B) {
 	const objects = 100_000
-	p, keys := newPositions(func() {}), make([]controller.Key, objects)
+	p, keys := newPositions(func(controller.Key) {}, func() {}), make([]controller.Key, objects)
 	for i := range keys {
 		keys[i] = controller.Key{Ref: core.ObjectRef{Namespace: "meadow", Name: "animal-" + strconv.Itoa(i)}}
 		p.put(keys[i], entry{})

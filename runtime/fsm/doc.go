@@ -93,7 +93,8 @@
 //	OnDeadline(c *fsm.Ctx[K], to fsm.To[E]) fsm.Result[E]
 //
 // has a limited time: when the machine has been in the state for that long, OnDeadline is called instead of Step. A
-// pass takes place then, even if nothing changes. A time of 0 means no limit.
+// pass takes place then, even if nothing changes, and also if Step fails and the back-off is longer. A time of 0 means no
+// limit. The time continues while the object is suspended.
 //
 // # Outputs
 //
@@ -122,22 +123,23 @@
 //
 // # Signals
 //
-// [Send] sends a value to the state of an object, such as that a backup is finished, and starts a pass. [Received]
-// returns it in a Step. A signal is never the only way to find out.
+// [Send] sends a value to an object, such as that a backup is finished. [Received] returns it in a Step; a state that
+// asks for a type and stays waits for it, so a value of this type starts a pass. Other values are kept for a later
+// state. A signal is never the only way to find out.
 //
 // # Deletion
 //
 // [OnDelete] adds the states of a deletion. The machine then keeps a finalizer of its name on each object, and a
 // deleted object begins at the first of these states, whichever state it was in. When they are done, the declared
-// objects are deleted, and then the finalizer is removed. A durable machine first stores that they are done, so a
-// program that is killed does not return to a state that declares the objects again; a last state that must not be left
-// after a change of the spec has a method OnSpecChange. A machine without states for deletions has a finalizer only on
-// objects that have declared others.
+// objects are deleted, also those that these states have declared, and then the finalizer is removed. The status records
+// that the states are done, so no later pass calls a state that declares its objects again. A machine without states for
+// deletions has a finalizer only on objects that have declared others.
 //
 // # Suspension
 //
-// An object with the annotation of a [machine.Suspension] is not changed: no Step is called until the suspension ends.
-// The condition Suspended has the reason. An annotation that can't be parsed suspends the object, too, and is an error.
+// For an object with the annotation of a [machine.Suspension], no Step is called until the suspension ends. The machine
+// writes only its finalizer and the condition Suspended, which has the reason. An annotation that can't be parsed
+// suspends the object, too, and is an error.
 //
 // # Events, metrics and traces
 //

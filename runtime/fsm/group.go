@@ -88,7 +88,7 @@ func (g *Group[K, S]) Run(c *Ctx[K], children map[string]S) *Children {
 type Children struct {
 	ended   map[string]any // the terminal states by name
 	waiting []string       // why others stay
-	delay   time.Duration  // when the first of them continues, or 0
+	delay   time.Duration  // when the first child that is not done continues, or 0
 	errs    []error
 }
 
@@ -100,8 +100,8 @@ func (c *Children) add(name string, end outcome, value any, state string) {
 		c.errs = append(c.errs, fmt.Errorf("%s: state %s: %w", name, state, end.err))
 	default:
 		c.waiting = append(c.waiting, name+": "+end.reason)
-		c.delay = sooner(c.delay, end.delay)
 	}
+	c.delay = sooner(c.delay, end.delay)
 }
 
 // maxReasons is the number of waiting children that the reason of a [Join] has.
@@ -117,7 +117,7 @@ const maxReasons = 3
 func Join[E any](to To[E], c *Children) (wait bool, result Result[E]) {
 	switch {
 	case len(c.errs) > 0:
-		return true, to.Fail(errors.Join(c.errs...))
+		return true, Result[E]{outcome{how: fails, err: errors.Join(c.errs...), delay: c.delay}}
 	case len(c.waiting) == 0:
 		return false, result
 	}

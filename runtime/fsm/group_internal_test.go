@@ -130,6 +130,18 @@ func TestManyWaitingChildren(t *testing.T) {
 	}
 }
 
+// TestAFailingChildDoesNotDelayTheOthers checks that a Join with an error keeps the time at which the next child
+// continues.
+func TestAFailingChildDoesNotDelayTheOthers(t *testing.T) {
+	c := &Children{ended: map[string]any{}}
+	c.add("a", outcome{how: fails, err: errLabel("ill"), delay: time.Hour}, nil, "calf")
+	c.add("b", outcome{how: stays, reason: "sleeps", delay: 10 * time.Second}, nil, "calf")
+	wait, result := Join(To[fromBreed]{}, c)
+	if out := result.outcome; !wait || out.how != fails || out.delay != 10*time.Second {
+		t.Errorf("Join = %t, %+v, want a failure with a delay of 10s", wait, out)
+	}
+}
+
 // TestChildrenWithWrongNames checks the errors of names that conditions can't have.
 func TestChildrenWithWrongNames(t *testing.T) {
 	for _, name := range []string{"a_", strings.Repeat("a", 59), "a/b"} {

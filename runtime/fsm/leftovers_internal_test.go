@@ -213,6 +213,7 @@ func TestAnOutputCanBeDeletedByTheNextState(t *testing.T) {
 		Add(m, work{})
 		Add(m, rest{})
 		Add(m, end{})
+		m.repeatable()
 		m.states[0].step = declareSecrets(m.states[0].step, "start")
 		next := m.states[1].step
 		m.states[1].step = func(v any, c *Ctx[animal]) outcome {

@@ -128,6 +128,7 @@ func New[K any, P core.ObjectPtr[K]](c *client.Client, name string, o *Options) 
 		applier: inventory.New(c, name, &inventory.Options{Views: d.Views}),
 		object:  func(obj *K) core.Object { return P(obj) },
 	}
+	m.tables.gone = m.signals.forget
 	m.addFinalizer = func(ctx context.Context, obj *K) (*K, error) {
 		return finalizer.Add[K, P](ctx, m.api, name, obj)
 	}
@@ -163,8 +164,10 @@ func (m *chart[K]) wrong(format string, args ...any) {
 	m.problems = append(m.problems, fmt.Errorf(format, args...))
 }
 
-// Check returns the mistakes in the machine: states that can't be reached, that are not registered or from which no
-// terminal state can be reached, and types that do not fit. It returns nil for a machine that can run.
+// Check returns the mistakes in the machine, or nil for a machine that can run: states that can't be reached, states
+// without a next state, states of a deletion from which no terminal state can be reached, methods that would never be
+// called, and types that do not fit. A state that may follow but was never added is only found if no other state may
+// follow; fsmtest.Registered finds it in the source.
 func (m *Machine[K]) Check() error {
 	m.built.Do(m.build)
 	return m.invalid
@@ -191,6 +194,14 @@ func (m *Machine[K]) build() {
 			problems = append(problems, fmt.Errorf("Options.Renamed has the state %s, which exists", old))
 		case renamed != "" && !m.has(renamed):
 			problems = append(problems, fmt.Errorf("Options.Renamed has %s for %s, which is not a state", renamed, old))
+		}
+	}
+	for _, c := range append([]*chart[K]{&m.chart}, m.groups...) {
+		for _, s := range c.states {
+			if !m.opts.Durable && (s.verify != nil || s.onSpecChange != nil) {
+				problems = append(problems, fmt.Errorf("state %s has the method Verify or OnSpecChange, which only a durable machine "+
+					"calls: set Options.Durable, or remove the method", c.qualified(s)))
+			}
 		}
 	}
 	for _, typ := range m.opts.Conditions {

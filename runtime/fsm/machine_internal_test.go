@@ -73,6 +73,9 @@ func TestCheckNamesMistakes(t *testing.T) {
 		"state lateOnly: its method Deadline does not have the type":       func(m m) { Add(m, lateOnly{}) },
 		"state oddCheck: its method Verify does not have the type":         func(m m) { Add(m, oddCheck{}) },
 		"state farCheck: its method Verify does not have the type":         func(m m) { Add(m, farCheck{}) },
+		"state work has the method Verify or OnSpecChange, which only a durable machine calls": func(m m) {
+			Add(m, work{})
+		},
 		"Options.Renamed has the state end, which exists": func(m m) {
 			m.opts.Renamed = map[string]string{"end": ""}
 			Add(m, end{})

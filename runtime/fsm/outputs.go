@@ -125,9 +125,13 @@ func (w *walk[K]) output(ctx context.Context, out outcome) outcome {
 	switch {
 	case waiting == "":
 		return out
-	case out.idle:
-		return outcome{how: stays, reason: waiting, delay: sooner(out.delay, pruneDelay), event: out.event}
 	case out.how == stays:
+		if out.idle || out.reason == "" {
+			out.reason = waiting
+		} else {
+			out.reason += "; " + waiting
+		}
+		out.idle, out.delay = false, sooner(out.delay, pruneDelay)
 		return out
 	}
 	w.received = nil // the step is repeated

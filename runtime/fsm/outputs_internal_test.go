@@ -58,7 +58,10 @@ func TestOutputsOfAStep(t *testing.T) {
 		"fails":          {step: outcome{how: fails, err: errLabel("e")}, want: outcome{how: fails, err: errLabel("e")}},
 		"goes and waits": {fakeOutputs{waiting: "w"}, outcome{how: goes, next: work{}}, outcome{how: stays, reason: "w; w", delay: pruneDelay}, "start applies a, deletes b"},
 		"stays and waits": {
-			fakeOutputs{waiting: "w"}, outcome{how: stays, reason: "r"}, outcome{how: stays, reason: "r"}, "start applies a, deletes b",
+			fakeOutputs{waiting: "w"},
+			outcome{how: stays, reason: "r"},
+			outcome{how: stays, reason: "r; w; w", delay: pruneDelay},
+			"start applies a, deletes b",
 		},
 		"is idle": {
 			step: outcome{how: stays, idle: true, reason: "r"}, want: outcome{how: stays, idle: true, reason: "r"},

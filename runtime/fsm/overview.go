@@ -31,7 +31,7 @@ type StateOverview struct {
 	Failing   int           `json:"failing,omitempty"`   // those whose last pass has failed
 	Stuck     int           `json:"stuck,omitempty"`     // those that are in it for longer than [Options.StuckAfter]
 	Suspended int           `json:"suspended,omitempty"` // those that are suspended
-	Oldest    time.Duration `json:"oldest,omitempty"`    // how long the first of them that is not done has been in it
+	Oldest    time.Duration `json:"oldest,omitempty"`    // how long the first of them that is neither done nor idle has been in it
 	Visits    int           `json:"visits,omitempty"`    // the highest number of visits of one of them, see [Ctx.Visits]
 	Failures  uint64        `json:"failures,omitempty"`  // the steps that have failed, since the program began
 	Restarts  uint64        `json:"restarts,omitempty"`  // the steps that have returned [To.Restart]
@@ -60,6 +60,7 @@ type Position struct {
 	Reason string
 
 	Done      bool // the state is done
+	Idle      bool // the state is idle, see [To.Idle]
 	Failing   bool // the last pass has failed
 	Stuck     bool // the object is in the state for longer than [Options.StuckAfter]
 	Suspended bool // see [machine.Suspension]
@@ -132,7 +133,7 @@ func (s *StateOverview) add(e *entry, stuckAfter time.Duration, now time.Time) {
 	if e.stuck(stuckAfter, now) {
 		s.Stuck++
 	}
-	if e.how != ends {
+	if e.how != ends && e.flags&idle == 0 {
 		s.Oldest = max(s.Oldest, now.Sub(time.Unix(0, e.since)))
 	}
 }
@@ -160,7 +161,7 @@ func (m *Machine[K]) Positions() iter.Seq[Position] {
 func (m *Machine[K]) positionOf(e *keyed, now time.Time) Position {
 	p := Position{
 		Key: e.key, Since: time.Unix(0, e.since), Visits: int(e.visits), Reason: e.reason,
-		Done: e.how == ends, Failing: e.how == fails, Stuck: e.stuck(m.opts.StuckAfter, now),
+		Done: e.how == ends, Idle: e.flags&idle != 0, Failing: e.how == fails, Stuck: e.stuck(m.opts.StuckAfter, now),
 		Suspended: e.flags&suspended != 0, Deleting: e.flags&deleting != 0,
 	}
 	if e.state >= 0 {

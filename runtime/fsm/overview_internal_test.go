@@ -313,7 +313,7 @@ func TestPassesOfOtherControllersAreNotKept(t *testing.T) {
 
 // TestUnstoredPassKeepsItsTime checks that an object whose status can't be written gets older.
 func TestUnstoredPassKeepsItsTime(t *testing.T) {
-	p := newPositions(func() {})
+	p := newPositions(func(controller.Key) {}, func() {})
 	key := controller.Key{Ref: core.ObjectRef{Name: "ox"}}
 	get := func() (e entry) {
 		p.each(func(_ controller.Key, got *entry) { e = *got })
@@ -361,7 +361,7 @@ func TestPositionsOfManyObjectsAreSmall(t *testing.T) {
 		return m.HeapAlloc
 	}
 	before := heap()
-	p := newPositions(func() {})
+	p := newPositions(func(controller.Key) {}, func() {})
 	for i := range objects {
 		key := controller.Key{Ref: core.ObjectRef{Namespace: "meadow", Name: fmt.Sprint("animal-", i)}}
 		for range 2 { // the second pass stores the same

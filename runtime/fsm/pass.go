@@ -30,8 +30,9 @@ type pass[K any] struct {
 	again      bool // another pass must follow, since this one may not enter a state again
 
 	events   []announced
-	sent     mailbox // the values for the object
-	received mailbox // those that a step has received
+	sent     mailbox        // the values for the object that no step has received and left
+	consumed mailbox        // those that steps have received that are not repeated
+	asked    []reflect.Type // the types that steps have asked for that the next pass repeats
 
 	outputs outputs
 	stepped map[string]bool // the parts whose outputs this pass has applied; nil if the machine is not durable
@@ -60,6 +61,7 @@ type walk[K any] struct {
 	value   any       // of the current state
 	visited []visited // by the index of the state
 
+	received mailbox                 // by the current step; if the machine is not durable, by all steps
 	declared []inventory.Declaration // by the current step
 	deleted  []core.Object           // by the current step
 
@@ -206,6 +208,9 @@ func (w *walk[K]) restart() {
 func (w *walk[K]) enter(at int, value any) {
 	w.at, w.value = at, value
 	name, p := w.chart.states[at].name, &w.position
+	if w.machine.opts.Durable && w.parent == nil {
+		w.asked = nil
+	}
 	if !w.machine.opts.Durable {
 		p.State, p.Since = name, metav1.NewMicroTime(w.now)
 		if w.stored != nil && w.stored.State == name {
@@ -314,6 +319,7 @@ func sooner(delay, until time.Duration) time.Duration {
 
 // follow does what a step of the current state has returned.
 func (w *walk[K]) follow(c *Ctx[K], s *state[K], out outcome) {
+	defer w.settle()
 	if out.event != nil {
 		w.events = append(w.events, announced{w.chart.qualified(s), out.how, *out.event})
 	}
@@ -330,23 +336,28 @@ func (w *walk[K]) follow(c *Ctx[K], s *state[K], out outcome) {
 		w.restart()
 	case stays:
 		out.idle = out.idle && w.parent == nil && !w.deletes
-		if left, limited := w.untilDeadline(c); limited {
-			out.delay = sooner(out.delay, left)
-		}
-		if after := w.machine.opts.StuckAfter; after > 0 && !out.idle {
-			out.delay = sooner(out.delay, after-w.age())
-		}
-		w.end = out
+		w.end = w.timed(c, out)
 	case fails:
 		if out.err == nil {
 			out.err = errors.New("Fail was called with nil")
 		}
-		w.end = out
+		w.end = w.timed(c, out)
 	case ends:
 		w.end = out
 	case unset:
 		w.end = outcome{how: fails, err: errors.New("Step has returned the zero Result: return a result of to, such as to.Go")}
 	}
+}
+
+// timed returns the result of a step that does not leave the state, with the time of the next pass.
+func (w *walk[K]) timed(c *Ctx[K], out outcome) outcome {
+	if left, limited := w.untilDeadline(c); limited {
+		out.delay = sooner(out.delay, left)
+	}
+	if after := w.machine.opts.StuckAfter; after > 0 && !out.idle {
+		out.delay = sooner(out.delay, after-w.age())
+	}
+	return out
 }
 
 // target returns the index of the next state.
@@ -407,7 +418,9 @@ func (w *walk[K]) finish() {
 }
 
 // fail makes the pass fail, also with the given error.
-func (w *walk[K]) fail(err error) { w.end = outcome{how: fails, err: errors.Join(w.end.err, err)} }
+func (w *walk[K]) fail(err error) {
+	w.end = outcome{how: fails, err: errors.Join(w.end.err, err), delay: w.end.delay}
+}
 
 // decode returns the value of a state that was stored.
 func (s *state[K]) decode(data *runtime.RawExtension) (any, error) {

@@ -48,15 +48,19 @@ func (m *Machine[K]) Plan(ctx context.Context, obj *K) (*Plan, error) {
 	out := m.applier.Plan(m.object(obj), own.Inventory)
 	deletes := m.object(obj).GetDeletionTimestamp() != nil
 	p := new(Plan)
-	if deletes && !m.deletes() {
+	if deletes && (!m.deletes() || own.FSM != nil && own.FSM.Deleted) {
 		p.Reason, p.Err = out.Prune(ctx, nil)
 		p.Actions, p.Done = out.Actions(), p.Reason == "" && p.Err == nil
 		return p, nil
 	}
 	c := &Ctx[K]{Context: ctx, Obj: obj, planned: p}
 	_, key := m.track(ctx, obj)
-	w := m.walk(c, own.FSM, m.signals.of(key), m.object(obj).GetGeneration(), deletes, time.Now(), out)
+	sent, _ := m.signals.of(key)
+	w := m.walk(c, own.FSM, sent, m.object(obj).GetGeneration(), deletes, time.Now(), out)
 	if w.settled() {
+		if deletes { // also what the states of the deletion have declared
+			out = out.Next()
+		}
 		if waiting, err := w.prune(ctx, out); err != nil {
 			w.fail(err)
 		} else if waiting != "" && deletes {

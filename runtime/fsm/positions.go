@@ -5,6 +5,7 @@ package fsm
 
 import (
 	"hash/maphash"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -25,15 +26,17 @@ const (
 // positions are the positions of the objects that one Run of a controller reconciles. It is a [controller.Tracker].
 type positions struct {
 	seed  maphash.Seed
-	ended func() // called when the Run has ended
+	gone  func(controller.Key) // called when an object does not exist
+	ended func()               // called when the Run has ended
 	parts [shards]shard
 }
 
 // shard is a part of the positions.
 type shard struct {
-	mu   sync.Mutex // guards the fields below
-	all  map[controller.Key]*entry
-	over bool // the Run has ended
+	mu    sync.Mutex // guards the fields below
+	all   map[controller.Key]*entry
+	waits map[controller.Key][]reflect.Type // the types of the values that start a pass, see Send; most objects have none
+	over  bool                              // the Run has ended
 }
 
 // entry is the position of an object. It is small, since a program may have many.
@@ -57,16 +60,19 @@ type flags uint8
 const (
 	suspended flags = 1 << iota
 	deleting
+	idle
 )
 
-func newPositions(ended func()) *positions { return &positions{seed: maphash.MakeSeed(), ended: ended} }
+func newPositions(gone func(controller.Key), ended func()) *positions {
+	return &positions{seed: maphash.MakeSeed(), gone: gone, ended: ended}
+}
 
 func (p *positions) part(key controller.Key) *shard {
 	return &p.parts[maphash.Comparable(p.seed, key)%shards]
 }
 
-// put stores the position of an object. A nil *positions stores nothing.
-func (p *positions) put(key controller.Key, e entry) {
+// put stores the position of an object, and the types of the values that it waits for. A nil *positions stores nothing.
+func (p *positions) put(key controller.Key, e entry, waits ...reflect.Type) {
 	if p == nil {
 		return
 	}
@@ -77,15 +83,24 @@ func (p *positions) put(key controller.Key, e entry) {
 		return
 	}
 	old, ok := s.all[key]
+	// The strings of a decoded object may be parts of a larger one.
+	if ref := key.Ref; !ok || len(waits) > 0 {
+		key.Ref = core.ObjectRef{Namespace: strings.Clone(ref.Namespace), Name: strings.Clone(ref.Name)}
+	}
 	if !ok {
 		old = new(entry)
 		if s.all == nil {
 			s.all = make(map[controller.Key]*entry)
 		}
-		// The strings of a decoded object may be parts of a larger one.
-		s.all[controller.Key{Cluster: key.Cluster, Ref: core.ObjectRef{
-			Namespace: strings.Clone(key.Ref.Namespace), Name: strings.Clone(key.Ref.Name),
-		}}] = old
+		s.all[key] = old
+	}
+	if len(waits) == 0 {
+		delete(s.waits, key)
+	} else {
+		if s.waits == nil {
+			s.waits = make(map[controller.Key][]reflect.Type)
+		}
+		s.waits[key] = waits
 	}
 	reason := old.reason
 	if short := shortReason(e.reason); short != reason {
@@ -111,10 +126,21 @@ func (p *positions) Gone(key controller.Key) {
 	if p == nil {
 		return
 	}
+	p.gone(key)
 	s := p.part(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.all, key)
+	delete(s.waits, key)
+}
+
+// waits reports whether the state of an object waits for values of a type, and whether the position is known.
+func (p *positions) waits(key controller.Key, typ reflect.Type) (waits, known bool) {
+	s := p.part(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, known = s.all[key]
+	return slices.Contains(s.waits[key], typ), known
 }
 
 // Left removes the positions of the objects of a cluster.
@@ -125,6 +151,7 @@ func (p *positions) Left(cluster string) {
 		for key := range s.all {
 			if key.Cluster == cluster {
 				delete(s.all, key)
+				delete(s.waits, key)
 			}
 		}
 		s.mu.Unlock()
@@ -136,7 +163,7 @@ func (p *positions) Ended() {
 	for i := range p.parts {
 		s := &p.parts[i]
 		s.mu.Lock()
-		s.all, s.over = nil, true
+		s.all, s.waits, s.over = nil, nil, true
 		s.mu.Unlock()
 	}
 	p.ended()
@@ -173,6 +200,8 @@ type keyed struct {
 
 // tables are the positions of all active Runs that use a machine.
 type tables struct {
+	gone func(controller.Key) // called when an object does not exist
+
 	mu  sync.Mutex // guards all
 	all []*positions
 }
@@ -180,7 +209,7 @@ type tables struct {
 // begin returns the positions of a new Run.
 func (t *tables) begin() controller.Tracker {
 	var p *positions
-	p = newPositions(func() {
+	p = newPositions(t.gone, func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		t.all = slices.DeleteFunc(t.all, func(o *positions) bool { return o == p })
@@ -189,6 +218,19 @@ func (t *tables) begin() controller.Tracker {
 	defer t.mu.Unlock()
 	t.all = append(t.all, p)
 	return p
+}
+
+// wait reports whether the state of an object waits for values of a type, or is not known.
+func (t *tables) wait(key controller.Key, typ reflect.Type) bool {
+	somewhere := false
+	for _, p := range t.list() {
+		waits, known := p.waits(key, typ)
+		if waits {
+			return true
+		}
+		somewhere = somewhere || known
+	}
+	return !somewhere
 }
 
 func (t *tables) list() []*positions {
@@ -207,7 +249,10 @@ func (w *walk[K]) entry() entry {
 		e.reason = w.end.err.Error()
 	}
 	if w.deletes {
-		e.flags = deleting
+		e.flags |= deleting
+	}
+	if w.end.idle {
+		e.flags |= idle
 	}
 	for name, child := range w.position.Children {
 		e.children = w.machine.countChild(e.children, name, child.State)
@@ -243,6 +288,6 @@ func (m *Machine[K]) countChild(all []tally, name, state string) []tally {
 
 // stuck reports whether the object has been in its state for too long.
 func (e *entry) stuck(after time.Duration, now time.Time) bool {
-	waits := e.how != ends && e.how != unset && e.flags&suspended == 0
+	waits := e.how != ends && e.how != unset && e.flags&(suspended|idle) == 0
 	return after > 0 && waits && now.Sub(time.Unix(0, e.since)) >= after
 }

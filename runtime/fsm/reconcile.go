@@ -13,6 +13,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/machine"
 	"github.com/kube-go/sdk/runtime/controller"
 	"github.com/kube-go/sdk/runtime/events"
@@ -51,10 +52,8 @@ func (m *Machine[K]) Reconcile(ctx context.Context, obj *K) (controller.Action, 
 		track.put(key, m.entryOf(own, suspendedType, suspended))
 		return action, err
 	}
-	if deletes && !m.deletes() {
-		action, err := m.clear(ctx, obj, before, now)
-		track.put(key, m.entryOf(own, readyType, deleting))
-		return action, err
+	if deletes && (!m.deletes() || own.FSM != nil && own.FSM.Deleted) {
+		return m.clear(ctx, obj, before, now)
 	}
 	_, stored := m.fields.of(before)
 	old := stored.Conditions
@@ -66,79 +65,61 @@ func (m *Machine[K]) Reconcile(ctx context.Context, obj *K) (controller.Action, 
 			return err
 		})
 	}}
-	w := m.walk(c, own.FSM, m.signals.of(key), m.object(obj).GetGeneration(), deletes, now, out)
+	sent, last := m.signals.of(key)
+	w := m.walk(c, own.FSM, sent, m.object(obj).GetGeneration(), deletes, now, out)
 	if !m.sameForeign(old, own.Conditions) {
 		w.fail(errors.New("a Step has changed c.Obj.Status.Conditions: use SetCondition"))
 	}
 	action := controller.AwaitChange()
-	if w.settled() {
-		if deletes { // also what the states of the deletion have declared
-			before, err = m.commit(ctx, obj, w, out.Items(), now, before)
-			switch {
-			case err != nil:
-				return controller.Action{}, err
-			case before == nil:
-				track.Gone(key)
-				return controller.AwaitChange(), nil
-			}
-			out = &lazyOutputs{pass: m.applier.Begin(m.object(obj), out.Items(), createsNothing)}
-		}
+	if w.settled() && !deletes {
 		waiting, err := w.prune(ctx, out)
 		switch {
 		case err != nil:
 			w.fail(err)
-		case waiting != "" && deletes:
-			w.end = outcome{how: stays, reason: waiting, delay: pruneDelay}
 		case waiting != "":
 			action = controller.RequeueAfter(pruneDelay)
 			w.end.delay = sooner(w.end.delay, pruneDelay)
-		case deletes:
-			m.announce(obj, w, old)
-			track.put(key, w.entry())
-			return controller.AwaitChange(), m.removeFinalizer(ctx, obj)
 		}
+	}
+	if w.position.Deleted = w.settled() && deletes; w.position.Deleted && len(out.Items()) == 0 {
+		m.announce(obj, w, old)
+		track.put(key, w.entry())
+		return controller.AwaitChange(), m.removeFinalizer(ctx, obj)
 	}
 	own.Inventory = w.abandon(out.Items(), out.Declared)
 	own.FSM = &w.position
 	exists, err := m.store(ctx, obj, w.conditions(), now, before)
 	switch {
 	case err != nil:
-		track.put(key, w.unstored(err))
+		track.put(key, w.unstored(err), w.asked...)
 		return controller.Action{}, errors.Join(w.end.err, fmt.Errorf("state %s: %w", w.position.State, err))
 	case !exists:
 		track.Gone(key)
 		return controller.AwaitChange(), nil
 	}
 	m.announce(obj, w, old)
-	track.put(key, w.entry())
-	if w.end.how != fails && len(w.received) > 0 {
-		m.signals.done(key, w.received)
+	track.put(key, w.entry(), w.asked...)
+	consumed := w.consumed
+	if w.end.how == fails && !m.opts.Durable {
+		consumed = nil // the next pass repeats the steps
 	}
-	if w.end.how == ends {
+	if m.signals.done(key, consumed, w.asked, last) {
+		m.signals.wake(key)
+	}
+	switch {
+	case w.position.Deleted:
+		if before, err = m.before(obj); err != nil {
+			return controller.Action{}, err
+		}
+		return m.clear(ctx, obj, before, now)
+	case w.end.how == ends:
 		return action, nil
 	}
 	return w.action()
 }
 
-// commit stores the end of a deletion before the objects of the inventory are deleted: a later pass of a durable
-// machine must not begin at a state that declares them again. It returns the stored object, or nil if it does not
-// exist.
-func (m *Machine[K]) commit(
-	ctx context.Context, obj *K, w *walk[K], items []machine.Item, now time.Time, before *K,
-) (stored *K, err error) {
-	if !m.opts.Durable || len(items) == 0 || w.stored != nil && w.stored.State == w.position.State {
-		return before, nil
-	}
-	_, own := m.fields.of(obj)
-	own.Inventory, own.FSM = items, &w.position
-	exists, err := m.store(ctx, obj, w.conditions(), now, before)
-	if !exists || err != nil {
-		return nil, err
-	}
-	return m.snapshot(obj)
-}
-
-// clear deletes what the machine has declared for a deleted object, if it has no states for deletions.
+// clear deletes the declared objects of a deleted object, and then removes the finalizer. It calls no Step: the machine
+// has no states for deletions, or they are done. Otherwise they would declare their own objects again.
 func (m *Machine[K]) clear(ctx context.Context, obj, before *K, now time.Time) (controller.Action, error) {
 	_, own := m.fields.of(obj)
 	out := m.applier.Begin(m.object(obj), own.Inventory, createsNothing)
@@ -147,6 +128,10 @@ func (m *Machine[K]) clear(ctx context.Context, obj, before *K, now time.Time) (
 		return controller.AwaitChange(), m.removeFinalizer(ctx, obj)
 	}
 	own.Inventory = out.Items()
+	since := m.object(obj).GetDeletionTimestamp().Time
+	if own.FSM != nil && own.FSM.Deleted {
+		since = own.FSM.Since.Time
+	}
 	ready := metav1.Condition{
 		Type: readyType, Status: metav1.ConditionFalse, Reason: reasonDeleting, Message: shorten(waiting),
 		ObservedGeneration: m.object(obj).GetGeneration(),
@@ -154,14 +139,35 @@ func (m *Machine[K]) clear(ctx context.Context, obj, before *K, now time.Time) (
 	if failed != nil {
 		ready.Message = shorten(failed.Error())
 	}
+	age := now.Sub(since)
+	if after := m.opts.StuckAfter; after > 0 && age >= after {
+		ready.Reason = reasonStuck
+	}
+	var was string // the reason before
 	wanted := []metav1.Condition{ready}
 	for _, c := range own.Conditions {
-		if m.owns(c.Type) && c.Type != readyType && c.Type != suspendedType {
+		switch {
+		case c.Type == readyType:
+			was = c.Reason
+		case m.owns(c.Type) && c.Type != suspendedType:
 			wanted = append(wanted, c)
 		}
 	}
-	if _, err := m.store(ctx, obj, wanted, now, before); err != nil || failed != nil {
-		return controller.Action{}, errors.Join(failed, err)
+	_, err := m.store(ctx, obj, wanted, now, before)
+	track, key := m.track(ctx, obj)
+	e := m.entryOf(own, readyType, deleting)
+	e.how, e.since = stays, since.UnixNano()
+	if failed != nil {
+		e.how = fails
+	}
+	track.put(key, e)
+	if err == nil && ready.Reason == reasonStuck && was != reasonStuck {
+		m.event(obj, events.Event{
+			Type: events.Warning, Reason: reasonStuck, Note: fmt.Sprintf("deleting for %s: %s", age.Round(time.Second), ready.Message),
+		})
+	}
+	if err != nil || failed != nil {
+		return controller.Action{}, controller.RetryWithin(errors.Join(failed, err), sooner(0, m.opts.StuckAfter-age))
 	}
 	return controller.RequeueAfter(pruneDelay), nil
 }
@@ -179,7 +185,12 @@ func (m *Machine[K]) record(ctx context.Context, before *K, items []machine.Item
 	case err != nil:
 		return err
 	case obj != nil:
+		// The finalizer was added to the newest state of the object, which the pass may not have read.
+		if !m.same(obj, before) || m.object(obj).GetGeneration() != m.object(before).GetGeneration() {
+			return fmt.Errorf("the object has changed since the pass has read it: %w", core.ErrConflict)
+		}
 		m.object(before).SetResourceVersion(m.object(obj).GetResourceVersion())
+		m.object(before).SetFinalizers(m.object(obj).GetFinalizers())
 	case m.object(before).GetDeletionTimestamp() == nil:
 		return errors.New("the object is being deleted")
 	}
@@ -300,7 +311,8 @@ func (m *Machine[K]) finalize(ctx context.Context, obj *K, deletes bool) (*K, er
 func (w *walk[K]) action() (controller.Action, error) {
 	switch {
 	case w.end.how == fails:
-		return controller.Action{}, fmt.Errorf("state %s: %w", w.position.State, w.end.err)
+		err := fmt.Errorf("state %s: %w", w.position.State, w.end.err)
+		return controller.Action{}, controller.RetryWithin(err, w.end.delay)
 	case w.again:
 		return controller.RequeueAfter(0), nil
 	case w.end.how == stays && w.end.delay > 0:

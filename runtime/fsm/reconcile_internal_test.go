@@ -59,6 +59,7 @@ func newFarm(t *testing.T, o Options) *farm {
 	Add(m, work{})
 	Add(m, rest{})
 	Add(m, end{})
+	m.repeatable()
 	f := &farm{
 		m, server, client.Namespaced[animal](c, "meadow"), client.Namespaced[eventsv1.Event](c, "meadow"),
 	}
@@ -82,6 +83,18 @@ func (f *farm) get(t *testing.T) *animal {
 		t.Fatal(err)
 	}
 	return obj
+}
+
+// record runs the recorder of the machine until the returned function is called.
+func (f *farm) record(t *testing.T) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- f.opts.Events.Run(ctx) }()
+	return func() {
+		cancel()
+		<-ended //nolint:errcheck // the cause of the context
+	}
 }
 
 // reconcile makes a pass, and returns what was written: the animal, or nil.
@@ -178,13 +191,7 @@ func TestDeletionOfASuspendedObject(t *testing.T) {
 func TestEventsAreNotRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFarm(t, Options{StuckAfter: time.Hour})
-		running, stop := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- f.opts.Events.Run(running) }()
-		defer func() {
-			stop()
-			<-ended //nolint:errcheck // the cause of the context
-		}()
+		defer f.record(t)()
 		f.states[0].step = func(any, *Ctx[animal]) outcome {
 			return outcome{how: goes, next: work{}, event: &events.Event{Reason: "Started"}}
 		}
@@ -293,6 +300,7 @@ func TestAStatusThatCannotBeWrittenFailsTheRun(t *testing.T) {
 	Add(gone, work{})
 	Add(gone, rest{})
 	Add(gone, end{})
+	gone.repeatable()
 	if _, err := gone.Reconcile(t.Context(), obj); err == nil || !strings.Contains(err.Error(), "state end: apply animals") {
 		t.Errorf("the error is %v", err)
 	}

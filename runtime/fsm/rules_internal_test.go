@@ -44,6 +44,7 @@ func TestTheNextPassIsInTime(t *testing.T) {
 		want                        time.Duration
 		late                        bool // OnDeadline is called
 		silent                      bool // the state stays without a reason
+		fails                       bool // the state fails
 	}{
 		{name: "no limit", want: 0},
 		{name: "no reason", delay: time.Minute, want: time.Minute, silent: true},
@@ -53,6 +54,9 @@ func TestTheNextPassIsInTime(t *testing.T) {
 		{name: "stuck before the deadline", deadline: time.Hour, stuck: time.Minute, want: time.Minute},
 		{name: "stuck already", delay: time.Hour, stuck: time.Minute, age: 2 * time.Minute, want: time.Hour},
 		{name: "no deadline", delay: time.Hour, age: 1000 * time.Hour, want: time.Hour},
+		{name: "a failure without a deadline", fails: true, want: 0},
+		{name: "a failure before the deadline", fails: true, deadline: time.Hour, age: time.Minute, want: 59 * time.Minute},
+		{name: "a failure before it is stuck", fails: true, deadline: time.Hour, stuck: time.Minute, want: time.Minute},
 		{name: "after the deadline", delay: time.Minute, deadline: time.Hour, age: time.Hour, want: time.Second, late: true},
 	} {
 		m, obj := newMachine(t, &Options{Durable: true, StuckAfter: tc.stuck}), new(animal)
@@ -62,7 +66,12 @@ func TestTheNextPassIsInTime(t *testing.T) {
 		if tc.silent {
 			reason = ""
 		}
-		rest.step = func(any, *Ctx[animal]) outcome { return outcome{how: stays, reason: reason, delay: tc.delay} }
+		rest.step = func(any, *Ctx[animal]) outcome {
+			if tc.fails {
+				return outcome{how: fails, err: errLabel("no food")}
+			}
+			return outcome{how: stays, reason: reason, delay: tc.delay}
+		}
 		rest.onDeadline = func(any, *Ctx[animal]) outcome {
 			late = true
 			return outcome{how: stays, reason: "late", delay: time.Second}
@@ -225,7 +234,7 @@ func TestAChildHasNoChildren(t *testing.T) {
 
 // TestThePositionsOfALeftClusterGo checks that those of other clusters stay.
 func TestThePositionsOfALeftClusterGo(t *testing.T) {
-	p := newPositions(func() {})
+	p := newPositions(func(controller.Key) {}, func() {})
 	for _, cluster := range []string{"east", "west"} {
 		p.put(controller.Key{Cluster: cluster}, entry{})
 	}

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"maps"
 	"reflect"
+	"slices"
 	"sync"
 
 	"github.com/kube-go/sdk/runtime/controller"
@@ -17,29 +18,59 @@ import (
 // which matters no more than their loss when the program stops.
 const maxSignals = 10_000
 
-// Send sends a value to the state of an object that receives values of this type, see [Received], and starts a pass of
-// the object if the controller watches [Machine.Signals]. A signal only saves time: it is lost when the program stops, so
-// the state must also find out by other means, such as the delay of its [To.Stay].
+// Send sends a value to an object. It starts a pass if the state of the object waits for values of type T: its last
+// Step has called [Received] for T, and stays or has failed. The controller must watch [Machine.Signals]. Otherwise, the
+// value is kept for a later state. A signal only saves time: it is lost when the program stops, so the state must also
+// find out by other means, such as the delay of its [To.Stay].
 //
 // A later value of the same type replaces one that has not been received yet.
 func Send[T, K any](m *Machine[K], key controller.Key, value T) {
-	m.signals.send(key, reflect.TypeFor[T](), value)
+	typ := reflect.TypeFor[T]()
+	m.signals.put(key, typ, value)
+	if m.tables.wait(key, typ) {
+		m.signals.wake(key)
+	}
 }
 
-// Received returns the value of type T that was sent to the object, and whether there was one. It is received once: a
-// later pass does not receive it again, unless this pass fails.
+// Received returns the value of type T that was sent to the object, and whether there was one. A state that calls it
+// and stays waits for such values. A value is received once: later states and passes do not receive it again, unless
+// the Step is repeated because it fails, or because it waits for objects that it has declared. All child machines of a
+// pass receive it.
 func Received[T, K any](c *Ctx[K]) (value T, ok bool) {
-	typ := reflect.TypeFor[T]()
-	sent, ok := c.walk.sent[typ]
+	w, typ := c.walk, reflect.TypeFor[T]()
+	if !slices.Contains(w.asked, typ) {
+		w.asked = append(w.asked, typ)
+	}
+	sent, ok := w.sent[typ]
 	if !ok {
 		return value, false
 	}
-	if c.walk.received == nil {
-		c.walk.received = make(mailbox)
-	}
-	c.walk.received[typ] = sent
-	value, _ = (*sent).(T)
+	w.received = w.received.with(typ, sent)
+	value, _ = sent.value.(T)
 	return value, true
+}
+
+// settle ends a step. The values that it has received are removed from the mailbox when the pass is stored, unless the
+// step is repeated. A machine that is not durable repeats all steps if one of them is repeated.
+func (w *walk[K]) settle() {
+	if w.end.how == fails {
+		w.received = nil
+	}
+	leaves := w.end.how == unset
+	for typ, sent := range w.received {
+		if leaves && w.parent == nil {
+			delete(w.sent, typ)
+		}
+		switch {
+		case w.machine.opts.Durable || !leaves && w.parent == nil:
+			w.consumed = w.consumed.with(typ, sent)
+		case !leaves:
+			w.parent.received = w.parent.received.with(typ, sent)
+		}
+	}
+	if w.machine.opts.Durable {
+		w.received = nil
+	}
 }
 
 // Signals are the objects to which values are sent:
@@ -61,12 +92,28 @@ type signals struct {
 	more chan struct{} // has an element if waiting is not empty
 
 	mu      sync.Mutex // guards the fields below
+	last    uint64     // the number of the last signal
 	values  map[controller.Key]mailbox
 	waiting map[controller.Key]struct{} // the keys that next has not returned yet
 }
 
-// mailbox has the values for one object. The pointers identify the values.
-type mailbox map[reflect.Type]*any
+// mailbox has the values for one object.
+type mailbox map[reflect.Type]signal
+
+// signal is a value that was sent.
+type signal struct {
+	number uint64 // later signals have higher numbers
+	value  any
+}
+
+// with adds a signal to a mailbox, which may be nil.
+func (m mailbox) with(typ reflect.Type, s signal) mailbox {
+	if m == nil {
+		m = make(mailbox)
+	}
+	m[typ] = s
+	return m
+}
 
 func newSignals() *signals {
 	return &signals{
@@ -76,7 +123,8 @@ func newSignals() *signals {
 	}
 }
 
-func (s *signals) send(key controller.Key, typ reflect.Type, value any) {
+// put stores a value for an object.
+func (s *signals) put(key controller.Key, typ reflect.Type, value any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.values[key] == nil {
@@ -87,9 +135,18 @@ func (s *signals) send(key controller.Key, typ reflect.Type, value any) {
 			delete(s.values, other)
 			delete(s.waiting, other)
 		}
-		s.values[key] = make(mailbox)
 	}
-	s.values[key][typ] = &value
+	s.last++
+	s.values[key] = s.values[key].with(typ, signal{s.last, value})
+}
+
+// wake makes next return the key of an object, unless its values have been received or forgotten.
+func (s *signals) wake(key controller.Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.values[key] == nil {
+		return
+	}
 	s.waiting[key] = struct{}{}
 	select {
 	case s.more <- struct{}{}:
@@ -122,24 +179,36 @@ func (s *signals) take() (key controller.Key, ok bool) {
 	return key, false
 }
 
-// of returns the values for an object.
-func (s *signals) of(key controller.Key) mailbox {
+// of returns the values for an object, and the number of the last signal.
+func (s *signals) of(key controller.Key) (box mailbox, last uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return maps.Clone(s.values[key])
+	return maps.Clone(s.values[key]), s.last
 }
 
-// done removes values that a pass has received, unless they have been replaced.
-func (s *signals) done(key controller.Key, received mailbox) {
+// done removes values that a pass has received, unless they have been replaced. It reports whether there is a later
+// value, after the given number, of a type that the state waits for: it may have been sent before the position of the
+// pass was known.
+func (s *signals) done(key controller.Key, consumed mailbox, waits []reflect.Type, last uint64) (more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	box := s.values[key]
-	for typ, value := range received {
-		if box[typ] == value {
+	for typ, sent := range consumed {
+		if box[typ].number == sent.number {
 			delete(box, typ)
 		}
 	}
 	if len(box) == 0 {
 		delete(s.values, key)
+		delete(s.waiting, key)
 	}
+	return slices.ContainsFunc(waits, func(typ reflect.Type) bool { return box[typ].number > last })
+}
+
+// forget removes the values for an object.
+func (s *signals) forget(key controller.Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.values, key)
+	delete(s.waiting, key)
 }

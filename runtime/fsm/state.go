@@ -44,7 +44,8 @@ func (To[E]) Idle(reason string, delay time.Duration) Result[E] {
 	return Result[E]{outcome{how: stays, idle: true, reason: reason, delay: delay}}
 }
 
-// Fail ends the pass with an error. The next pass takes place after the back-off of the controller.
+// Fail ends the pass with an error. The next pass takes place after the back-off of the controller, or at the deadline of
+// the state if that is earlier.
 func (To[E]) Fail(err error) Result[E] { return Result[E]{outcome{how: fails, err: err}} }
 
 // Restart begins again at the initial state, in the same pass.
@@ -68,7 +69,7 @@ type outcome struct {
 	how    how
 	next   any           // of goes
 	reason string        // of stays
-	delay  time.Duration // of stays
+	delay  time.Duration // until the next pass at the latest, of stays and fails; 0 means no limit
 	idle   bool          // of stays: the object is ready
 	err    error         // of fails
 	event  *events.Event // or nil

@@ -25,6 +25,7 @@ import (
 	"github.com/kube-go/sdk/core/machine"
 	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/core/wire"
+	"github.com/kube-go/sdk/runtime/controller"
 )
 
 const (
@@ -240,8 +241,8 @@ func follow(last, next metav1.Condition, now metav1.Time) metav1.Condition {
 	return next
 }
 
-// sameButDigits reports whether two error texts differ only in numbers, such as those of attempts and ports. Writing
-// each of them would start the next pass immediately, without the back-off.
+// sameButDigits reports whether two error texts differ only in numbers, such as those of attempts and ports, so that
+// most retries write nothing.
 func sameButDigits(a, b string) bool {
 	digits := func(r rune) rune {
 		if r >= '0' && r <= '9' {
@@ -335,7 +336,8 @@ func samePosition(a, b *machine.Position) bool {
 	if !simple(a) || !simple(b) {
 		return reflect.DeepEqual(a, b)
 	}
-	return a.State == b.State && a.Since == b.Since && a.Generation == b.Generation && a.Version == b.Version
+	return a.State == b.State && a.Since == b.Since && a.Generation == b.Generation && a.Version == b.Version &&
+		a.Deleted == b.Deleted
 }
 
 // store writes the status of an object with new conditions of the machine, if it is not the same as before. It reports
@@ -363,8 +365,9 @@ func (m *Machine[K]) store(
 // write writes the JSON of a status, unless the object has changed since it was read: a pass that has read an old state
 // from a cache, such as that of a replica that has just become the leader, must not undo what a later pass has stored.
 // Before is the JSON of the status before the pass. It reports whether there is still such an object, and sets its
-// resource version.
+// resource version. The write starts no pass: otherwise each failure with another text would be retried at once.
 func (m *Machine[K]) write(ctx context.Context, obj *K, before, after []byte) (exists bool, err error) {
+	ctx = controller.WithoutRun(ctx)
 	var was, content map[string]any
 	if err := errors.Join(wire.UnmarshalJSON(before, &was), wire.UnmarshalJSON(after, &content)); err != nil {
 		return true, fmt.Errorf("the status can't be written: %w", err)

@@ -37,6 +37,15 @@ func (p *Pass) Actions() []Action {
 	return slices.Clone(p.plan.actions)
 }
 
+// Next returns another pass over the same owner, which begins with the inventory that this one leaves and has declared
+// nothing yet. The next pass of a plan continues the plan: its Actions are those of both.
+func (p *Pass) Next() *Pass {
+	next := *p
+	next.items, next.order, next.failed = p.Items(), nil, false
+	next.declared, next.deleted = make(map[key]*declared), make(map[key]bool)
+	return &next
+}
+
 // plannedUID is the UID of an owner that does not exist.
 const plannedUID = types.UID("00000000-0000-0000-0000-000000000000")
 

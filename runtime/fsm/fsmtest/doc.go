@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package fsmtest tests state machines: whether they survive the death of their program at any request, and whether
-// tests have taken all of their transitions.
+// tests have taken all of their transitions, and whether all states were added.
 //
 //	func TestDatabase(t *testing.T) {
 //		coverage := new(fsmtest.Coverage)
@@ -13,7 +13,9 @@
 //			},
 //			Create: func(t testing.TB, c *client.Client) *v1.Database { … }, // in a namespace of its own
 //		})
-//		coverage.Check(t, database.New(c, nil).Graph())
+//		g := database.New(c, nil).Graph()
+//		coverage.Check(t, g)
+//		fsmtest.Registered(t, g, ".")
 //	}
 //
 // [Crash] also works in a bubble of testing/synctest, with a client whose transport is a fake server: waits and

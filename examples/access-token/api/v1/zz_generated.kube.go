@@ -443,6 +443,10 @@ const accessTokenCRD = `{
             "type": "object",
             "x-kubernetes-preserve-unknown-fields": true
            },
+           "deleted": {
+            "description": "Deleted is whether the states of the deletion are done, so that only the declared objects have to be deleted.",
+            "type": "boolean"
+           },
            "generation": {
             "description": "Generation is the generation of the object that the last pass has observed.",
             "type": "integer",

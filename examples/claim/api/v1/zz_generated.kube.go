@@ -368,6 +368,10 @@ const bucketClaimCRD = `{
             "type": "object",
             "x-kubernetes-preserve-unknown-fields": true
            },
+           "deleted": {
+            "description": "Deleted is whether the states of the deletion are done, so that only the declared objects have to be deleted.",
+            "type": "boolean"
+           },
            "generation": {
             "description": "Generation is the generation of the object that the last pass has observed.",
             "type": "integer",
@@ -689,6 +693,10 @@ const bucketCRD = `{
             "description": "Data has the fields of the state. Only durable machines have it.",
             "type": "object",
             "x-kubernetes-preserve-unknown-fields": true
+           },
+           "deleted": {
+            "description": "Deleted is whether the states of the deletion are done, so that only the declared objects have to be deleted.",
+            "type": "boolean"
            },
            "generation": {
             "description": "Generation is the generation of the object that the last pass has observed.",

@@ -1,0 +1,104 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fsmtest
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kube-go/sdk/runtime/fsm"
+)
+
+// Registered reads the Go files in a folder, and fails the test for each type that may follow a state of the graph, by
+// its methods, but is not a state of the graph: it was never added, or its methods are declared on the pointer. Otherwise,
+// the first pass that goes there fails. The folder is that of the package with the states, usually ".".
+func Registered(t testing.TB, g *fsm.Graph, dir string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("fsmtest: %s has %d Go files, %v", dir, len(files), err)
+	}
+	s := sources{edges: map[string][]string{}, methods: map[string][]string{}, next: map[string]string{}}
+	for _, file := range files {
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decl := range parsed.Decls {
+			s.read(decl)
+		}
+	}
+	added := map[string]bool{}
+	for _, state := range g.States {
+		added[state.Name[strings.LastIndexByte(state.Name, '.')+1:]] = true
+	}
+	for _, from := range slices.Sorted(maps.Keys(s.next)) {
+		want := s.edges[s.next[from]]
+		for _, to := range slices.Sorted(maps.Keys(s.methods)) {
+			follows := len(want) > 0 && !slices.ContainsFunc(want, func(m string) bool { return !slices.Contains(s.methods[to], m) })
+			if added[from] && follows && !added[strings.TrimPrefix(to, "*")] {
+				t.Errorf("%s may follow the state %s, but is not added to the machine", to, from)
+			} else if added[from] && follows && to[0] == '*' {
+				t.Errorf("%s can't follow the state %s: declare %s on the struct, not on the pointer", to, from, strings.Join(want, ", "))
+			}
+		}
+	}
+}
+
+// sources are the declarations of a package that concern states.
+type sources struct {
+	edges   map[string][]string // the methods of each interface
+	methods map[string][]string // the methods of each type; "*T" has those of the pointer only
+	next    map[string]string   // the interface of the next states of each state
+}
+
+// read adds a declaration.
+func (s *sources) read(decl ast.Decl) {
+	switch d := decl.(type) {
+	case *ast.GenDecl:
+		for _, spec := range d.Specs {
+			typ, ok := spec.(*ast.TypeSpec)
+			if !ok {
+				continue
+			}
+			if i, ok := typ.Type.(*ast.InterfaceType); ok {
+				for _, m := range i.Methods.List {
+					for _, name := range m.Names {
+						s.edges[typ.Name.Name] = append(s.edges[typ.Name.Name], name.Name)
+					}
+				}
+			}
+		}
+	case *ast.FuncDecl:
+		if d.Recv == nil || len(d.Recv.List) != 1 {
+			return
+		}
+		of := receiver(d.Recv.List[0].Type)
+		s.methods[of] = append(s.methods[of], d.Name.Name)
+		if params := d.Type.Params.List; d.Name.Name == "Step" && len(params) > 0 {
+			if to, ok := params[len(params)-1].Type.(*ast.IndexExpr); ok {
+				if edge, ok := to.Index.(*ast.Ident); ok {
+					s.next[of] = edge.Name
+				}
+			}
+		}
+	}
+}
+
+// receiver returns the name of the type of a receiver: "T" or "*T".
+func receiver(e ast.Expr) string {
+	switch x := e.(type) {
+	case *ast.StarExpr:
+		return "*" + receiver(x.X)
+	case *ast.Ident:
+		return x.Name
+	}
+	return "" // a generic type
+}
