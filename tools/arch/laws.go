@@ -22,14 +22,14 @@ func laws() map[string]map[string][]string {
 				"TestAddsForAWaitingKeyCollapse", "TestAddsForARunningKeyCollapseIntoOneMoreRun",
 				"TestAddsForAHeldKeyCollapseIntoOneMoreRun",
 			},
-			"the earliest wins":                       {"TestTheEarliestDelayedAddWins"},
-			"keeps the delayed add":                   {"TestAnAddKeepsADelayedAdd"},
-			"With [Options.Debounce]":                 {"TestDebouncedKeyIsReadyAfterItsQuietTime"},
-			"A run receives the causes":               {"TestRunReceivesTheCausesOfItsAdds"},
+			"the earliest wins":         {"TestTheEarliestDelayedAddWins"},
+			"keeps the delayed add":     {"TestAnAddKeepsADelayedAdd"},
+			"With [Options.Debounce]":   {"TestDebouncedKeyIsReadyAfterItsQuietTime"},
+			"A run receives the causes": {"TestRunReceivesTheCausesOfItsAdds"},
 			"Keys of the same priority": {
 				"TestKeysOfOnePriorityAreHandedOutInTheOrderOfTheirAdds",
 			},
-			"is handed out first":                     {"TestHigherPrioritiesGoFirst"},
+			"is handed out first": {"TestHigherPrioritiesGoFirst"},
 			"no key starves": {
 				"TestLowPriorityKeyDoesNotStarve",
 				"TestAgedFloodDoesNotDelayEvents",
@@ -41,9 +41,9 @@ func laws() map[string]map[string][]string {
 				"TestKeyIsHeldUntilAllItsWritesAreObserved", "TestKeyIsHeldUntilTheDeletedObjectIsGone",
 				"TestHeldKeyIsReleasedAfterItsTimeout",
 			},
-			"No key runs that is not owned":                   {"TestKeyThatIsNotOwnedDoesNotRun"},
-			"At most [Options.Concurrency] keys run":          {"TestAtMostConcurrencyKeysRun"},
-			"after a delay that doubles":                      {"TestTheBackOffDoublesUpToItsLimit"},
+			"No key runs that is not owned":          {"TestKeyThatIsNotOwnedDoesNotRun"},
+			"At most [Options.Concurrency] keys run": {"TestAtMostConcurrencyKeysRun"},
+			"after a delay that doubles":             {"TestTheBackOffDoublesUpToItsLimit"},
 			"resets the delay and cancels a pending retry": {
 				"TestSuccessResetsTheBackOff",
 				"TestSuccessCancelsThePendingRetry",
@@ -51,9 +51,9 @@ func laws() map[string]map[string][]string {
 			"a burst of events does not delay the next retry": {
 				"TestABurstOfEventsDoesNotIncreaseTheBackOff",
 			},
-			"or until [Applier.Forget] removes the source":    {"TestForgottenSourceHoldsNoKeys"},
-			"Other keys are not delayed":                      {"TestHoldOfOneKeyDoesNotDelayOthers"},
-			"It starts no goroutines":                         {"TestApplierStartsNoGoroutines"},
+			"or until [Applier.Forget] removes the source": {"TestForgottenSourceHoldsNoKeys"},
+			"Other keys are not delayed":                   {"TestHoldOfOneKeyDoesNotDelayOthers"},
+			"It starts no goroutines":                      {"TestApplierStartsNoGoroutines"},
 		},
 		"runtime/cache": {
 			"share one watch and its objects": {
@@ -63,9 +63,9 @@ func laws() map[string]map[string][]string {
 			"ends with the last": {
 				"TestWatchBeginsWithTheFirstRunAndEndsWithTheLast",
 			},
-			"The objects are kept for another minute":     {"TestObjectsAreDiscardedAMinuteAfterTheLastRun"},
-			"a Run in that time only updates them":        {"TestNextRunUpdatesTheStore"},
-			"the server sends only metadata":              {"TestMetadataViewRequestsAndHoldsOnlyMetadata"},
+			"The objects are kept for another minute": {"TestObjectsAreDiscardedAMinuteAfterTheLastRun"},
+			"a Run in that time only updates them":    {"TestNextRunUpdatesTheStore"},
+			"the server sends only metadata":          {"TestMetadataViewRequestsAndHoldsOnlyMetadata"},
 			"the cache uses protobuf": {
 				"TestProtobufIsUsedIfAllTypesCanBeDecodedFromIt",
 			},
@@ -76,19 +76,19 @@ func laws() map[string]map[string][]string {
 			"and the others continue to work": {
 				"TestViewThatNeedsMoreReplacesTheWatchWithoutChangesForOthers",
 			},
-			"has observed the response to a write":        {"TestWaitFor"},
-			"returns its own error only if the view is":   {"TestInvalidViewsFailImmediately"},
+			"has observed the response to a write":      {"TestWaitFor"},
+			"returns its own error only if the view is": {"TestInvalidViewsFailImmediately"},
 		},
 		"runtime/controller": {
-			"receives a copy of the newest state":            {"TestReconcileReceivesACopyOfTheNewestState"},
-			"Two runs of one object never overlap":           {"TestRunsOfOneObjectDoNotOverlap"},
+			"receives a copy of the newest state":  {"TestReconcileReceivesACopyOfTheNewestState"},
+			"Two runs of one object never overlap": {"TestRunsOfOneObjectDoNotOverlap"},
 			"Every object is reconciled once": {
 				"TestEveryObjectIsReconciledOnceThenWithEachChange",
 			},
 			"with a lower priority than changes": {
 				"TestInitialListHasLowerPriorityThanLiveChanges",
 			},
-			"only suppress modifications":                    {"TestPredicatesSelectModifications"},
+			"only suppress modifications": {"TestPredicatesSelectModifications"},
 			"A run sees the writes and deletes": {
 				"TestNextRunSeesTheWritesOfTheLastRun",
 				"TestNextRunSeesTheDeletesOfTheLastRun",
@@ -109,29 +109,29 @@ func laws() map[string]map[string][]string {
 			"grows from 5 ms to 1000 s": {
 				"TestFailedRunIsRetriedWithDelaysFrom5msTo1000s",
 			},
-			"A [Terminal] error is not retried":              {"TestATerminalErrorWaitsForAChange"},
-			"without a delay waits in the same way":          {"TestARequeueWithoutADelayDoesNotSpin"},
-			"A panic of the reconcile":                       {"TestPanicFailsOnlyItsRun"},
+			"A [Terminal] error is not retried":     {"TestATerminalErrorWaitsForAChange"},
+			"without a delay waits in the same way": {"TestARequeueWithoutADelayDoesNotSpin"},
+			"A panic of the reconcile":              {"TestPanicFailsOnlyItsRun"},
 			"A panic of [Options.OnResult]": {
 				"TestPanicOfOnResultIsLoggedAndDoesNotAffectTheRun",
 			},
-			"whose mapping fails":                            {"TestFailedMapIsLoggedAndRetriedWithBackoff"},
+			"whose mapping fails": {"TestFailedMapIsLoggedAndRetriedWithBackoff"},
 			"A slow function delays neither": {
 				"TestSlowMapDelaysNeitherOtherSourcesNorLiveChanges",
 			},
 			"No run begins before every source": {
 				"TestLateSourceDelaysRunsUpToItsTimeoutAndIsUsedOnceReady",
 			},
-			"and neither does another cluster":               {"TestLateClusterDoesNotDelayAnother"},
+			"and neither does another cluster": {"TestLateClusterDoesNotDelayAnother"},
 			"Deleted objects are not reconciled": {
 				"TestDeletedObjectIsNotReconciledAndItsFailuresAreForgotten",
 			},
 			"never during a run of the object": {
 				"TestOnGoneIsCalledOnceForEachDeletionAndNeverDuringARun",
 			},
-			"it is the object of the first view":             {"TestObjectIsThatOfTheFirstViewThatHasIt"},
-			"When the context of Run ends, no more runs":     {"TestStopStartsNoRunsAndWaitsForCurrentRuns"},
-			"[Options.StopTimeout] to finish":                {"TestContextOfARunEndsAfterStopTimeout"},
+			"it is the object of the first view":         {"TestObjectIsThatOfTheFirstViewThatHasIt"},
+			"When the context of Run ends, no more runs": {"TestStopStartsNoRunsAndWaitsForCurrentRuns"},
+			"[Options.StopTimeout] to finish":            {"TestContextOfARunEndsAfterStopTimeout"},
 			"names the objects of the runs that ignore it": {
 				"TestStopGivesUpOnRunsThatIgnoreTheirContext",
 			},
@@ -156,7 +156,7 @@ func laws() map[string]map[string][]string {
 			"in the goroutine of its caller":          {"TestOnlyTheCallersOfAReflectorHaveGoroutines"},
 		},
 		"runtime/watcher": {
-			"All lists request the newest state":   {"TestAllListsRequestTheNewestState"},
+			"All lists request the newest state": {"TestAllListsRequestTheNewestState"},
 			"A list is an Init, its objects": {
 				"FuzzStepKeepsItsLaws",
 				"TestListOfAnEmptyCollectionHasInitAndInitDone",
