@@ -196,10 +196,10 @@ func (m *member) await(ctx context.Context, s *session, feeds []*memberFeed) (al
 // follow adds the keys that the feed's changes concern to the applier until ctx ends, and returns its cause, or the
 // error of an invalid feed.
 func (f *memberFeed) follow(ctx context.Context, s *session) error {
+	f.began = f.version.Load()
 	if to, ok := f.feed.(follower); ok && f.isDirect(s) {
 		return to.Follow(ctx, func(c reflector.Change) { f.enqueue(ctx, c, s) })
 	}
-	f.began = f.version.Load()
 	for change, err := range f.feed.Subscribe(ctx) {
 		if err != nil {
 			return err

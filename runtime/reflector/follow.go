@@ -60,7 +60,7 @@ func (t *table) follow(ctx context.Context, form uint64, f func(Change)) error {
 	if err := t.await(ctx, &waiter{list: func() bool { return !t.ready || t.form >= form }}); err != nil {
 		return err
 	}
-	t.addFollower(&f)
+	t.addFollower(ctx, &f)
 	defer t.removeFollower(&f)
 	err := t.await(ctx, &waiter{list: func() bool { return false }})
 	if ctx.Err() != nil {
@@ -69,15 +69,24 @@ func (t *table) follow(ctx context.Context, form uint64, f func(Change)) error {
 	return err
 }
 
-// addFollower calls f with the existing objects, and adds it to the followers.
-func (t *table) addFollower(f *func(Change)) {
+// addFollower calls f with the existing objects, and adds it to the followers. The watch continues meanwhile: it waits
+// only for the changes that are left when all existing objects were delivered.
+func (t *table) addFollower(ctx context.Context, f *func(Change)) {
+	initial := t.subscribe()
+	defer t.unsubscribe(initial)
+	deliver := func() {
+		for ctx.Err() == nil {
+			c, ok, _ := t.next(initial)
+			if !ok {
+				return
+			}
+			(*f)(c)
+		}
+	}
+	deliver()
 	t.writing.Lock()
 	defer t.writing.Unlock()
-	initial := t.subscribe()
-	t.unsubscribe(initial)
-	for c, ok, _ := t.next(initial); ok; c, ok, _ = t.next(initial) {
-		(*f)(c)
-	}
+	deliver()
 	t.followers.all[f] = struct{}{}
 }
 

@@ -7,8 +7,10 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -128,6 +130,49 @@ func TestFollowerMayReadTheStore(t *testing.T) {
 		synctest.Wait()
 		if want := []string{"first", "second"}; !slices.Equal(got, want) {
 			t.Errorf("read %q, want %q", got, want)
+		}
+	})
+}
+
+func TestWatchContinuesWhileAFollowerReceivesTheExistingObjects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, wire.JSON, "prod/a", "prod/b")
+		store := run(t, server)
+		var got []string
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			ended <- store.Follow(ctx, func(c reflector.Change) {
+				if len(got) == 0 {
+					for _, name := range []string{"prod/a", "prod/b"} {
+						server.Put(configMap(name, "second"))
+					}
+					<-time.After(time.Second)
+					for _, name := range []string{"prod/a", "prod/b"} {
+						if cm, err := store.Get(ref(name)); err != nil || cm.Data["value"] != "second" {
+							t.Errorf("Get(%s) = %v, %v during the first call, want the newest state", name, cm, err)
+						}
+					}
+				}
+				got = append(got, describe(t, c))
+			})
+		}()
+		<-time.After(time.Minute)
+		stop()
+		<-ended
+		first, its, other, others := "prod/a", "uid-1", "prod/b", "uid-2"
+		if strings.Contains(got[0], other) {
+			first, its, other, others = other, others, first, its
+		}
+		slices.Sort(got[1:])
+		want := []string{
+			"initial ADDED " + first + " - " + its + "=first",
+			"BOOKMARK",
+			"MODIFIED " + first + " " + its + "=first " + its + "=second",
+			"initial ADDED " + other + " - " + others + "=second",
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	})
 }

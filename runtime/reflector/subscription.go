@@ -6,6 +6,7 @@ package reflector
 import (
 	"context"
 	"iter"
+	"slices"
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/wire"
@@ -72,6 +73,7 @@ type subscription struct {
 	changed []*pending // the objects that changed later; they take turns with queue
 	turn    bool       // the last turn was for changed
 	byRef   map[core.ObjectRef]*pending
+	loading bool          // not all existing objects are in queue yet, and nothing was delivered
 	synced  bool          // the Bookmark was queued or delivered
 	alerted chan struct{} // has one token when there are new changes
 }
@@ -86,25 +88,60 @@ type pending struct {
 	synced  bool // it is the Bookmark: all existing objects were delivered
 }
 
+// loadBatch is the number of existing objects that are queued in one critical section. Writers wait for it.
+const loadBatch = 1000
+
 // subscribe starts a subscription with all existing objects.
 func (t *table) subscribe() *subscription {
+	s := t.beginLoad()
+	for batch := range slices.Chunk(t.refs(), loadBatch) {
+		t.load(s, batch)
+	}
+	t.endLoad(s)
+	return s
+}
+
+// beginLoad starts a subscription, which receives changes from now on.
+func (t *table) beginLoad() *subscription {
+	s := &subscription{alerted: make(chan struct{}, 1), loading: true}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := &subscription{alerted: make(chan struct{}, 1)}
-	if t.count > 0 {
-		s.byRef = make(map[core.ObjectRef]*pending, t.count)
-		s.queue = make([]*pending, 0, t.count+1)
-	}
+	t.subscriptions[s] = struct{}{}
+	return s
+}
+
+// refs returns the existing objects.
+func (t *table) refs() []core.ObjectRef {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	all := make([]core.ObjectRef, 0, t.count)
 	for ns, objects := range t.objects {
 		for name := range objects {
-			s.offer(core.ObjectRef{Namespace: ns, Name: name}, wire.Packed{}, false)
+			all = append(all, core.ObjectRef{Namespace: ns, Name: name})
 		}
 	}
+	return all
+}
+
+// load queues those of the objects that still exist.
+func (t *table) load(s *subscription, refs []core.ObjectRef) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, ref := range refs {
+		if t.objects[ref.Namespace][ref.Name] != nil {
+			s.offer(ref, wire.Packed{}, false)
+		}
+	}
+}
+
+// endLoad ends the existing objects of a subscription.
+func (t *table) endLoad(s *subscription) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s.loading = false
 	if t.ready {
 		s.markSynced()
 	}
-	t.subscriptions[s] = struct{}{}
-	return s
 }
 
 func (t *table) unsubscribe(s *subscription) {
@@ -119,6 +156,11 @@ func (s *subscription) offer(ref core.ObjectRef, old wire.Packed, gone bool) {
 	p, ok := s.byRef[ref]
 	if !ok {
 		p = &pending{ref: ref, old: old, initial: !s.synced}
+		if s.loading { // old was not delivered
+			if p.unknown = gone; !gone {
+				p.old = wire.Packed{}
+			}
+		}
 		if s.byRef == nil {
 			s.byRef = make(map[core.ObjectRef]*pending)
 		}
@@ -135,8 +177,11 @@ func (s *subscription) offer(ref core.ObjectRef, old wire.Packed, gone bool) {
 	}
 }
 
-// markSynced queues the Bookmark.
+// markSynced queues the Bookmark, unless endLoad will do it.
 func (s *subscription) markSynced() {
+	if s.loading {
+		return
+	}
 	s.synced = true
 	s.push(&pending{synced: true})
 }
