@@ -71,7 +71,8 @@ type Module struct {
 	Origins []string
 
 	// Record returns a writer for a recording of each new instance, see [Replay]. The recording contains what the module
-	// reads, such as the data of secrets. It ends when it has 1 GiB. Default: nothing is recorded.
+	// reads, such as the data of secrets. Each call of the module is written when it has ended. The recording ends when it
+	// has 1 GiB. The host closes a writer that is an io.Closer. Default: nothing is recorded.
 	Record func() (io.Writer, error)
 
 	Namespace string            // of requests that name none

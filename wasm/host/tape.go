@@ -20,8 +20,9 @@ import (
 // with it. A nil tape records nothing. An instance runs one call at a time, so the order is that of the frames.
 type tape struct {
 	w    *bufio.Writer
-	left int64 // bytes that can still be written
-	err  error // of writing
+	out  io.Writer // below w
+	left int64     // bytes that can still be written
+	err  error     // of writing
 
 	r      *bufio.Reader // of a replay
 	frames int
@@ -65,7 +66,7 @@ type cover struct {
 
 // newTape begins to record. The tape ends after a number of bytes.
 func newTape(w io.Writer, limit int64, c cover) *tape {
-	t := &tape{w: bufio.NewWriter(w), left: limit}
+	t := &tape{w: bufio.NewWriter(w), out: w, left: limit}
 	_, t.err = t.w.WriteString(magic)
 	t.write('h', marshal(c))
 	return t
@@ -133,7 +134,7 @@ func clip(data []byte) []byte { return data[:min(len(data), 200)] }
 
 // write writes a frame: its kind, its length and its data.
 func (t *tape) write(kind frame, data []byte) {
-	if t.err != nil {
+	if t.err != nil || t.w == nil {
 		return
 	}
 	if t.left -= int64(len(data)) + 4; t.left < 0 {
@@ -187,12 +188,17 @@ func (t *tape) flush() {
 	}
 }
 
-// close ends a recording.
+// close ends a recording. It can be called again.
 func (t *tape) close() error {
 	if t == nil || t.w == nil {
 		return nil
 	}
-	return errors.Join(t.err, t.w.Flush())
+	err := errors.Join(t.err, t.w.Flush())
+	if c, ok := t.out.(io.Closer); ok {
+		err = errors.Join(err, c.Close())
+	}
+	t.w = nil
+	return err
 }
 
 // clock returns the time of a clock.

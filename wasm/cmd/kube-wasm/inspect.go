@@ -108,7 +108,7 @@ func describe(ctx context.Context, r wazero.Runtime, compiled wazero.CompiledMod
 		return nil, err
 	}
 	mod, err := r.InstantiateModule(ctx, compiled, wazero.NewModuleConfig().WithName("").WithStartFunctions("_initialize").
-		WithArgs("inspect").WithSysWalltime().WithSysNanotime().WithSysNanosleep())
+		WithArgs("inspect").WithSysWalltime().WithSysNanotime().WithNanosleep(func(ns int64) { sleep(ctx, ns) }))
 	if err != nil {
 		return nil, firstLine(err)
 	}
@@ -129,6 +129,16 @@ func describe(ctx context.Context, r wazero.Runtime, compiled wazero.CompiledMod
 		return nil, fmt.Errorf("%s: %w", abi.Describe, err)
 	}
 	return d, nil
+}
+
+// sleep waits for a number of nanoseconds, or until ctx ends.
+func sleep(ctx context.Context, ns int64) {
+	timer := time.NewTimer(time.Duration(ns))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
 }
 
 // refuse returns a function of the host that fails.

@@ -24,6 +24,8 @@ const usage = `kube-wasm runs Kubernetes controllers that are WebAssembly module
                        directory; those of WasmController objects
   kube-wasm inspect FILE
                        print what a module is, imports, exports and says of itself
+  kube-wasm replay FILE RECORDING
+                       repeat what a module did, without a server, and report the first difference
   kube-wasm role FILE [-name NAME] [-namespace NAMESPACE] [-account NAMESPACE/NAME]
                        print a ClusterRole, or a Role in the namespace, with the permissions that a module needs, and a
                        binding to the service account
@@ -38,6 +40,8 @@ Flags of run:
                        kube-wasm)
   -origin URL          a server, apart from the API server, that these modules may send requests to, such as
                        https://hooks.example.com; may be repeated
+  -record DIR          record each instance of the modules of files in a file of this directory; a recording contains
+                       what the module reads, such as the data of secrets
   -controller          run the WasmController objects of the cluster; each with the service account that it names
   -install             install the kind WasmController first
   -namespace NAMESPACE run only the objects of a namespace
@@ -94,6 +98,8 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		err = runModules(ctx, args, stderr)
 	case "inspect":
 		err = inspectFile(ctx, args, stdout)
+	case "replay":
+		err = replayFile(ctx, args, stdout)
 	case "role":
 		err = printRole(ctx, args, stdout)
 	default:

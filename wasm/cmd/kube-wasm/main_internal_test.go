@@ -84,6 +84,8 @@ func TestCommandLineMistakesNameTheFlagAndTheRemedy(t *testing.T) {
 		"run -dir d -files f":              "-files has no effect without -controller",
 		"run -controller -images x":        "-images has no effect without -controller and -cache",
 		"run -controller -account a/b":     "-account has no effect",
+		"run -controller -record d":        "-record has no effect without a file or -dir",
+		"replay a":                         "replay takes a module and a recording, not 1",
 		"run -controller -origin http://a": "-origin has no effect without a file or -dir",
 		"run a.wasm -account b":            `-account is "b", want NAMESPACE/NAME`,
 		"run a.wasm x/a.wasm":              "have the same name",
@@ -127,6 +129,21 @@ func TestInspectPrintsWhatAModuleIs(t *testing.T) {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("%q is missing:\n%s", want, stdout)
 		}
+	}
+}
+
+func TestInspectEndsWithItsContext(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		sleep(ctx, int64(time.Hour))
+	}()
+	select {
+	case <-done:
+	case <-time.After(10 * time.Second):
+		t.Error("a module that sleeps delays the end")
 	}
 }
 
@@ -270,9 +287,10 @@ func TestRunRunsModulesOfFilesAndOfADirectory(t *testing.T) {
 	log := &journal{more: make(chan struct{}, 1)}
 	ctx, stop := context.WithCancel(t.Context())
 	result := make(chan int)
+	tapes := filepath.Join(t.TempDir(), "tapes")
 	go func() {
 		result <- run(ctx, []string{
-			"run", "-kubeconfig", kubeconfig, "-cache", t.TempDir(), "-dir", dir, file, "--", "x",
+			"run", "-kubeconfig", kubeconfig, "-cache", t.TempDir(), "-record", tapes, "-dir", dir, file, "--", "x",
 		}, log, log)
 	}()
 	log.await(t, "msg=hello module=file")
@@ -286,6 +304,17 @@ func TestRunRunsModulesOfFilesAndOfADirectory(t *testing.T) {
 	stop()
 	if code := <-result; code != 0 {
 		t.Errorf("exit code %d", code)
+	}
+	recorded, err := filepath.Glob(filepath.Join(tapes, "file-*"+recordings))
+	if err != nil || len(recorded) != 1 {
+		t.Fatalf("the recordings of the module are %q, %v", recorded, err)
+	}
+	if code, stdout, stderr := call(t, "replay", file, recorded[0]); code != 0 || !strings.Contains(stdout, "calls are the same") {
+		t.Errorf("replay: exit code %d, %s%s", code, stdout, stderr)
+	}
+	if code, _, stderr := call(t, "replay", guestFile(t, t.TempDir(), "a.wasm"), recorded[0]); code != 1 ||
+		!strings.Contains(stderr, "the recording is of the module") {
+		t.Errorf("replay with another module: exit code %d, %s", code, stderr)
 	}
 	for args, want := range map[string]string{
 		"run none.wasm":               "none.wasm",

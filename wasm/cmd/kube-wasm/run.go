@@ -33,6 +33,7 @@ type settings struct {
 	dir         string
 	account     string
 	origins     texts
+	record      string
 	controller  bool
 	install     bool
 	kubeconfig  string
@@ -52,6 +53,7 @@ func parseRun(args []string) (*settings, error) {
 	flags.StringVar(&s.dir, "dir", "", "")
 	flags.StringVar(&s.account, "account", "", "")
 	flags.Var(&s.origins, "origin", "")
+	flags.StringVar(&s.record, "record", "", "")
 	flags.BoolVar(&s.controller, "controller", false, "")
 	flags.BoolVar(&s.install, "install", false, "")
 	flags.StringVar(&s.operator.Namespace, "namespace", "", "")
@@ -91,7 +93,7 @@ func (s *settings) check(flags *flag.FlagSet) (err error) {
 			if !s.controller || s.cache == "" {
 				err = errors.Join(err, fmt.Errorf("run: -%s has no effect without -controller and -cache; %w", f.Name, errUsage))
 			}
-		case "account", "origin":
+		case "account", "origin", "record":
 			if len(s.files) == 0 && s.dir == "" {
 				err = errors.Join(err, fmt.Errorf("run: -%s has no effect without a file or -dir; %w", f.Name, errUsage))
 			}
@@ -216,6 +218,11 @@ func (l *local) load() error {
 		}
 		l.files[nameOf(file)] = m
 	}
+	if dir := l.settings.record; dir != "" {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fmt.Errorf("-record: %w", err)
+		}
+	}
 	if l.settings.dir == "" {
 		return nil
 	}
@@ -289,10 +296,14 @@ func (l *local) poll(ctx context.Context) {
 // module returns a module for the host.
 func (l *local) module(name string, m *registry.Module, args []string) host.Module {
 	account, _ := parseAccount(l.settings.account)
-	return host.Module{
+	module := host.Module{
 		Name: name, Binary: m.Binary, Args: args, Origins: l.settings.origins,
 		ServiceAccount: account, Namespace: account.Namespace,
 	}
+	if dir := l.settings.record; dir != "" {
+		module.Record = func() (io.Writer, error) { return os.CreateTemp(dir, name+"-*"+recordings) }
+	}
+	return module
 }
 
 var _ manager.Runnable = (*local)(nil)
