@@ -38,8 +38,8 @@ const (
 	longestEnd = 20 * time.Second
 
 	// After this number of consecutive failures of streaming lists, the next list is paged; of a page, the list starts
-	// again; of watches, the objects are listed again, in case the cause is unknown to this package. Errors that say
-	// nothing about the version, such as an internal error of the server, count as a cause earlier.
+	// again; of watches, the objects are listed again, in case the cause is unknown to this package. Of errors that say
+	// nothing about the version, such as internal errors of the server, three are enough.
 	mostStreams = 3
 	mostPages   = 10
 	mostWatches = 10
@@ -64,6 +64,7 @@ type state struct {
 	refused bool   // the server has rejected this list as a streaming list, or ignored that it should be one
 
 	failures int // consecutive
+	unclear  int // those of them that failed a watch for a cause that is unknown to this package
 	backoff  backoff
 }
 
@@ -219,7 +220,7 @@ func (s *state) page(in *input) output {
 // change handles an event of a watch.
 func (s *state) change(in *input) output {
 	if in.rv != "" && in.rv != s.rv {
-		s.rv, s.moved, s.failures = in.rv, true, 0
+		s.rv, s.moved, s.failures, s.unclear = in.rv, true, 0, 0
 	}
 	switch in.kind {
 	case gotObject, gotModified:
@@ -289,11 +290,11 @@ func (s *state) watchOver(in *input) output {
 	moved, floor := s.moved, max(0, shortest-lived) // so that a server that ends each watch gets one per second
 	s.moved, s.opened = false, time.Time{}
 	if lived >= steady {
-		s.failures = 0
+		s.failures, s.unclear = 0, 0
 	}
 	switch {
 	case in.kind == gotEnd && (moved || lived >= shortest):
-		s.failures = 0
+		s.failures, s.unclear = 0, 0
 		return output{done: true, atLeast: floor}
 	case in.kind == gotEnd:
 		in.err = errShort
@@ -301,15 +302,14 @@ func (s *state) watchOver(in *input) output {
 		return output{done: true, trouble: in.err, atLeast: floor}
 	}
 	out := s.fail(in.now, in.err)
-	most := mostWatches
 	if in.kind == gotError && !resumable(in.err) {
-		most = mostUnclear
+		s.unclear++
 	}
 	switch {
 	case s.stored && in.kind == gotError && gone(in.err):
 		*s = state{}
 		return output{done: true, trouble: in.err}
-	case s.failures >= most || in.kind == gotError && useless(in.err):
+	case s.failures >= mostWatches || s.unclear >= mostUnclear || in.kind == gotError && useless(in.err):
 		s.list()
 	}
 	return out

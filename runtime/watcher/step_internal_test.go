@@ -182,6 +182,7 @@ func TestStepWatching(t *testing.T) {
 	opened := state{phase: watching, rv: "7"}
 	moved := state{phase: watching, rv: "8", moved: true}
 	again := state{phase: watching, rv: "7", failures: 1, backoff: failed}
+	unclear := state{phase: watching, rv: "7", failures: 1, unclear: 1, backoff: failed}
 	listed := state{phase: streaming, backoff: failed}
 	const long, short = time.Second, time.Second - 1
 	check(t, []cell{
@@ -217,9 +218,11 @@ func TestStepWatching(t *testing.T) {
 		{"gone", opened, input{kind: gotError, err: errGone}, listed, trouble(errGone)},
 		{"a version that is too new", opened, input{kind: gotError, err: errTooNew}, listed, trouble(errTooNew)},
 		{"a bad request", opened, input{kind: gotError, err: status(400, "")}, listed, trouble(core.ErrBadRequest)},
-		{"an internal error", opened, input{kind: gotError, err: errInternal}, again, trouble(errInternal)},
-		{"an unknown error", opened.since(long), input{kind: gotError, err: errUnknown}, again, trouble(errUnknown)},
-		{"the third consecutive internal error", state{phase: watching, rv: "7", failures: 2}, input{kind: gotError, err: errInternal}, listed, trouble(errInternal)},
+		{"an internal error", opened, input{kind: gotError, err: errInternal}, unclear, trouble(errInternal)},
+		{"an unknown error", opened.since(long), input{kind: gotError, err: errUnknown}, unclear, trouble(errUnknown)},
+		{"an internal error after other failures", state{phase: watching, rv: "7", failures: 2}, input{kind: gotError, err: errInternal}, state{phase: watching, rv: "7", failures: 3, unclear: 1, backoff: failed}, trouble(errInternal)},
+		{"a new version resets the unclear failures", state{phase: watching, rv: "7", failures: 2, unclear: 2}, input{kind: gotObject, rv: "8"}, state{phase: watching, rv: "8", moved: true}, output{emit: Apply}},
+		{"the third consecutive internal error", state{phase: watching, rv: "7", failures: 2, unclear: 2}, input{kind: gotError, err: errInternal}, listed, trouble(errInternal)},
 		{"the tenth consecutive failure", state{phase: watching, rv: "7", failures: 9}, input{kind: gotError, err: errForbidden}, listed, trouble(errForbidden)},
 		{"the tenth consecutive silence", state{phase: watching, rv: "7", failures: 9}, input{kind: gotSilence, err: errUnknown}, listed, trouble(errUnknown)},
 		{"an invalid request", opened, input{kind: gotError, err: errUnsent}, opened, output{done: true, fatal: errUnsent}},

@@ -6,6 +6,7 @@ package watcher
 import (
 	"context"
 	"fmt"
+	"hash/maphash"
 	"iter"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,7 +22,7 @@ import (
 // Watch hides interruptions. After a new list, it yields nothing for unchanged objects and Deleted for objects that no
 // longer exist. Since their deletion was not observed, such objects have only their identity and their last known
 // version. An object that was replaced by another one with the same name is yielded as Deleted, then as Added. For
-// this, Watch remembers the identity and the version of each object, about 200 bytes.
+// this, Watch remembers the identity, the version and a hash of each object, about 200 bytes.
 //
 // After each list, Watch yields a Bookmark for which [core.InitialEventsEnd] is true. Other Bookmarks have only the
 // version that the watch has reached. Callers own the objects. An object that can't be decoded is skipped, and
@@ -45,6 +46,7 @@ func Watch[K any, P core.ObjectPtr[K]](
 			as:       func(obj *K) core.Object { return P(obj) },
 			trouble:  opts.OnError,
 			known:    make(map[core.ObjectRef]known),
+			seed:     maphash.MakeSeed(),
 			yield:    yield,
 		}
 		for ev, err := range Events(ctx, src, &opts) {
@@ -63,7 +65,8 @@ func Watch[K any, P core.ObjectPtr[K]](
 type known struct {
 	uid     types.UID
 	version string
-	list    int // the last list that contained it
+	content uint64 // a hash: after a restore from a backup, another object may have the same version
+	list    int    // the last list that contained it
 }
 
 // follower turns events into changes of objects.
@@ -74,6 +77,7 @@ type follower[K any] struct {
 	yield    func(core.WatchEvent[K], error) bool
 
 	known map[core.ObjectRef]known
+	seed  maphash.Seed
 	list  int // counts the lists
 }
 
@@ -104,10 +108,10 @@ func (f *follower[K]) take(ev Event) bool {
 }
 
 func (f *follower[K]) apply(ev Event) bool {
-	now := known{ev.Head.UID, ev.Head.ResourceVersion, f.list}
+	now := known{ev.Head.UID, ev.Head.ResourceVersion, maphash.Bytes(f.seed, ev.Object.Bytes()), f.list}
 	old, was := f.known[ev.Head.Ref]
 	same := was && old.uid == now.uid
-	if same && old.version == now.version && now.version != "" {
+	if same && old.version == now.version && old.content == now.content && now.version != "" {
 		f.known[ev.Head.Ref] = now
 		return true
 	}

@@ -89,6 +89,24 @@ func TestWatchYieldsMissedChangesAfterANewList(t *testing.T) {
 	})
 }
 
+func TestWatchNoticesOtherContentWithTheSameVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, "a", "b")
+		want, _ := follow(t, server, &watcher.Options{Paged: true})
+		want("ADDED a uid-1@2", "ADDED b uid-2@3", "BOOKMARK@3 true")
+		restored := `{"metadata":{"namespace":"prod","name":"a","uid":"uid-1","resourceVersion":"2"},"data":{"from":"a backup"}}`
+		server.Behave(fakesource.Behaviour{OnItem: func(p wire.Packed) (wire.Packed, error) {
+			if head, _ := p.Head(); head.Ref.Name == "a" {
+				return wire.NewPacked(wire.JSON, []byte(restored)), nil
+			}
+			return p, nil
+		}})
+		server.Put(configMap("b"))
+		server.Compact()
+		want("MODIFIED a uid-1@2", "MODIFIED b uid-2@4", "BOOKMARK@5 true")
+	})
+}
+
 func TestWatchSkipsObjectsThatCannotBeDecoded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, "a", "b")
