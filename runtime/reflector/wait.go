@@ -7,7 +7,6 @@ import (
 	"container/heap"
 	"context"
 	"fmt"
-	"slices"
 )
 
 // waiter waits for a version of the table, or for a complete list.
@@ -15,6 +14,7 @@ type waiter struct {
 	version uint64        // or:
 	list    func() bool   // reports whether the list is complete; called with the table's lock held
 	done    chan struct{} // closed when the wait is over, or will never be
+	slot    int           // the index in the heap or list; -1 if it is not there
 }
 
 func (w *waiter) over(t *table) bool {
@@ -35,36 +35,54 @@ type versionHeap []*waiter
 
 func (h versionHeap) Len() int           { return len(h) }
 func (h versionHeap) Less(i, j int) bool { return h[i].version < h[j].version }
-func (h versionHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *versionHeap) Push(x any)        { *h = append(*h, x.(*waiter)) }
+
+func (h versionHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].slot, h[j].slot = i, j
+}
+
+func (h *versionHeap) Push(x any) {
+	w := x.(*waiter)
+	w.slot = len(*h)
+	*h = append(*h, w)
+}
 
 func (h *versionHeap) Pop() any {
 	last := len(*h) - 1
 	w := (*h)[last]
 	(*h)[last] = nil
 	*h = (*h)[:last]
+	w.slot = -1
 	return w
 }
 
 func (ws *waiters) add(w *waiter) {
-	if w.list != nil {
-		ws.lists = append(ws.lists, w)
-	} else {
+	if w.list == nil {
 		heap.Push(&ws.versions, w)
+		return
 	}
+	w.slot = len(ws.lists)
+	ws.lists = append(ws.lists, w)
 }
 
 func (ws *waiters) remove(w *waiter) {
-	same := func(other *waiter) bool { return other == w }
-	ws.lists = slices.DeleteFunc(ws.lists, same)
-	if i := slices.IndexFunc(ws.versions, same); i >= 0 {
-		heap.Remove(&ws.versions, i)
+	switch {
+	case w.slot < 0:
+	case w.list == nil:
+		heap.Remove(&ws.versions, w.slot)
+	default:
+		last := len(ws.lists) - 1
+		ws.lists[w.slot] = ws.lists[last]
+		ws.lists[w.slot].slot = w.slot
+		ws.lists[last] = nil
+		ws.lists = ws.lists[:last]
+		w.slot = -1
 	}
 }
 
 // await waits for w.
 func (t *table) await(ctx context.Context, w *waiter) error {
-	w.done = make(chan struct{})
+	w.done, w.slot = make(chan struct{}), -1
 	t.mu.Lock()
 	if t.failed == nil && !w.over(t) {
 		t.waiters.add(w)
@@ -109,11 +127,10 @@ func (t *table) wakeVersions() {
 // wake wakes the waiters whose wait is over, and all of them after a permanent failure. The caller holds t.mu.
 func (t *table) wake() {
 	t.wakeVersions()
-	t.waiters.lists = slices.DeleteFunc(t.waiters.lists, func(w *waiter) bool {
-		over := t.failed != nil || w.over(t)
-		if over {
+	for i := len(t.waiters.lists) - 1; i >= 0; i-- {
+		if w := t.waiters.lists[i]; t.failed != nil || w.over(t) {
+			t.waiters.remove(w)
 			close(w.done)
 		}
-		return over
-	})
+	}
 }
