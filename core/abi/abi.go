@@ -65,13 +65,13 @@ const (
 	UnknownOperation Code = -1  // the host does not know the operation, or it can't be submitted or called
 	Invalid          Code = -2  // the message is not valid
 	TooLarge         Code = -3  // a message or a result exceeds its limit
-	OverLimit        Code = -4  // the module has too many operations in flight, or sends too many
+	OverLimit        Code = -4  // the module has too many operations in flight, or no memory of the host for another one
 	Forbidden        Code = -5  // the configuration of the module, or its service account, does not allow it
 	NotFound         Code = -6  // the watch, object or result does not exist
 	DeadlineExceeded Code = -7  // the deadline of the operation has passed
 	Unavailable      Code = -8  // the server can't be reached
 	BadPointer       Code = -9  // a pointer and its length are not within the memory of the guest
-	NotReady         Code = -10 // the watch has not sent all objects yet
+	NotReady         Code = -10 // the watch has not sent all objects yet, or the instance has not been started
 	Internal         Code = -11 // a failure of the host or the guest that has no other code
 )
 

@@ -14,7 +14,7 @@ const char kube_description[] =
 
 void reconcile(kube_text request, kube_buffer *response) {
 	kube_text object = kube_member(request, "object");
-	if (!object.data) return; // it was deleted
+	if (!object.data) return;
 	kube_text name = KUBE_STRING(request, "name");
 
 	kube_buffer greeting = {0};
