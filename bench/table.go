@@ -50,7 +50,7 @@ func inUS(v float64) string    { return fmt.Sprintf("%.3g µs", v*1e6) }
 // figures returns all figures.
 func figures() []*figure {
 	return slices.Concat(heapFigures(), syncFigures(), readFigures(), queueFigures(), reconcileFigures(),
-		machineFigures(), latencyFigures(), startFigures(), takeoverFigures())
+		machineFigures(), latencyFigures(), startFigures(), takeoverFigures(), metricsFigures())
 }
 
 func selected(pattern *regexp.Regexp) []*figure {
