@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package kubeotel reports the requests of a client to OpenTelemetry, as spans and as metrics, and the runs of
-// controllers and the steps of state machines as spans.
+// controllers and the steps of state machines as spans, and the metrics of package metrics.
 //
 // Pass the program's providers to [New], and add the middleware of [Telemetry] to each attempt of a client:
 //
@@ -37,9 +37,10 @@
 //
 // The span of a run is the parent of the spans of its steps, and these of the requests that the step sends. Their
 // attributes are kube.controller; kube.machine, kube.state, kube.next_state, kube.done and kube.reason; and the
-// object's kube.cluster, kube.namespace and kube.name. The span of a failed run or step has the text of the error, like
-// the log of the controller and the conditions of the object. Package contrib/prometheus has the metrics of controllers
-// and machines.
+// object's kube.cluster, kube.namespace and kube.name. The span of a run also has kube.causes, the events that caused it,
+// kube.more_causes, the number of further ones, and kube.waited, the seconds for which the object has waited for a
+// worker. The span of a failed run or step has the text of the error, like the log of the controller and the conditions
+// of the object.
 //
 // # Metrics
 //
@@ -53,6 +54,11 @@
 // network.protocol.version, kube.verb, kube.resource and kube.subresource. The number of series does not grow with the
 // number of objects in the cluster, and values from the program or the server are bounded: after [Options].Resources
 // different resources and subresources, further ones are "other", as are unknown methods, verbs and codes.
+//
+// [Telemetry.AddRegistry] reports the metrics of controllers, caches, state machines, elections, shards and webhooks that
+// a registry of package metrics has, such as that of a manager:
+//
+//	err := telemetry.AddRegistry(m.Metrics())
 //
 // # Concurrency
 //

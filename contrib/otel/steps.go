@@ -45,6 +45,7 @@ func Reconcile[K any](t *Telemetry, name string, r controller.Reconcile[K]) cont
 		ctx, span := t.tracer.Start(ctx, "reconcile "+name, trace.WithSpanKind(trace.SpanKindInternal),
 			trace.WithAttributes(attribute.String("kube.controller", name)))
 		describe(ctx, span)
+		explain(ctx, span)
 		err = errPanicked // overwritten if r returns
 		defer func() {
 			if err != nil {
@@ -71,6 +72,22 @@ func describe(ctx context.Context, span trace.Span) {
 		if a.value != "" {
 			span.SetAttributes(attribute.String(a.key, a.value))
 		}
+	}
+}
+
+// explain adds to the span of a run why it runs, and how long its object has waited for a worker.
+func explain(ctx context.Context, span trace.Span) {
+	run, ok := controller.RunOf(ctx)
+	if !ok || !span.IsRecording() {
+		return
+	}
+	causes := make([]string, len(run.Causes))
+	for i, c := range run.Causes {
+		causes[i] = c.String()
+	}
+	span.SetAttributes(attribute.StringSlice("kube.causes", causes), attribute.Float64("kube.waited", run.Waited.Seconds()))
+	if run.MoreCauses > 0 {
+		span.SetAttributes(attribute.Int("kube.more_causes", run.MoreCauses))
 	}
 }
 

@@ -65,8 +65,8 @@ func passes(t *testing.T, name string) []string {
 func TestStepsAreSpans(t *testing.T) {
 	const failed, written = "error.type=*errors.errorString ", "reconcile database > apply databases.example.com/status"
 	run := func(name, err string) string {
-		return " > reconcile database: " + err + "kube.cluster=east kube.controller=database kube.name=" + name +
-			" kube.namespace=prod"
+		return " > reconcile database: " + err + `kube.causes=["initial databases.example.com east:prod/` + name +
+			`"] kube.cluster=east kube.controller=database kube.name=` + name + " kube.namespace=prod kube.waited=0"
 	}
 	step := func(name, err, done, next, state string) string {
 		return "reconcile database > state " + state + ": " + err + "kube.cluster=east " + done +

@@ -42,6 +42,7 @@ type Telemetry struct {
 	tracer     trace.Tracer
 	propagator propagation.TextMapPropagator
 	labels     *middleware.Labels
+	meter      metric.Meter
 
 	duration metric.Float64Histogram
 	size     metric.Int64Histogram
@@ -77,7 +78,7 @@ func New(o *Options) (*Telemetry, error) {
 	}
 	return &Telemetry{
 		tracer: opts.TracerProvider.Tracer(scope), propagator: opts.Propagator, labels: middleware.NewLabels(opts.Resources),
-		duration: duration, size: size, active: active,
+		meter: meter, duration: duration, size: size, active: active,
 	}, nil
 }
 

@@ -1,0 +1,98 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubeotel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/kube-go/sdk/runtime/metrics"
+)
+
+// AddRegistry reports the metrics of a registry, such as that of a manager, whenever the MeterProvider collects. The
+// names are those of package metrics. A histogram becomes three counters, with the suffixes _count, _sum and _bucket;
+// the last one has the attribute le, an upper bound in seconds.
+//
+// It returns an error if the MeterProvider rejects an instrument. Families must be added to r before.
+func (t *Telemetry) AddRegistry(r *metrics.Registry) error {
+	known := instruments{}
+	var errs []error
+	add := func(name, help string, kind metrics.Type) {
+		var err error
+		if kind == metrics.Gauge {
+			known[name], err = t.meter.Float64ObservableGauge(name, metric.WithDescription(help))
+		} else {
+			known[name], err = t.meter.Float64ObservableCounter(name, metric.WithDescription(help))
+		}
+		errs = append(errs, err)
+	}
+	for _, f := range r.Families() {
+		if f.Type != metrics.Histogram {
+			add(f.Name, f.Help, f.Type)
+			continue
+		}
+		for _, suffix := range []string{count, sum, bucket} {
+			add(f.Name+suffix, f.Help, f.Type)
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	all := make([]metric.Observable, 0, len(known))
+	for _, i := range known {
+		all = append(all, i)
+	}
+	_, err := t.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		return known.observe(o, r.Families())
+	}, all...)
+	return err
+}
+
+// The suffixes of the counters of a histogram.
+const (
+	count  = "_count"
+	sum    = "_sum"
+	bucket = "_bucket"
+)
+
+// instruments are the observable instruments by name.
+type instruments map[string]metric.Float64Observable
+
+// observe reports the samples of families.
+func (known instruments) observe(o metric.Observer, families []metrics.Family) error {
+	var errs []error
+	for _, f := range families {
+		first := f.Name
+		if f.Type == metrics.Histogram {
+			first += count
+		}
+		if known[first] == nil {
+			errs = append(errs, fmt.Errorf("%s was added to the metrics.Registry after AddRegistry: add it before", f.Name))
+			continue
+		}
+		for _, s := range f.Samples {
+			labels := make([]attribute.KeyValue, len(f.Labels), len(f.Labels)+1)
+			for i, name := range f.Labels {
+				labels[i] = attribute.String(name, s.Labels[i])
+			}
+			with := metric.WithAttributes(labels...)
+			if f.Type != metrics.Histogram {
+				o.ObserveFloat64(known[f.Name], s.Value, with)
+				continue
+			}
+			o.ObserveFloat64(known[f.Name+count], float64(s.Histogram.Number), with)
+			o.ObserveFloat64(known[f.Name+sum], s.Histogram.Sum.Seconds(), with)
+			for _, b := range s.Histogram.Buckets {
+				le := attribute.String("le", strconv.FormatFloat(b.Limit.Seconds(), 'g', -1, 64))
+				o.ObserveFloat64(known[f.Name+bucket], float64(b.Number), metric.WithAttributes(append(labels, le)...))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}

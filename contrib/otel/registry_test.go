@@ -1,0 +1,82 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubeotel_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/kube-go/sdk/runtime/controller"
+	"github.com/kube-go/sdk/runtime/metrics"
+)
+
+// TestMetricsOfARegistryAreReported checks a counter, a gauge and a histogram, and that a family that was added too late
+// is an error.
+func TestMetricsOfARegistryAreReported(t *testing.T) {
+	s, r := newSink(t), metrics.NewRegistry()
+	number := 1.0
+	family := func(name string, kind metrics.Type, sample metrics.Sample) func() []metrics.Family {
+		return func() []metrics.Family {
+			sample.Labels, sample.Value = []string{"a"}, number
+			return []metrics.Family{{Name: name, Help: "Help.", Type: kind, Labels: []string{"label"}, Samples: []metrics.Sample{sample}}}
+		}
+	}
+	histogram := controller.Histogram{
+		Number: 3, Sum: 4 * time.Second,
+		Buckets: []controller.Bucket{{Limit: 500 * time.Millisecond, Number: 1}, {Limit: time.Second, Number: 2}},
+	}
+	for name, kind := range map[string]metrics.Type{"c_total": metrics.Counter, "g": metrics.Gauge, "h_seconds": metrics.Histogram} {
+		if err := r.Add(family(name, kind, metrics.Sample{Histogram: histogram})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.telemetry(t, 0).AddRegistry(r); err != nil {
+		t.Fatal(err)
+	}
+	number = 2 // the current value counts
+	var data metricdata.ResourceMetrics
+	if err := s.reader.Collect(t.Context(), &data); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, m := range data.ScopeMetrics[0].Metrics {
+		switch d := m.Data.(type) {
+		case metricdata.Sum[float64]:
+			for _, p := range d.DataPoints {
+				got = append(got, fmt.Sprintf("%s counter %v %v %s", m.Name, d.IsMonotonic, p.Value, text(p.Attributes.ToSlice())))
+			}
+		case metricdata.Gauge[float64]:
+			for _, p := range d.DataPoints {
+				got = append(got, fmt.Sprintf("%s gauge %v %s", m.Name, p.Value, text(p.Attributes.ToSlice())))
+			}
+		default:
+			t.Errorf("%s is a %T", m.Name, d)
+		}
+	}
+	slices.Sort(got)
+	want := []string{
+		"c_total counter true 2 label=a",
+		"g gauge 2 label=a",
+		"h_seconds_bucket counter true 1 label=a le=0.5",
+		"h_seconds_bucket counter true 2 label=a le=1",
+		"h_seconds_count counter true 3 label=a",
+		"h_seconds_sum counter true 4 label=a",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("metrics (-want +got):\n%s", diff)
+	}
+	if err := r.Add(family("late", metrics.Gauge, metrics.Sample{})); err != nil {
+		t.Fatal(err)
+	}
+	err := s.reader.Collect(t.Context(), &data)
+	if err == nil || !strings.Contains(err.Error(), "late was added to the metrics.Registry after AddRegistry: add it before") {
+		t.Errorf("Collect() = %v after a family was added", err)
+	}
+}
