@@ -4,26 +4,38 @@
 package wait
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 )
 
-// step is one part of a JSON path: the name of a field, the index of an item, or a filter of items.
+// step is one part of a JSON path. Exactly one of its fields is set.
 type step struct {
-	name   string
-	index  *int
-	filter *filter
+	name   string  // of a field
+	index  *int    // of an item
+	span   *span   // of items
+	filter *filter // of items
+	union  []step  // of names, indexes and spans
+	every  bool    // all fields or items: .*
+	deep   bool    // the value and all values in it: ..
 }
 
-// filter selects the items of a list whose field at path has a value, or has another one.
+// span selects every by-th item from the start until the end, which are not clipped to the list yet.
+type span struct{ start, end, by int }
+
+// filter selects the items of a list that have a field at path, or whose field compares with a value.
 type filter struct {
-	path    []step
-	value   string
-	differs bool
+	path     []step
+	operator string // "" if the field must exist
+	value    string
+	quoted   bool // the value is a string
 }
 
 // parsePath reads a path such as {.status.conditions[?(@.type=="Ready")].status}. The braces and the first dot may be
@@ -58,9 +70,21 @@ func parsePath(s string) ([]step, error) {
 func parseSteps(s string) (steps []step, rest string, err error) {
 	for s != "" && (s[0] == '.' || s[0] == '[') {
 		var st step
-		if s[0] == '.' {
+		switch {
+		case strings.HasPrefix(s, ".."):
+			if slices.ContainsFunc(steps, func(st step) bool { return st.deep }) {
+				return nil, "", errors.New("it has more than one ..")
+			}
+			steps = append(steps, step{deep: true})
+			if s = s[1:]; strings.HasPrefix(s, ".[") {
+				s = s[1:]
+			}
+			continue
+		case strings.HasPrefix(s, ".*"):
+			st.every, s = true, s[len(".*"):]
+		case s[0] == '.':
 			st.name, s, err = parseName(s[1:])
-		} else {
+		default:
 			st, s, err = parseBracket(s[1:])
 		}
 		if err != nil {
@@ -75,43 +99,40 @@ func parseSteps(s string) (steps []step, rest string, err error) {
 func parseName(s string) (name, rest string, err error) {
 	var b strings.Builder
 	i := 0
-	for ; i < len(s) && !strings.ContainsRune(".[]{}()=!?*@'\" ", rune(s[i])); i++ {
+	for ; i < len(s) && !strings.ContainsRune(".[]{}()<>=!?*@,'\" ", rune(s[i])); i++ {
 		if s[i] == '\\' && i+1 < len(s) {
 			i++
 		}
 		b.WriteByte(s[i])
 	}
-	switch {
-	case b.Len() > 0:
-		return b.String(), s[i:], nil
-	case s != "" && (s[0] == '.' || s[0] == '*'):
-		return "", "", errors.New("the operators .. and * are not supported: name the field")
+	if b.Len() == 0 {
+		return "", "", errors.New("the name of a field is empty")
 	}
-	return "", "", errors.New("the name of a field is empty")
+	return b.String(), s[i:], nil
 }
 
-// parseBracket reads an index, a quoted name or a filter, after the opening bracket.
+// parseBracket reads a filter, or indexes, slices and quoted names with commas between them, after the opening bracket.
 func parseBracket(s string) (st step, rest string, err error) {
-	switch {
-	case strings.HasPrefix(s, "?("):
-		if st.filter, s, err = parseFilter(s[len("?("):]); err != nil {
-			return st, "", err
+	if strings.HasPrefix(s, "?(") {
+		st.filter, s, err = parseFilter(s[len("?("):])
+	} else {
+		for {
+			var next step
+			if next, s, err = parseSelector(strings.TrimLeft(s, " ")); err != nil {
+				return st, "", err
+			}
+			st.union = append(st.union, next)
+			var more bool
+			if s, more = strings.CutPrefix(strings.TrimLeft(s, " "), ","); !more {
+				break
+			}
 		}
-	case s != "" && (s[0] == '\'' || s[0] == '"'):
-		if st.name, s, err = parseQuoted(s); err != nil {
-			return st, "", err
+		if len(st.union) == 1 {
+			st = st.union[0]
 		}
-		if st.name == "" {
-			return st, "", errors.New("the name of a field is empty")
-		}
-	default:
-		end := max(0, strings.IndexByte(s, ']'))
-		n, err := strconv.Atoi(s[:end])
-		if err != nil {
-			return st, "", fmt.Errorf("[%s is not supported: want an index, a quoted name, or a filter such as "+
-				`[?(@.type=="Ready")]`, s)
-		}
-		st.index, s = &n, s[end:]
+	}
+	if err != nil {
+		return st, "", err
 	}
 	rest, ok := strings.CutPrefix(s, "]")
 	if !ok {
@@ -120,7 +141,40 @@ func parseBracket(s string) (st step, rest string, err error) {
 	return st, rest, nil
 }
 
-// parseFilter reads a comparison of a field of @ with a value, after the opening parenthesis.
+// parseSelector reads an index, a slice, a quoted name or an asterisk.
+func parseSelector(s string) (st step, rest string, err error) {
+	switch {
+	case s != "" && (s[0] == '\'' || s[0] == '"'):
+		st.name, rest, err = parseQuoted(s)
+		if err == nil && st.name == "" {
+			err = errors.New("the name of a field is empty")
+		}
+		return st, rest, err
+	case strings.HasPrefix(s, "*"):
+		return step{span: &span{0, math.MaxInt, 1}}, s[1:], nil
+	}
+	end := max(0, strings.IndexAny(s, ",] "))
+	numbers, invalid := [3]int{0, math.MaxInt, 1}, false
+	parts := strings.Split(s[:end], ":")
+	for i, part := range parts[:min(len(parts), 3)] {
+		if part != "" || len(parts) == 1 {
+			numbers[i], err = strconv.Atoi(part)
+			invalid = invalid || err != nil
+		}
+	}
+	switch {
+	case invalid, len(parts) > 3, numbers[2] < 1:
+		return st, "", fmt.Errorf("[%s is not supported: want an index, a slice, a quoted name, * or a filter such as "+
+			`[?(@.type=="Ready")]`, s)
+	case len(parts) == 1:
+		st.index = &numbers[0]
+	default:
+		st.span = &span{numbers[0], numbers[1], numbers[2]}
+	}
+	return st, s[end:], nil
+}
+
+// parseFilter reads a comparison of a field of @ with a value, or only the field, after the opening parenthesis.
 func parseFilter(s string) (*filter, string, error) {
 	f := &filter{}
 	s, ok := strings.CutPrefix(strings.TrimLeft(s, " "), "@")
@@ -132,12 +186,19 @@ func parseFilter(s string) (*filter, string, error) {
 		return nil, "", err
 	}
 	s = strings.TrimLeft(s, " ")
-	f.differs = strings.HasPrefix(s, "!=")
-	if !f.differs && !strings.HasPrefix(s, "==") {
-		return nil, "", errors.New("a filter must compare with == or !=")
+	if rest, ok := strings.CutPrefix(s, ")"); ok {
+		return f, rest, nil
 	}
-	s = strings.TrimLeft(s[len("=="):], " ")
-	if s != "" && (s[0] == '\'' || s[0] == '"') {
+	for _, operator := range []string{"==", "!=", "<=", ">=", "<", ">"} { // a longer one before its prefix
+		if strings.HasPrefix(s, operator) && f.operator == "" {
+			f.operator = operator
+		}
+	}
+	if f.operator == "" {
+		return nil, "", errors.New("a filter must compare with ==, !=, <, <=, > or >=")
+	}
+	s = strings.TrimLeft(s[len(f.operator):], " ")
+	if f.quoted = s != "" && (s[0] == '\'' || s[0] == '"'); f.quoted {
 		f.value, s, err = parseQuoted(s)
 	} else { // a number, or a boolean
 		end := max(0, strings.IndexAny(s, " )"))
@@ -179,41 +240,130 @@ func find(path []step, v any, found []any) []any {
 		}
 		return append(found, v)
 	}
-	st, rest := path[0], path[1:]
-	items, _ := v.([]any)
-	switch {
-	case st.filter != nil:
-		for _, item := range items {
-			if st.filter.selects(item) {
-				found = find(rest, item, found)
-			}
-		}
-	case st.index != nil:
-		i := *st.index
-		if i < 0 {
-			i += len(items)
-		}
-		if i >= 0 && i < len(items) {
-			found = find(rest, items[i], found)
-		}
-	default:
-		fields, _ := v.(map[string]any)
-		found = find(rest, fields[st.name], found)
+	for next := range path[0].of(v) {
+		found = find(path[1:], next, found)
 	}
 	return found
 }
 
+// of returns the values in v to which the step leads.
+func (st *step) of(v any) iter.Seq[any] {
+	fields, _ := v.(map[string]any)
+	items, _ := v.([]any)
+	return func(yield func(any) bool) {
+		switch {
+		case st.deep:
+			descend(v, yield)
+		case st.every:
+			children(v, yield)
+		case st.union != nil:
+			for i := range st.union {
+				for next := range st.union[i].of(v) {
+					if !yield(next) {
+						return
+					}
+				}
+			}
+		case st.filter != nil:
+			for _, item := range items {
+				if st.filter.selects(item) && !yield(item) {
+					return
+				}
+			}
+		case st.span != nil:
+			start, end := clip(st.span.start, len(items)), clip(st.span.end, len(items))
+			for ; start < end; start += min(st.span.by, end-start) {
+				if !yield(items[start]) {
+					return
+				}
+			}
+		case st.index != nil:
+			i := *st.index
+			if i < 0 {
+				i += len(items)
+			}
+			if i >= 0 && i < len(items) {
+				yield(items[i])
+			}
+		default:
+			yield(fields[st.name])
+		}
+	}
+}
+
+// children calls yield for all fields of an object, sorted by name, or all items of a list, until it returns false.
+func children(v any, yield func(any) bool) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if !yield(v[name]) {
+				return false
+			}
+		}
+	case []any:
+		for _, item := range v {
+			if !yield(item) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// descend calls yield for v and all values in it, until it returns false.
+func descend(v any, yield func(any) bool) bool {
+	return yield(v) && children(v, func(child any) bool { return descend(child, yield) })
+}
+
+// clip returns a position in a list of n items. A negative one counts from the end.
+func clip(i, n int) int {
+	if i < 0 {
+		i += n
+	}
+	return max(0, min(i, n))
+}
+
 func (f *filter) selects(item any) bool {
 	values := find(f.path, item, nil)
-	if f.differs {
-		return len(values) != 1 || fmt.Sprint(values[0]) != f.value
+	if f.operator == "" {
+		return len(values) > 0
 	}
-	return len(values) == 1 && fmt.Sprint(values[0]) == f.value
+	if len(values) != 1 {
+		return f.operator == "!="
+	}
+	got := fmt.Sprint(values[0])
+	order, ok := f.compare(values[0], got)
+	switch f.operator {
+	case "==":
+		return got == f.value
+	case "!=":
+		return got != f.value
+	case "<":
+		return ok && order < 0
+	case "<=":
+		return ok && order <= 0
+	case ">":
+		return ok && order > 0
+	}
+	return ok && order >= 0
+}
+
+// compare compares a number with a number, or a string with a quoted value.
+func (f *filter) compare(v any, text string) (order int, ok bool) {
+	if _, isString := v.(string); isString || f.quoted {
+		return strings.Compare(text, f.value), isString && f.quoted
+	}
+	got, err1 := strconv.ParseFloat(text, 64)
+	want, err2 := strconv.ParseFloat(f.value, 64)
+	return cmp.Compare(got, want), err1 == nil && err2 == nil
 }
 
 // declares reports whether a value at the path survives being decoded into a K. A K that can't be decoded declares the
-// field with a type that is not a string.
+// field with a type that is not a string. What follows .., .* or a union is not checked.
 func declares[K any](path []step) bool {
+	if i := slices.IndexFunc(path, func(st step) bool { return st.deep || st.every || st.union != nil }); i >= 0 {
+		path = path[:i]
+	}
 	var doc any = "sample"
 	plain := slices.Clone(path) // with the only item of each list
 	for i, st := range slices.Backward(path) {
