@@ -253,6 +253,9 @@ func selectionOf(s *cache.Selection) string {
 			all = append(all, x[0]+x[1])
 		}
 	}
+	if s.Sharded {
+		all = append(all, "sharded")
+	}
 	return short(strings.Join(all, ", "))
 }
 

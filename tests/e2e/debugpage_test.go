@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,6 +30,9 @@ import (
 
 // debugPages is the source of the contents of debug pages.
 const debugPages = "the debug pages"
+
+// servedPages is the number of programs with a debug page that were started.
+var servedPages atomic.Int64
 
 // evil is a part of the errors and reasons of the test. A page that uses it as HTML runs its script.
 const evil = `<script>window.owned = 1</script><img src="x" onerror="window.owned = 1">`
@@ -117,6 +121,7 @@ func showProgram(t *testing.T, c *kube.Client, ns, addr string) *shownProgram {
 	}))
 	m.Add(kube.NewController(kube.ForView(kube.ViewOf[v1.Moose](cache, here)), options("moose")).With(p.machine.Reconcile))
 	p.stop = background(t, m.Run)
+	servedPages.Add(1)
 	return p
 }
 
@@ -236,6 +241,7 @@ func TestDebugPageShowsWhatTheProgramDoes(t *testing.T) {
 			return nil
 		})
 	}
+	checkContent(t, tabs[0], addr, password)
 	if err := load(); !errors.Is(err, errStopped) {
 		t.Error(err)
 	}
@@ -246,7 +252,7 @@ func TestDebugPageShowsWhatTheProgramDoes(t *testing.T) {
 		t.Errorf("the page has the troubles %q", troubles)
 	}
 	tabs[0].checkScripts(t)
-	checkContent(t, tabs[0], addr, password)
+	checkMetrics(t, checkContent(t, tabs[0], addr, password))
 
 	if err := tabs[0].eval(limit(t), "window.marker = 'not reloaded'", nil); err != nil {
 		t.Fatal(err)
@@ -285,6 +291,85 @@ func TestDebugPageShowsWhatTheProgramDoes(t *testing.T) {
 			t.Errorf("the page has the trouble %s", text)
 		}
 	}
+}
+
+// TestDebugPageShowsShards checks the pages of two replicas that divide the objects of a controller: each shows both
+// members with all slots, and that its watch has only its own objects.
+func TestDebugPageShowsShards(t *testing.T) {
+	t.Parallel()
+	b := newBrowser(t)
+	c := connect(t, nil)
+	ns := newNamespace(t, c)
+	maps := kube.Namespaced[corev1.ConfigMap](c, ns)
+	const objects = 12
+	for i := range objects {
+		create(t, maps, fmt.Sprintf("map-%d", i), "")
+	}
+	var tabs []*tab
+	for _, identity := range []string{"east", "west"} {
+		addr := freeAddr(t)
+		view := kube.ViewOf[corev1.ConfigMap](newCache(t, c), &kube.Selection{Namespace: ns, Sharded: true})
+		m := kube.NewManager(c, &kube.ManagerOptions{
+			Sharding: "pages", Shards: &kube.ShardingOptions{Namespace: ns, Identity: identity}, DebugAddr: addr,
+			Logger: debugLogger(t),
+		})
+		ctl := kube.NewController(kube.ForView(view), &kube.ControllerOptions{Name: "maps", Logger: debugLogger(t)})
+		m.Add(ctl.With(func(context.Context, *corev1.ConfigMap) (kube.Action, error) { return kube.AwaitChange(), nil }))
+		background(t, m.Run)
+		servedPages.Add(1)
+		eventually(t, "the page is served", func(ctx context.Context) error {
+			_, err := getText(ctx, "http://"+addr+"/debug/controllers")
+			return err
+		})
+		tabs = append(tabs, b.open(t, "http://"+addr+"/debug/controllers"))
+	}
+	eventually(t, "the pages show the shards", func(ctx context.Context) error {
+		sum := 0
+		for _, tb := range tabs {
+			var got struct {
+				Members   []string
+				Selection string
+				Objects   int
+			}
+			err := tb.eval(ctx, `(() => {
+				const all = (name) => [...document.querySelectorAll('[data-table="' + name + '"] tr')].slice(1)
+					.map(row => [...row.cells].map(cell => cell.textContent));
+				const watch = all('watches').find(row => row[1] === 'configmaps') || [];
+				return {
+					Members: all('Shards of pages').map(row => row.join(' ')),
+					Selection: watch[2] || '', Objects: Number(watch[6] || 0),
+				};
+			})()`, &got)
+			if err != nil {
+				return err
+			}
+			if len(got.Members) != 2 || !strings.HasPrefix(got.Members[0], "east ") || !strings.HasPrefix(got.Members[1], "west ") {
+				return fmt.Errorf("the page shows the members %q", got.Members)
+			}
+			if want := "namespace " + ns + ", sharded"; got.Selection != want {
+				return fmt.Errorf("the page shows the selection %q, want %q", got.Selection, want)
+			}
+			sum += got.Objects
+		}
+		const others = 1 // kube-root-ca.crt
+		if sum != objects+others {
+			return fmt.Errorf("the pages show %d objects in all", sum)
+		}
+		return nil
+	})
+	for _, tb := range tabs {
+		tb.record(t)
+	}
+}
+
+// record records the page for the check for leaks, and returns it.
+func (tb *tab) record(t *testing.T) (html string) {
+	t.Helper()
+	if err := tb.eval(limit(t), "document.documentElement.outerHTML", &html); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintln(recorder.Writer(debugPages), html)
+	return html
 }
 
 // fillNamespace creates the objects of the test, and returns the password in the secret.
@@ -348,24 +433,20 @@ func (tb *tab) checkScripts(t *testing.T) {
 	}
 }
 
-// checkContent checks that neither the page nor its data contain the password, and that the metrics are served beside
-// it.
-func checkContent(t *testing.T, tb *tab, addr, password string) {
+// checkContent checks that neither the page nor its data nor the metrics contain the password, records all of them, and
+// returns the metrics.
+func checkContent(t *testing.T, tb *tab, addr, password string) (metrics string) {
 	t.Helper()
-	var html string
-	if err := tb.eval(limit(t), "document.documentElement.outerHTML", &html); err != nil {
-		t.Fatal(err)
-	}
+	html := tb.record(t)
 	data, err := getText(limit(t), "http://"+addr+"/debug/controllers/data")
 	if err != nil {
 		t.Fatal(err)
 	}
-	metrics, err := getText(limit(t), "http://"+addr+"/metrics")
-	if err != nil {
+	if metrics, err = getText(limit(t), "http://"+addr+"/metrics"); err != nil {
 		t.Fatal(err)
 	}
+	fmt.Fprintln(recorder.Writer(debugPages), data, metrics)
 	for _, text := range []string{html, data, metrics} {
-		fmt.Fprintln(recorder.Writer(debugPages), text)
 		for _, form := range []string{password, base64.StdEncoding.EncodeToString([]byte(password))} {
 			if strings.Contains(text, form) {
 				t.Errorf("the page contains %q", form)
@@ -377,6 +458,12 @@ func checkContent(t *testing.T, tb *tab, addr, password string) {
 			t.Error("the page does not show the controller of secrets")
 		}
 	}
+	return metrics
+}
+
+// checkMetrics checks that the metrics are those of the program.
+func checkMetrics(t *testing.T, metrics string) {
+	t.Helper()
 	for _, line := range []string{
 		`leader_election_master_status{name="page"} 1`,
 		`kube_machine_objects{machine="animals.example.com/walk",state="arrives"} 3`,

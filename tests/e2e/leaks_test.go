@@ -46,6 +46,11 @@ func debugLogger(t *testing.T) *slog.Logger {
 	return slog.New(handler).With("test", t.Name())
 }
 
+// programLogger returns a logger that writes everything to stderr, for a program that a test starts.
+func programLogger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
 // newCache returns a cache that logs to debugLogger.
 func newCache(t *testing.T, c *kube.Client) *kube.Cache {
 	t.Helper()
@@ -129,6 +134,9 @@ func checkLeaks() error {
 	}
 	if recorder.Size(clientLog) == 0 && recorder.Size(printedForm) > 0 {
 		errs = append(errs, errors.New("clients were printed, but nothing was logged: the check for leaks proves nothing"))
+	}
+	if servedPages.Load() > 0 && recorder.Size(debugPages) == 0 {
+		errs = append(errs, errors.New("debug pages were served, but not recorded: the check for leaks proves nothing"))
 	}
 	return errors.Join(errs...)
 }

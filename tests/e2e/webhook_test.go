@@ -36,6 +36,9 @@ import (
 // webhookEnv makes the program of the tests a webhook server that listens to the address.
 const webhookEnv = "E2E_WEBHOOK"
 
+// webhookLog is the source of the output of these programs.
+const webhookLog = "the log of the webhook servers"
+
 // runWebhook is a program with a webhook server, which a manager runs.
 func runWebhook(addr string) (code int) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
@@ -48,7 +51,8 @@ func runWebhook(addr string) (code int) {
 }
 
 func serveWebhooks(ctx context.Context, addr string) error {
-	c, err := kube.NewClient(ctx, nil)
+	log := programLogger()
+	c, err := kube.NewClient(ctx, &kube.ClientOptions{Logger: log})
 	if err != nil {
 		return err
 	}
@@ -62,24 +66,25 @@ func serveWebhooks(ctx context.Context, addr string) error {
 		Addr: addr, Namespace: ns, Secret: "hooks", Hosts: []string{"127.0.0.1"},
 		Mutating: []string{ns}, Validating: []string{ns}, Definitions: []string{"ropes." + ropeGroup},
 		AuthorityLifetime: time.Hour, CertificateLifetime: 12 * time.Second, PublishDelay: 4 * time.Second,
-		Interval: 250 * time.Millisecond, Drain: 2 * time.Second,
+		Interval: 250 * time.Millisecond, Drain: 2 * time.Second, Logger: log,
 	})
+	o := &kube.WebhookHandlerOptions{Logger: log}
 	srv.Handle("/mutate", kube.MutateHandler(func(_ context.Context, r *kube.WebhookRequest[corev1.ConfigMap]) error {
 		if r.Object.Annotations == nil {
 			r.Object.Annotations = map[string]string{}
 		}
 		r.Object.Annotations["mutated"] = "yes"
 		return nil
-	}, nil))
+	}, o))
 	deny := func(_ context.Context, r *kube.WebhookRequest[corev1.ConfigMap]) error {
 		if r.Object.Data["v"] == "deny" {
 			return errors.New("data.v: must not be deny")
 		}
 		return nil
 	}
-	srv.Handle("/validate", kube.ValidateHandler(deny, nil))
-	srv.Handle("/convert", kube.ConversionHandler(converter.Convert, nil))
-	m := kube.NewManager(c, nil)
+	srv.Handle("/validate", kube.ValidateHandler(deny, o))
+	srv.Handle("/convert", kube.ConversionHandler(converter.Convert, o))
+	m := kube.NewManager(c, &kube.ManagerOptions{Logger: log})
 	m.AddToAll(srv)
 	return m.Run(ctx)
 }
@@ -208,7 +213,7 @@ func (b *balancer) start(addr string) *exec.Cmd {
 	if builtin != nil {
 		cmd.Env = append(cmd.Env, "KUBECONFIG="+builtin.Kubeconfig())
 	}
-	cmd.Stderr = b.t.Output()
+	cmd.Stderr = io.MultiWriter(recorder.Writer(webhookLog), b.t.Output())
 	if err := cmd.Start(); err != nil {
 		b.t.Fatal(err)
 	}
@@ -325,7 +330,7 @@ func (l *traffic) end(t *testing.T, what string, took time.Duration) {
 func TestNoRequestFailsWhileCertificatesChange(t *testing.T) {
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
-	b := newBalancer(t, ns)
+	b, logged := newBalancer(t, ns), recorder.Size(webhookLog)
 	hookConfigs(t, c, ns, b.url())
 	addrs := []string{freeAddr(t), freeAddr(t)}
 	b.start(addrs[0])
@@ -426,6 +431,12 @@ func TestNoRequestFailsWhileCertificatesChange(t *testing.T) {
 	objects.end(t, "created objects", took)
 	conversions.end(t, "converted objects", took)
 	reviews.end(t, "reviews", took)
+	if n, least := reviews.count.Load(), int64(0.95*1000*took.Seconds()); n < least {
+		t.Errorf("%d reviews were sent in %v, want at least %d", n, took, least)
+	}
+	if recorder.Size(webhookLog) == logged {
+		t.Error("the logs of the servers are not recorded")
+	}
 }
 
 // reviewer returns an action that sends a review in its turn of 1,000 per second, on a connection that it replaces
@@ -506,7 +517,7 @@ func TestServerShowsErrorsOfWebhooks(t *testing.T) {
 	}
 	srv := kube.NewWebhookServer(c, &kube.WebhookServerOptions{
 		Listener: l, Namespace: ns, Secret: "hooks", Hosts: []string{"127.0.0.1"}, Validating: []string{ns},
-		Drain: -1, Interval: 100 * time.Millisecond, Logger: debugLogger(t),
+		Drain: -1, Interval: 100 * time.Millisecond, Logger: debugLogger(t), BodyBytes: 512 << 10,
 	})
 	type request = kube.WebhookRequest[corev1.ConfigMap]
 	o := &kube.WebhookHandlerOptions{Logger: debugLogger(t)}
@@ -592,8 +603,63 @@ func TestServerShowsErrorsOfWebhooks(t *testing.T) {
 		t.Logf("%s: %v", name, err)
 	}
 
+	// Large bodies that arrive slowly leave no space until they end. The API server sends its review again.
+	release := occupy(t, "https://"+l.Addr().String()+"/deny")
+	rejected := srv.Metrics()[0].Codes[http.StatusTooManyRequests]
+	denied := make(chan error, 1)
+	go func() { denied <- call(limit(t), "deny") }()
+	eventually(t, "the review of the API server is rejected", func(context.Context) error {
+		if srv.Metrics()[0].Codes[http.StatusTooManyRequests] == rejected {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+	release()
+	if err := <-denied; !errors.Is(err, kube.ErrForbidden) {
+		t.Errorf("a review that was sent again: %v, want a denial", err)
+	}
+
 	// Somebody replaces the configuration by one without a bundle.
 	deleteNow(t, configs, ns)
 	create()
 	trusted()
+}
+
+// occupy sends bodies that fill a limit of 512 KiB for the small ones, until the returned function is called.
+func occupy(t *testing.T, url string) (release func()) {
+	t.Helper()
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // not the subject
+	const clients, size = 4, 80 << 10 // a client keeps the end of what it has written
+	end := make(chan struct{})
+	var sent, ended sync.WaitGroup
+	sent.Add(clients)
+	for range clients {
+		ended.Go(func() {
+			r, w := io.Pipe()
+			go func() {
+				_, err := w.Write(make([]byte, size))
+				sent.Done()
+				<-end
+				w.CloseWithError(err)
+			}()
+			req, err := http.NewRequestWithContext(limit(t), http.MethodPost, url, r)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			req.Header.Set("Content-Type", "application/json")
+			resp, err := transport.RoundTrip(req)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			resp.Body.Close()
+		})
+	}
+	sent.Wait()
+	return func() {
+		close(end)
+		ended.Wait()
+		transport.CloseIdleConnections()
+	}
 }
