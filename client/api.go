@@ -294,11 +294,11 @@ func (e *endpoint) exchange(ctx context.Context, verb string, t request.Target, 
 }
 
 // send sends a request in the encoding of its target. If the server refuses the encoding of the body, send repeats the
-// request in JSON, and uses JSON for all later bodies.
+// request in JSON, and uses JSON for later bodies.
 func (c *Client) send(ctx context.Context, t request.Target, b build) (*http.Response, error) {
 	encoding := t.Encoding
-	refused := refusal{t.Resource.GroupVersionResource(), encoding}
-	if _, ok := c.refusals.Load(refused); ok {
+	refused := encodingRefusal{t.Resource.GroupVersionResource(), encoding}
+	if c.refusals.has(refused) {
 		encoding = wire.JSON
 	}
 	r, err := b(encoding)
@@ -310,17 +310,11 @@ func (c *Client) send(ctx context.Context, t request.Target, b build) (*http.Res
 	if !inEncoding || !errors.Is(err, core.ErrUnsupportedMediaType) {
 		return resp, err
 	}
-	c.refusals.Store(refused, struct{}{})
+	c.refusals.add(refused)
 	if r, err = b(wire.JSON); err != nil {
 		return nil, err
 	}
 	return c.Do(ctx, r)
-}
-
-// refusal records that the server accepts no bodies of a resource in an encoding.
-type refusal struct {
-	resource schema.GroupVersionResource
-	encoding wire.Encoding
 }
 
 // encoded returns a build function of a request builder that takes a target.

@@ -18,7 +18,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 
@@ -101,7 +100,7 @@ type Client struct {
 	upgrade http.RoundTripper // the same with HTTP/1.1, which streams require
 	limits  *wire.Limits
 
-	refusals sync.Map // what servers refuse, as keys of type refusal or needsManagedFields
+	refusals refusals
 }
 
 // connections are what clients with the same connection share.

@@ -10,7 +10,6 @@ import (
 	"net/http"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core"
@@ -156,12 +155,8 @@ func (f *Feed) events(ctx context.Context, o *request.WatchOptions) (iter.Seq2[w
 	}, nil
 }
 
-// needsManagedFields is the key in Client.refusals of a resource whose server refuses requests that omit the managed
-// fields.
-type needsManagedFields struct{ resource schema.GroupVersionResource }
-
 // send sends a request, which asks the server to omit the managed fields if *omit is true. If the server refuses that,
-// send repeats the request without it, and also sends all later requests for the resource without it.
+// send repeats the request without it, and for an hour also sends later requests for the resource without it.
 func (f *Feed) send(
 	ctx context.Context,
 	omit *bool,
@@ -170,8 +165,8 @@ func (f *Feed) send(
 	if f.setup != nil {
 		return nil, f.setup
 	}
-	b, refused := encoded(f.target, builder), needsManagedFields{f.target.Resource.GroupVersionResource()}
-	if _, ok := f.client.refusals.Load(refused); ok {
+	b, refused := encoded(f.target, builder), managedFieldsRefusal{f.target.Resource.GroupVersionResource()}
+	if f.client.refusals.has(refused) {
 		*omit = false
 	}
 	resp, err := f.client.send(ctx, f.target, b)
@@ -180,7 +175,7 @@ func (f *Feed) send(
 	}
 	*omit = false
 	if resp, err = f.client.send(ctx, f.target, b); err == nil {
-		f.client.refusals.Store(refused, struct{}{})
+		f.client.refusals.add(refused)
 	}
 	return resp, err
 }

@@ -8,14 +8,18 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/config"
 	"github.com/kube-go/sdk/client/internal/testserver"
 	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core"
@@ -62,6 +66,40 @@ func TestFeedOmitsManagedFieldsUnlessTheServerRefuses(t *testing.T) {
 	if diff := cmp.Diff([]bool{true, false, false}, omissions(t, s, s.Client(t))); diff != "" {
 		t.Errorf("requests of another client (-want +got):\n%s", diff)
 	}
+}
+
+func TestRefusalToOmitManagedFieldsIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked []bool
+		c, err := client.New(t.Context(), &client.Options{
+			Config: &config.Config{Server: "https://cluster.test"},
+			Transport: middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+				omit := strings.Contains(r.Header.Get("Accept"), "drop=")
+				asked = append(asked, omit)
+				w := httptest.NewRecorder()
+				if omit && len(asked) == 1 {
+					testserver.Fail(w, http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, "an old replica")
+				} else {
+					testserver.Reply(w, 200, jsonType, listBody(t, jsonType, "", "a"))
+				}
+				return w.Result(), nil
+			}),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		feed := client.Namespaced[corev1.ConfigMap](c, "prod").Feed()
+		for range 3 {
+			o := &request.ListOptions{OmitManagedFields: true}
+			if _, err := feed.List(t.Context(), o, func(wire.Packed) error { return nil }); err != nil {
+				t.Fatal(err)
+			}
+			<-time.After(31 * time.Minute)
+		}
+		if diff := cmp.Diff([]bool{true, false, false, true}, asked); diff != "" {
+			t.Errorf("requests that ask to omit managed fields (-want +got):\n%s", diff)
+		}
+	})
 }
 
 func TestUnacceptableRequestsDoNotEndTheOmissionOfManagedFields(t *testing.T) {
