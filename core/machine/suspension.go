@@ -4,11 +4,11 @@
 package machine
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -76,12 +76,7 @@ func SuspensionOf(obj metav1.Object, name string) (*Suspension, error) {
 		return nil, nil
 	}
 	var s Suspension
-	dec := json.NewDecoder(bytes.NewReader([]byte(value)))
-	dec.DisallowUnknownFields()
-	err := dec.Decode(&s)
-	if _, more := dec.Token(); err == nil && !errors.Is(more, io.EOF) {
-		err = errors.New("there is more after the value")
-	}
+	err := s.parse(value)
 	if err == nil {
 		err = s.check()
 	}
@@ -89,6 +84,37 @@ func SuspensionOf(obj metav1.Object, name string) (*Suspension, error) {
 		return nil, fmt.Errorf("annotation %s: %w", annotation(name), err)
 	}
 	return &s, nil
+}
+
+// parse reads a JSON object whose fields have the exact names, each at most once. A Decoder alone also accepts REASON,
+// and the last of two reasons.
+func (s *Suspension) parse(value string) error {
+	fields := map[any]any{"reason": &s.Reason, "by": &s.By, "until": &s.Until, "whenDeleted": &s.WhenDeleted}
+	dec := json.NewDecoder(strings.NewReader(value))
+	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
+		return errors.Join(errors.New("the value is not a JSON object"), err)
+	}
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return err
+		}
+		into, ok := fields[name]
+		if !ok {
+			return fmt.Errorf("the field %q is unknown or repeated: want reason, by, until and whenDeleted", name)
+		}
+		delete(fields, name)
+		if err := dec.Decode(into); err != nil {
+			return fmt.Errorf("field %s: %w", name, err)
+		}
+	}
+	if _, err := dec.Token(); err != nil {
+		return err
+	}
+	if _, more := dec.Token(); !errors.Is(more, io.EOF) {
+		return errors.New("there is more after the value")
+	}
+	return nil
 }
 
 func annotation(name string) string { return name + ".suspend" }

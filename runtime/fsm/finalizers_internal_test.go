@@ -5,6 +5,7 @@ package fsm
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,6 +26,7 @@ import (
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/machine"
 	"github.com/kube-go/sdk/runtime/cache"
+	"github.com/kube-go/sdk/runtime/controller"
 	"github.com/kube-go/sdk/runtime/events"
 	"github.com/kube-go/sdk/runtime/internal/fakeapi"
 	"github.com/kube-go/sdk/runtime/inventory"
@@ -31,8 +34,9 @@ import (
 
 // finalizing is a transport to a fake server that adds what the server lacks: finalizers and dry runs.
 type finalizing struct {
-	server *fakeapi.Server
-	posted []string // the methods and paths of creates and deletes
+	server   *fakeapi.Server
+	posted   []string // the methods and paths of creates and deletes
+	requests atomic.Int64
 }
 
 func (f *finalizing) client(t *testing.T) *client.Client {
@@ -48,6 +52,7 @@ func (f *finalizing) client(t *testing.T) *client.Client {
 
 // RoundTrip responds to a request.
 func (f *finalizing) RoundTrip(r *http.Request) (*http.Response, error) {
+	f.requests.Add(1)
 	switch {
 	case r.URL.Query().Get("dryRun") != "":
 		return f.plan(r)
@@ -390,4 +395,66 @@ func TestAnIdleObjectIsNotStuck(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestADeletionIsNoticedAtOnce checks that a deleted object needs no polling: a waiting machine sends no requests, its
+// states of the deletion are called as soon as the object is deleted, and the finalizer of another machine stays.
+func TestADeletionIsNoticedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStore(t, "example.com/other")
+		f := &finalizing{server: s.server}
+		m := New[animal](f.client(t), "example.com/animal", nil)
+		Add(m, start{})
+		Add(m, work{})
+		Add(m, rest{})
+		Add(m, end{})
+		OnDelete(m, buried{})
+		m.repeatable()
+		m.states[0].step = func(any, *Ctx[animal]) outcome { return outcome{how: stays, reason: "waits"} }
+		ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+		ended := make(chan error, 1)
+		ctl := controller.New(controller.For[animal](cache.New(s.server.Client(), nil)), nil)
+		go func() { ended <- ctl.Run(ctx, m.Reconcile) }()
+		defer func() {
+			cancel()
+			<-ended //nolint:errcheck // the cause of the context
+		}()
+		synctest.Wait()
+		before := f.requests.Load()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if after := f.requests.Load(); before == 0 || after != before {
+			t.Errorf("the machine has sent %d requests, and then %d in an hour without a change", before, after-before)
+		}
+		deleted := time.Now()
+		obj, err := s.animals.Get(t.Context(), "ox", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		obj.DeletionTimestamp = new(metav1.Now())
+		s.server.Put(s.animals.Resource(), obj)
+		synctest.Wait()
+		obj, err = s.animals.Get(t.Context(), "ox", nil)
+		if err != nil || !slices.Equal(obj.Finalizers, []string{"example.com/other"}) {
+			t.Errorf("%v after the deletion, the object is %+v, %v", time.Since(deleted), obj, err)
+		}
+	})
+}
+
+// TestEachGenerationIsCounted checks that the numbers of transitions and the calls of the hook include each generation.
+func TestEachGenerationIsCounted(t *testing.T) {
+	const generations = 12
+	steps := 0
+	m := newMachine(t, &Options{OnStep: func(ctx context.Context, _ string) (context.Context, func(Stepped)) {
+		return ctx, func(Stepped) { steps++ }
+	}})
+	obj := new(animal)
+	for range generations {
+		obj.Generation++
+		m.pass(t, obj, noon)
+	}
+	taken := m.Overview().Transitions[0]
+	if taken.From != "start" || taken.Taken != generations || steps != 3*generations {
+		t.Errorf("%+v, and %d steps, want %d transitions and three times as many steps", taken, steps, generations)
+	}
 }

@@ -27,6 +27,8 @@ type scripted struct {
 	*Machine[animal]
 	next func(at int) outcome // the result of the state with this index
 	seen []int                // the states that were called in this pass
+
+	restarted []bool // whether each of them has returned Restart
 }
 
 // randomMachine returns a machine with random transitions. The types of its states are arrays of different lengths.
@@ -38,8 +40,9 @@ func randomMachine(r *rand.Rand, o *Options) *scripted {
 			name: fmt.Sprint("S", i), typ: reflect.ArrayOf(i, reflect.TypeFor[token]()), deletes: i >= n-1-r.IntN(2) && i > 0,
 		}
 		st.step = func(any, *Ctx[animal]) outcome {
-			s.seen = append(s.seen, i)
-			return s.next(i)
+			out := s.next(i)
+			s.seen, s.restarted = append(s.seen, i), append(s.restarted, out.how == restarts)
+			return out
 		}
 		s.states = append(s.states, st)
 	}
@@ -102,7 +105,7 @@ func TestRandomMachines(t *testing.T) {
 func checkPass(t *testing.T, m *scripted, obj *animal, now time.Time) bool {
 	t.Helper()
 	before := obj.Status.DeepCopy()
-	m.seen = nil
+	m.seen, m.restarted = nil, nil
 	w := m.pass(t, obj, now)
 	own, ok := obj.Status, true
 	must := func(holds bool, format string, args ...any) {
@@ -145,6 +148,7 @@ func checkPass(t *testing.T, m *scripted, obj *animal, now time.Time) bool {
 	}
 
 	checkConditions(m, before.Conditions, obj, now, must)
+	checkOutcomes(m, w, obj, must)
 	if w.end.how == ends || w.end.how == stays && !w.again {
 		data, _ := json.Marshal(obj.Status)
 		m.pass(t, obj, now.Add(time.Minute))
@@ -177,4 +181,45 @@ func checkConditions(m *scripted, before []metav1.Condition, obj *animal, now ti
 	slices.Sort(want)
 	slices.Sort(got)
 	must(slices.Equal(want, got), "the conditions are %v, want %v", got, want)
+}
+
+// checkOutcomes checks the status and the reason of each condition: that of the last state is the outcome of the pass,
+// the states that were left since the initial state are completed, and all others were not reached.
+func checkOutcomes(m *scripted, w *walk[animal], obj *animal, must func(bool, string, ...any)) {
+	deletes := obj.DeletionTimestamp != nil
+	passed := map[string]bool{}
+	if m.opts.Durable {
+		for name := range obj.Status.FSM.Visits {
+			passed[name] = true
+		}
+	} else { // all states after the last Restart
+		for i, at := range m.seen {
+			passed[m.states[at].name] = true
+			if m.restarted[i] {
+				clear(passed)
+			}
+		}
+	}
+	outcome := "False/Waiting"
+	switch {
+	case w.end.how == fails:
+		outcome = "False/Failed"
+	case w.end.how == ends:
+		outcome = "True/Completed"
+	case w.end.idle:
+		outcome = "True/Idle"
+	}
+	for _, c := range obj.Status.Conditions {
+		want := "Unknown/NotReached"
+		switch {
+		case c.Type == readyType && deletes:
+			want = "False/Deleting"
+		case c.Type == readyType || c.Type == obj.Status.FSM.State:
+			want = outcome
+		case passed[c.Type]:
+			want = "True/Completed"
+		}
+		got := string(c.Status) + "/" + c.Reason
+		must(got == want, "condition %s is %s, want %s", c.Type, got, want)
+	}
 }

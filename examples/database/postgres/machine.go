@@ -224,11 +224,6 @@ func (Release) Step(c ctx, to fsm.To[fsm.Terminal]) fsm.Result[fsm.Terminal] {
 	return fsm.Done(to)
 }
 
-// OnSpecChange continues: Retire could declare the database again, when its pods are already being deleted.
-func (s Release) OnSpecChange(c ctx, to fsm.To[fsm.Terminal]) fsm.Result[fsm.Terminal] {
-	return s.Step(c, to)
-}
-
 func keeps(db *v1.Database) bool { return db.Spec.KeepBackups == nil || *db.Spec.KeepBackups }
 
 // incomplete returns why a database has not all replicas of a version, or "".

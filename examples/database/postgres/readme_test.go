@@ -10,6 +10,7 @@ import (
 
 	"github.com/kube-go/sdk/examples/database/postgres"
 	"github.com/kube-go/sdk/kube"
+	"github.com/kube-go/sdk/runtime/fsm/fsmtest"
 )
 
 // TestTheReadmeHasTheDiagram checks that the machine has no mistakes, and that README.md has its diagram.
@@ -22,6 +23,7 @@ func TestTheReadmeHasTheDiagram(t *testing.T) {
 	if err := m.Check(); err != nil {
 		t.Fatal(err)
 	}
+	fsmtest.Registered(t, m.Graph(), ".")
 	readme, err := os.ReadFile("../README.md")
 	if err != nil {
 		t.Fatal(err)
