@@ -6,7 +6,9 @@ package e2e_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,6 +26,7 @@ import (
 func TestDemoRunsAllStepsAndCleansUp(t *testing.T) {
 	t.Parallel()
 	c := connect(t, nil)
+	best := math.Inf(1) // seconds of a hand-over; a busy machine makes some of them longer
 	for _, tc := range []struct {
 		name string
 		own  bool
@@ -46,7 +49,7 @@ func TestDemoRunsAllStepsAndCleansUp(t *testing.T) {
 			want := []string{
 				"Install the CustomResourceDefinition", "Run two replicas of the controller", "/debug/controllers", "Create three documents",
 				"Edit a document", "Delete a ConfigMap", "Make a mistake", "Stop the replica that leads",
-				"has reconciled its first document after", "Delete a document", "Summary",
+				"Delete a document", "Summary",
 				"Ready=True", "Ready=False", "the demo succeeded",
 			}
 			if tc.own {
@@ -57,6 +60,13 @@ func TestDemoRunsAllStepsAndCleansUp(t *testing.T) {
 					t.Errorf("the demo did not print %q", part)
 				}
 			}
+			const taken = "has reconciled its first document after "
+			var took float64
+			_, after, _ := strings.Cut(got.stdout, taken)
+			if _, err := fmt.Sscanf(after, "%fs", &took); err != nil {
+				t.Errorf("the demo did not print the time after %q: %v", taken, err)
+			}
+			best = min(best, took)
 			if t.Failed() {
 				t.Log(got.stdout)
 			}
@@ -71,6 +81,9 @@ func TestDemoRunsAllStepsAndCleansUp(t *testing.T) {
 				t.Errorf("a process is still running: %s", process)
 			}
 		})
+	}
+	if best > 2 {
+		t.Errorf("the second replica took over after %.1f s at best, want at most 2 s", best)
 	}
 }
 

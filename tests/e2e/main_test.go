@@ -70,14 +70,11 @@ func ownCluster(t *testing.T, o *cluster.Options) *kube.Config {
 }
 
 func TestMain(m *testing.M) {
-	if lease := os.Getenv(replicaEnv); lease != "" {
-		os.Exit(runReplica(lease))
-	}
 	if addr := os.Getenv(webhookEnv); addr != "" {
 		os.Exit(runWebhook(addr))
 	}
-	if ns := os.Getenv(shardsEnv); ns != "" {
-		os.Exit(runShards(ns))
+	if ns := os.Getenv(replicaEnv); ns != "" {
+		os.Exit(runReplica(ns))
 	}
 	os.Exit(run(m))
 }

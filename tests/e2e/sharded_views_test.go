@@ -87,6 +87,7 @@ type shardFleet struct {
 // fleetReplica is one of them.
 type fleetReplica struct {
 	name    string
+	client  *kube.Client
 	manager *kube.Manager
 	view    *kube.View[corev1.ConfigMap]
 	stop    func() error
@@ -97,6 +98,7 @@ type fleetReplica struct {
 func (f *shardFleet) start(cfg *kube.Config, name string) *fleetReplica {
 	r := &fleetReplica{name: name}
 	c := connect(f.t, &kube.ClientOptions{Config: cfg, PerAttempt: []middleware.Func{r.got.middleware}})
+	r.client = c
 	logger := slog.New(dropped{debugLogger(f.t).Handler(), &r.dropped})
 	cache := kube.NewCache(c, &kube.CacheOptions{Logger: logger})
 	r.view = kube.ViewOf[corev1.ConfigMap](cache, &kube.Selection{Namespace: f.ns, Sharded: true})
@@ -166,48 +168,38 @@ func (f *shardFleet) reconciled(want map[string]string) {
 	})
 }
 
-// TestReplicasWatchTheirShards checks that each of four replicas receives about a quarter of what a watch of all
-// objects receives, and that the objects of a replica that stops move to the others.
+// TestReplicasWatchTheirShards checks that each of four replicas receives about a quarter of what a list and a watch of
+// all objects receive, and that the objects of a replica that stops move to the others.
 func TestReplicasWatchTheirShards(t *testing.T) {
 	t.Parallel()
 	if !has(t, connect(t, nil), shardsAreServed) {
 		t.Skip("the server has no shards: TestReplicasDropOtherShards")
 	}
 	cfg := ownCluster(t, &cluster.Options{FeatureGates: map[string]bool{"ShardedListAndWatch": true}})
-	testFleet(t, cfg, true)
+	testFleet(t, cfg, 7000, true) // with fewer, the shares of random UIDs differ more
 }
 
 // TestReplicasDropOtherShards is TestReplicasWatchTheirShards on a server without the feature gate, which sends all
 // objects to each replica.
 func TestReplicasDropOtherShards(t *testing.T) {
 	t.Parallel()
-	testFleet(t, loadConfig(t, ""), false)
+	testFleet(t, loadConfig(t, ""), 400, false)
 }
 
-func testFleet(t *testing.T, cfg *kube.Config, served bool) {
+func testFleet(t *testing.T, cfg *kube.Config, objects int, served bool) {
 	t.Helper()
 	c := connect(t, &kube.ClientOptions{Config: cfg})
 	f := &shardFleet{
 		t: t, ns: newNamespace(t, c), running: map[string]string{}, owner: map[string]string{}, seen: map[string]string{},
 	}
 	maps, want := kube.Namespaced[corev1.ConfigMap](c, f.ns), map[string]string{}
-	const objects = 400
-	padding := strings.Repeat("x", 1000)
-	for i := range objects {
-		name := fmt.Sprint("cm-", i)
-		cm := configMap(name, "0")
-		cm.Data["padding"] = padding
-		if _, err := maps.Create(limit(t), cm, nil); err != nil {
-			t.Fatal(err)
-		}
-		want[name] = "0"
-	}
-	var whole received
-	watchAll(t, connect(t, &kube.ClientOptions{Config: cfg, PerAttempt: []middleware.Func{whole.middleware}}), f.ns)
 	replicas := []*fleetReplica{f.start(cfg, "a"), f.start(cfg, "b"), f.start(cfg, "c"), f.start(cfg, "d")}
-	f.settled(objects+1, replicas...) // with that of the cluster's certificate
-	f.reconciled(want)
-	f.measure(maps, want, &whole, replicas, served)
+	f.settled(1, replicas...) // the object with the cluster's certificate
+	for i := range objects {
+		want[fmt.Sprint("cm-", i)] = "0"
+	}
+	f.measure(cfg, maps, want, replicas, served)
+	f.settled(objects+1, replicas...)
 
 	// Objects change while one of the replicas stops.
 	stopped := make(chan error, 1)
@@ -220,7 +212,7 @@ func testFleet(t *testing.T, cfg *kube.Config, served bool) {
 	}
 	f.reconciled(want)
 	f.settled(objects+1, replicas[:3]...)
-	for i := range objects {
+	for i := range 400 {
 		f.put(maps, want, fmt.Sprint("cm-", i), "stopped")
 	}
 	f.reconciled(want)
@@ -241,42 +233,62 @@ func testFleet(t *testing.T, cfg *kube.Config, served bool) {
 	}
 }
 
-// measure changes the same number of objects of each replica, and compares what the replicas receive.
+// measure creates the wanted objects, and compares what the replicas receive with what one client does that watches all
+// of them: the events, and a list.
 func (f *shardFleet) measure(
-	maps *kube.API[corev1.ConfigMap], want map[string]string, whole *received, replicas []*fleetReplica, served bool,
+	cfg *kube.Config, maps *kube.API[corev1.ConfigMap], want map[string]string, replicas []*fleetReplica, served bool,
 ) {
 	f.t.Helper()
-	of := map[string][]string{} // the objects of each replica
-	f.mu.Lock()
-	for name, owner := range f.owner {
-		if _, ok := want[name]; ok {
-			of[owner] = append(of[owner], name)
-		}
-	}
-	f.mu.Unlock()
-	const each = 60
+	var whole received
+	one := connect(f.t, &kube.ClientOptions{Config: cfg, PerAttempt: []middleware.Func{whole.middleware}})
+	view := watchAll(f.t, one, f.ns)
 	whole.bytes.Store(0)
 	for _, r := range replicas {
 		r.got.bytes.Store(0)
-		if len(of[r.name]) < each {
-			f.t.Fatalf("%s has only %d objects", r.name, len(of[r.name]))
-		}
 	}
-	for round := range 3 {
-		for i := range each {
-			for _, r := range replicas {
-				f.put(maps, want, of[r.name][i], fmt.Sprint(round))
+	var clients sync.WaitGroup
+	names := make(chan string)
+	for range 16 {
+		clients.Go(func() {
+			for name := range names {
+				if _, err := maps.Create(limit(f.t), configMap(name, want[name]), nil); err != nil {
+					f.t.Error(err)
+				}
+			}
+		})
+	}
+	for name := range want {
+		names <- name
+	}
+	close(names)
+	clients.Wait()
+	f.reconciled(want)
+	eventually(f.t, "the watch of all objects has received them", func(context.Context) error {
+		if n := view.Store().Len(); n != len(want)+1 {
+			return fmt.Errorf("%d objects", n)
+		}
+		return nil
+	})
+	list := func(c *kube.Client, shard string) {
+		for _, err := range kube.Namespaced[corev1.ConfigMap](c, f.ns).All(limit(f.t), &kube.ListOptions{ShardSelector: shard}) {
+			if err != nil {
+				f.t.Fatal(err)
 			}
 		}
 	}
-	f.reconciled(want)
+	if served {
+		list(one, "")
+		for _, r := range replicas {
+			s, _ := r.manager.Shards()
+			list(r.client, s.Shard.String())
+		}
+	}
 	all := whole.bytes.Load()
 	for _, r := range replicas {
 		share := float64(r.got.bytes.Load()) / float64(all)
-		f.t.Logf("%s has received %d of %d bytes for %d changes: %.1f %%", r.name, r.got.bytes.Load(), all,
-			3*each*len(replicas), 100*share)
+		f.t.Logf("%s has received %d of %d bytes for %d objects: %.1f %%", r.name, r.got.bytes.Load(), all, len(want), 100*share)
 		if served && share > 0.27 {
-			f.t.Errorf("%s has received %.1f %% of the bytes of an unsharded watch, want at most 27 %%", r.name, 100*share)
+			f.t.Errorf("%s has received %.1f %% of the bytes of all objects, want at most 27 %%", r.name, 100*share)
 		}
 	}
 }
@@ -290,13 +302,14 @@ func (f *shardFleet) put(maps *kube.API[corev1.ConfigMap], want map[string]strin
 }
 
 // watchAll runs an unsharded view until the test ends.
-func watchAll(t *testing.T, c *kube.Client, ns string) {
+func watchAll(t *testing.T, c *kube.Client, ns string) *kube.View[corev1.ConfigMap] {
 	t.Helper()
 	view := kube.ViewOf[corev1.ConfigMap](newCache(t, c), &kube.Selection{Namespace: ns})
 	background(t, view.Run)
 	if err := view.Ready(limit(t)); err != nil {
 		t.Fatal(err)
 	}
+	return view
 }
 
 // TestReplicasWithoutObjectsReceiveNone checks the field selector of a replica that owns nothing, for built-in and

@@ -1,0 +1,405 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kube-go/sdk/kube"
+)
+
+// replicaEnv makes the program of the tests a replica of a controller, in the namespace that it names. serverEnv is the
+// URL of its server. divisionEnv is "election" or "sharding".
+const (
+	replicaEnv  = "E2E_REPLICA"
+	serverEnv   = "E2E_SERVER"
+	divisionEnv = "E2E_DIVISION"
+)
+
+// runReplica is a program with a controller of config maps. Its runs print the times at which they would write.
+func runReplica(ns string) (code int) {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	err := runReplicaUntil(ctx, ns)
+	if ctx.Err() == nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+func runReplicaUntil(ctx context.Context, ns string) error {
+	cfg, err := kube.LoadConfig(ctx, nil)
+	if err != nil {
+		return err
+	}
+	server, err := url.Parse(cfg.Server)
+	if err != nil {
+		return err
+	}
+	cfg.TLSServerName, cfg.Server = cmp.Or(cfg.TLSServerName, server.Hostname()), os.Getenv(serverEnv)
+	c, err := kube.NewClient(ctx, &kube.ClientOptions{Config: cfg})
+	if err != nil {
+		return err
+	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil)).With("process", os.Getpid())
+	o := &kube.ManagerOptions{Logger: log}
+	const duration, deadline, period = 4 * time.Second, 2 * time.Second, 500 * time.Millisecond
+	if os.Getenv(divisionEnv) == "sharding" {
+		o.Sharding = "shop"
+		o.Shards = &kube.ShardingOptions{
+			Namespace: ns, LeaseDuration: duration, RenewDeadline: deadline, RetryPeriod: period,
+		}
+	} else {
+		o.LeaderElection = "shop"
+		o.Election = &kube.ElectionOptions{
+			Namespace: ns, LeaseDuration: duration, RenewDeadline: deadline, RetryPeriod: period,
+		}
+	}
+	m := kube.NewManager(c, o)
+	if o.Election != nil {
+		m.Add(&leader{manager: m})
+	}
+	cache := kube.NewCache(c, &kube.CacheOptions{Logger: log})
+	view := kube.ViewOf[corev1.ConfigMap](cache, &kube.Selection{Namespace: ns})
+	ctl := kube.NewController(kube.ForView(view), &kube.ControllerOptions{Logger: log})
+	var runs atomic.Int64
+	m.Add(ctl.With(func(ctx context.Context, cm *corev1.ConfigMap) (kube.Action, error) {
+		id := fmt.Sprintf("%d-%d", os.Getpid(), runs.Add(1))
+		for range 6 {
+			say(ctx, m, "runs", cm.Name, id)
+			<-time.After(3 * time.Millisecond)
+		}
+		if !say(ctx, m, "done", cm.Name, id+"-"+cm.Data["v"]) {
+			return kube.AwaitChange(), errors.New("the term is over, or the process was too slow to know")
+		}
+		return kube.AwaitChange(), nil
+	}))
+	return m.Run(ctx)
+}
+
+// leader is a Runnable that says that its replica leads.
+type leader struct {
+	manager *kube.Manager
+	terms   int
+}
+
+func (l *leader) Run(ctx context.Context) error {
+	l.terms++
+	for ctx.Err() == nil {
+		say(ctx, l.manager, "runs", "lease", fmt.Sprintf("%d-%d", os.Getpid(), l.terms))
+		<-time.After(3 * time.Millisecond)
+	}
+	return context.Cause(ctx)
+}
+
+// say prints something that a run does, and when, unless its context has ended, or is about to. It reports whether it
+// did.
+func say(ctx context.Context, m *kube.Manager, what, name, id string) bool {
+	before := time.Now()
+	if !m.Leading() || ctx.Err() != nil || time.Since(before) >= time.Millisecond {
+		return false
+	}
+	fmt.Fprintln(os.Stdout, what, name, id, before.UnixMicro())
+	return true
+}
+
+// moment is a time at which a run, or a term, is active.
+type moment struct {
+	at int64  // microseconds since 1970
+	id string // of the run
+}
+
+// replicas are processes that reconcile config maps.
+type replicas struct {
+	t        *testing.T
+	ns       string
+	division string
+	wg       sync.WaitGroup
+
+	mu      sync.Mutex // guards the fields below
+	moments map[string][]moment
+	done    map[string]string // the last value of each object with which a run has ended
+}
+
+// replicaProcess is one of them. Its connections pass through a forwarder.
+type replicaProcess struct {
+	*exec.Cmd
+	link *link
+}
+
+func (r *replicas) start() *replicaProcess {
+	r.t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	one := &replicaProcess{exec.Command(program), newLink(r.t)} //nolint:noctx // the test ends it
+	one.Env = append(os.Environ(), replicaEnv+"="+r.ns, serverEnv+"=https://"+one.link.addr, divisionEnv+"="+r.division)
+	if builtin != nil {
+		one.Env = append(one.Env, "KUBECONFIG="+builtin.Kubeconfig())
+	}
+	one.Stderr = r.t.Output()
+	out, err := one.StdoutPipe()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if err := one.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	r.wg.Go(func() {
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			r.note(lines.Text())
+		}
+	})
+	return one
+}
+
+// note takes note of a line of a process.
+func (r *replicas) note(line string) {
+	var kind, name, id string
+	var at int64
+	if _, err := fmt.Sscan(line, &kind, &name, &id, &at); err != nil {
+		r.t.Errorf("%q: %v", line, err)
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if kind == "runs" {
+		r.moments[name] = append(r.moments[name], moment{at, id})
+		return
+	}
+	var pid, run int
+	var value string
+	if _, err := fmt.Sscanf(id, "%d-%d-%s", &pid, &run, &value); err == nil {
+		r.done[name] = value
+	}
+}
+
+// end ends a process with a signal.
+func (r *replicas) end(one *replicaProcess, s os.Signal) {
+	r.t.Helper()
+	if err := one.Process.Signal(s); err != nil {
+		r.t.Error(err)
+	}
+	_ = one.Wait() // it may have been killed
+}
+
+// reconciled waits until the newest values of all objects have been reconciled.
+func (r *replicas) reconciled(want map[string]string) {
+	r.t.Helper()
+	eventually(r.t, "all objects are reconciled", func(context.Context) error {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for name, value := range want {
+			if r.done[name] != value {
+				return fmt.Errorf("%s was reconciled with %q, want %q", name, r.done[name], value)
+			}
+		}
+		return nil
+	})
+}
+
+// TestObjectsOfReplicasHaveOneRunAtATime pauses, kills, ends and disconnects processes that reconcile objects, with
+// leader election and with sharding. No object has two runs at a time, no two terms of leaders overlap, and each change
+// is reconciled.
+func TestObjectsOfReplicasHaveOneRunAtATime(t *testing.T) {
+	t.Parallel()
+	c := connect(t, nil)
+	for _, division := range []string{"election", "sharding"} {
+		t.Run(division, func(t *testing.T) {
+			t.Parallel()
+			r := &replicas{
+				t: t, ns: newNamespace(t, c), division: division, moments: map[string][]moment{}, done: map[string]string{},
+			}
+			r.survive(c)
+		})
+	}
+}
+
+// survive breaks the processes, one after the other.
+func (r *replicas) survive(c *kube.Client) {
+	t := r.t
+	t.Helper()
+	maps, want := kube.Namespaced[corev1.ConfigMap](c, r.ns), map[string]string{}
+	for i := range 40 {
+		name := fmt.Sprint("cm-", i)
+		create(t, maps, name, "0")
+		want[name] = "0"
+	}
+	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)) //nolint:gosec // need not be secret
+	processes := []*replicaProcess{r.start(), r.start(), r.start()}
+	r.reconciled(want)
+	faults := random.Perm(4)
+	for round := range 8 {
+		one := &processes[random.IntN(len(processes))]
+		if pid := r.leader(); round < 4 && pid > 0 {
+			one = &processes[slices.IndexFunc(processes, func(p *replicaProcess) bool { return p.Process.Pid == pid })]
+		}
+		var healed sync.WaitGroup
+		switch span := time.Duration(1000+random.IntN(4000)) * time.Millisecond; faults[round%4] {
+		case 0:
+			process := (*one).Cmd
+			healed.Go(func() { pause(t, process, span) })
+		case 1:
+			link := (*one).link
+			link.cut.Lock()
+			healed.Go(func() { <-time.After(span); link.cut.Unlock() })
+		case 2:
+			r.end(*one, os.Kill)
+			*one = r.start()
+		case 3:
+			r.end(*one, syscall.SIGTERM)
+			*one = r.start()
+		}
+		for range 20 {
+			name := fmt.Sprint("cm-", random.IntN(len(want)))
+			want[name] = fmt.Sprint(want[name], round)
+			if _, err := maps.Patch(limit(t), name, setValue(want[name]), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.reconciled(want)
+		healed.Wait()
+	}
+	for _, one := range processes {
+		r.end(one, syscall.SIGTERM)
+	}
+	r.wg.Wait()
+	r.check()
+}
+
+// leader returns the process that has led last, or 0.
+func (r *replicas) leader() (pid int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var last moment
+	for _, m := range r.moments["lease"] {
+		if m.at > last.at {
+			last = m
+		}
+	}
+	_, _ = fmt.Sscanf(last.id, "%d-", &pid) // 0 without a leader
+	return pid
+}
+
+// pause stops a process for a while.
+func pause(t *testing.T, cmd *exec.Cmd, d time.Duration) {
+	t.Helper()
+	for _, s := range []os.Signal{syscall.SIGSTOP, syscall.SIGCONT} {
+		if err := cmd.Process.Signal(s); err != nil {
+			t.Error(err)
+		}
+		if s == syscall.SIGSTOP {
+			<-time.After(d)
+		}
+	}
+}
+
+// check checks that the runs of each object do not overlap.
+func (r *replicas) check() {
+	r.t.Helper()
+	runs := 0
+	for name, moments := range r.moments {
+		slices.SortFunc(moments, func(a, b moment) int { return cmp.Compare(a.at, b.at) })
+		seen, last := map[string]bool{}, ""
+		for _, m := range moments {
+			if m.id != last && seen[m.id] {
+				r.t.Errorf("%s: the run %s continues after the run %s has begun", name, m.id, last)
+			}
+			last, seen[m.id] = m.id, true
+		}
+		runs += len(seen)
+		if name == "lease" {
+			r.t.Logf("%d terms", len(seen))
+			if len(seen) < 3 { // the first leader, and the successors of those that were killed and ended
+				r.t.Errorf("only %d terms: %v", len(seen), seen)
+			}
+		}
+	}
+	r.t.Logf("%d runs", runs)
+}
+
+// link is a forwarder to the API server that nothing passes while cut is locked.
+type link struct {
+	addr string
+	cut  sync.RWMutex
+}
+
+func newLink(t *testing.T) *link {
+	t.Helper()
+	server, err := url.Parse(loadConfig(t, "").Server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &link{addr: listener.Addr().String()}
+	var wg sync.WaitGroup
+	t.Cleanup(func() {
+		listener.Close()
+		wg.Wait()
+	})
+	wg.Go(func() {
+		for {
+			near, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			wg.Go(func() { l.forward(near, server.Host) })
+		}
+	})
+	return l
+}
+
+func (l *link) forward(near net.Conn, host string) {
+	defer near.Close()
+	far, err := net.Dial("tcp", host) //nolint:noctx // on this machine
+	if err != nil {
+		return
+	}
+	defer far.Close()
+	var wg sync.WaitGroup
+	for _, pair := range [][2]net.Conn{{near, far}, {far, near}} {
+		wg.Go(func() {
+			_, _ = io.Copy(cuttable{pair[0], l}, struct{ io.Reader }{pair[1]}) // until one of them ends
+			pair[0].Close()
+		})
+	}
+	wg.Wait()
+}
+
+// cuttable is a connection whose writes wait while the link is cut.
+type cuttable struct {
+	net.Conn
+	link *link
+}
+
+func (c cuttable) Write(p []byte) (int, error) {
+	c.link.cut.RLock()
+	defer c.link.cut.RUnlock()
+	return c.Conn.Write(p)
+}
