@@ -49,6 +49,7 @@ func Add(m *kube.Manager, c *kube.Client, addr string) error {
 		s.Handle(path, handler)
 	}
 	m.AddToAll(s)
+	m.Metrics().AddWebhooks(s)
 	m.AddCheck("webhooks", s.Ready)
 	return nil
 }
