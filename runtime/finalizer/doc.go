@@ -37,7 +37,8 @@
 // # Names
 //
 // Each controller of a kind needs a name of its own. Two controllers with the same name would remove the finalizer after
-// the first of their cleanups, and the other one would never run. This is not detected.
+// the first of their cleanups, and the other one would never run. This is not detected: use a domain of your own, and the
+// name of the controller.
 //
 // # Permissions
 //
