@@ -103,6 +103,24 @@
 // [Finalize] cleans up resources outside the cluster before an object is deleted. A [Recorder] writes events. [Logger]
 // returns the logger of a run.
 //
+// # Managers
+//
+// A [Manager] runs the controllers and servers of a program with several replicas, until ctx ends or something fails:
+//
+//	m := kube.NewManager(c, &kube.ManagerOptions{
+//		LeaderElection: "shop",                  // the other replicas are on standby, with synced caches
+//		HealthAddr: ":8081",                     // /livez, /healthz and /readyz
+//		MetricsAddr: ":8080",                    // /metrics, with controller-runtime's names
+//		DebugAddr: "localhost:8082",             // /debug/controllers: queues, runs, errors, watches, leader, shards
+//	})
+//	m.Add(ctl.With(reconcile))                       // runs in the leader
+//	m.AddToAll(kube.NewWebhookServer(c, o))          // runs in every replica
+//	err := m.Run(ctx)
+//
+// With Sharding instead of LeaderElection, each replica reconciles a share of the objects. It also watches only these if
+// the view of the controller is sharded, see [Selection]. Manager.Fence is a middleware for the client of the
+// reconciles: it refuses the writes of a replica whose term is over.
+//
 // # Custom resources
 //
 // Write the spec as a struct; "go tool kube-derive" generates the kind, its resource, its deep copies and its
@@ -169,7 +187,7 @@
 //   - [github.com/kube-go/sdk/runtime/controller]: controllers
 //   - [github.com/kube-go/sdk/runtime/manager]: controllers and servers under one Run
 //   - [github.com/kube-go/sdk/runtime/debugpage]: a page that shows what the controllers of a program do
-//   - [github.com/kube-go/sdk/runtime/metrics]: the metrics of controllers, caches, state machines and elections
+//   - [github.com/kube-go/sdk/runtime/metrics]: the metrics of controllers, caches, state machines, elections and shards
 //   - [github.com/kube-go/sdk/runtime/election]: one leader among replicas
 //   - [github.com/kube-go/sdk/runtime/sharding]: the objects divided among replicas
 //   - [github.com/kube-go/sdk/runtime/finalizer]: finalizers

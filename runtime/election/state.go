@@ -203,7 +203,7 @@ func (s state) decide(now time.Time, jitter float64) (state, action) {
 	case s.leading:
 		return s.write(now, record{s.identity, s.leaseDuration, s.acquired, 0, s.stored.transitions})
 	case !s.exists && s.known:
-		// Somebody has deleted the lease, and a leader may not know it yet. With this one, nobody leads until it expires.
+		// Somebody has deleted the lease, and the leader may not know it yet. Nobody takes this one before it expires.
 		return s.write(now, record{deleted, s.leaseDuration, now.UnixMicro(), 0, s.stored.transitions})
 	case !now.Before(s.free()):
 		// The fraction of a second is random: it distinguishes replicas that have the same identity by mistake.
