@@ -359,8 +359,16 @@ func (t *term) wait(ctx context.Context, until time.Time) input {
 
 // unfinished reports whether a part of the work continues, although it has returned.
 func (t *term) unfinished() bool {
-	_, ok := errors.AsType[*terms.Unfinished](t.err)
-	return ok
+	u, ok := errors.AsType[*terms.Unfinished](t.err)
+	if !ok {
+		return false
+	}
+	select {
+	case <-u.Done:
+		return false
+	default:
+		return true
+	}
 }
 
 // finish waits for the work, and returns the result of Run.

@@ -319,10 +319,14 @@ func (m *Manager) campaign(ctx context.Context, term termFunc, giveUp func(error
 			result = m.lead(ctx, giveUp)
 			return result
 		})
-		switch lost := errors.Is(err, election.ErrLost) || errors.Is(err, sharding.ErrLost); {
-		case ctx.Err() != nil && lost && result == context.Cause(ctx):
-			return result // everything has stopped in time
-		case ctx.Err() != nil || result != election.ErrLost && result != sharding.ErrLost:
+		stopped := result == election.ErrLost || result == sharding.ErrLost // everything, after the loss
+		lost := errors.Is(err, election.ErrLost) || errors.Is(err, sharding.ErrLost)
+		switch {
+		case ctx.Err() == nil && !stopped:
+			return err
+		case ctx.Err() != nil && lost && (stopped || isEnd(result, context.Cause(ctx))):
+			return nil // a loss during the stop is in the log
+		case ctx.Err() != nil:
 			return err
 		}
 		m.options.Logger.Info("on standby", "lease", cmp.Or(m.options.LeaderElection, m.options.Sharding))

@@ -47,8 +47,8 @@ func TestDemoRunsAllStepsAndCleansUp(t *testing.T) {
 				t.Fatalf("exit code %d\n%s%s", got.code, got.stdout, got.stderr)
 			}
 			want := []string{
-				"Install the CustomResourceDefinition", "Run two replicas of the controller", "/debug/controllers", "Create three documents",
-				"Edit a document", "Delete a ConfigMap", "Make a mistake", "Stop the replica that leads",
+				"Install the CustomResourceDefinition", "Run two replicas of the controller", "/debug/controllers",
+				"Create three documents", "Edit a document", "Delete a ConfigMap", "Make a mistake", "Stop the replica that leads",
 				"Delete a document", "Summary",
 				"Ready=True", "Ready=False", "the demo succeeded",
 			}
