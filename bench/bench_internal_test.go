@@ -141,7 +141,7 @@ func TestNamesOfFiguresAndCasesAreUnique(t *testing.T) {
 	}
 	for _, f := range selected(regexp.MustCompile("")) {
 		for _, v := range append([]value{f.ours}, f.peers...) {
-			if before := trials[v.trial.name]; before != nil && before.limit != v.trial.limit {
+			if before := trials[v.trial.name]; before != nil && (before.limit != v.trial.limit || before.fixed != v.trial.fixed) {
 				t.Errorf("two cases have the name %q", v.trial.name)
 			}
 			trials[v.trial.name] = v.trial

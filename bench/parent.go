@@ -37,15 +37,22 @@ func (r results) complete(figures []*figure) bool {
 // runTrials runs the trials in turn, and in reverse order every other time. It stops at the first failure, and then
 // returns the results so far, too.
 func runTrials(ctx context.Context, f *flags, trials []*trial) (results, error) {
-	all, err := collections(f.size.objects)
-	if err != nil {
-		return nil, err
+	bySize := map[int][]*replay.Collection{} // so that a large trial does not make the others encode its objects
+	for _, t := range trials {
+		n := max(f.size.objects, t.fixed)
+		if bySize[n] != nil {
+			continue
+		}
+		var err error
+		if bySize[n], err = collections(n); err != nil {
+			return nil, err
+		}
 	}
 	order, got := slices.Clone(trials), results{}
 	for round := range f.repeat {
 		fmt.Fprintf(os.Stderr, "round %d of %d with %d cases\n", round+1, f.repeat, len(order))
 		for _, t := range order {
-			v, err := runProcess(ctx, f, t, all)
+			v, err := runProcess(ctx, f, t, bySize[max(f.size.objects, t.fixed)])
 			if err != nil {
 				return got, fmt.Errorf("case %s: %w", t.name, err)
 			}

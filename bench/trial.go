@@ -20,6 +20,7 @@ type trial struct {
 	name   string
 	server replay.Options // without Collections and Limit
 	limit  int            // of the number of objects; 0: none
+	fixed  int            // the number of objects, whatever -n is; 0: -n
 
 	// stores returns the trial's server with some objects, if the trial writes. Such a server has no control. Otherwise it
 	// is nil, and the server replays the collections.
@@ -33,10 +34,14 @@ type values map[string]float64
 
 // objects returns the number of pods and of config maps of the trial, if -n is n.
 func (t *trial) objects(n int) int {
-	if t.limit > 0 {
+	switch {
+	case t.fixed > 0:
+		return t.fixed
+	case t.limit > 0:
 		return min(n, t.limit)
+	default:
+		return n
 	}
-	return n
 }
 
 // env is the environment of a trial.
