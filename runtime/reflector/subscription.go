@@ -69,11 +69,12 @@ func (t *table) changes(ctx context.Context, form uint64) iter.Seq2[Change, erro
 // subscription holds the undelivered changes of a subscriber. It is changed with the table's lock held: the write lock
 // by writers of the table, the read lock by its subscriber, which is one goroutine.
 type subscription struct {
-	queue   []*pending // the existing objects, and the Bookmark; a change of an object moves it to changed
-	changed []*pending // the objects that changed later; they take turns with queue
+	queue   []*pending // the existing objects, and the Bookmark
+	changed []*pending // the objects that changed later, also those that are in queue, too; they take turns with queue
 	turn    bool       // the last turn was for changed
 	byRef   map[core.ObjectRef]*pending
 	loading bool          // not all existing objects are in queue yet, and nothing was delivered
+	ready   bool          // the table had all objects when loading began
 	synced  bool          // the Bookmark was queued or delivered
 	alerted chan struct{} // has one token when there are new changes
 }
@@ -84,7 +85,7 @@ type pending struct {
 	old     wire.Packed // the last delivered state, or the last state of all if unknown
 	unknown bool        // old was not delivered: the object was created and deleted in the meantime
 	initial bool
-	changed bool // it is initial, and was moved to the changed ones
+	changed bool // it is among the changed ones
 	synced  bool // it is the Bookmark: all existing objects were delivered
 }
 
@@ -106,6 +107,7 @@ func (t *table) beginLoad() *subscription {
 	s := &subscription{alerted: make(chan struct{}, 1), loading: true}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	s.ready = t.ready
 	t.subscriptions[s] = struct{}{}
 	return s
 }
@@ -123,14 +125,24 @@ func (t *table) refs() []core.ObjectRef {
 	return all
 }
 
-// load queues those of the objects that still exist.
+// load queues those of the objects that still exist, also if they have changed since loading began.
 func (t *table) load(s *subscription, refs []core.ObjectRef) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, ref := range refs {
-		if t.objects[ref.Namespace][ref.Name] != nil {
-			s.offer(ref, wire.Packed{}, false)
+		if t.objects[ref.Namespace][ref.Name] == nil {
+			continue
 		}
+		if s.byRef == nil {
+			s.byRef = make(map[core.ObjectRef]*pending)
+		}
+		p := s.byRef[ref]
+		if p == nil {
+			p = &pending{ref: ref}
+			s.byRef[ref] = p
+		}
+		p.initial = true
+		s.queue = append(s.queue, p)
 	}
 }
 
@@ -155,7 +167,7 @@ func (t *table) unsubscribe(s *subscription) {
 func (s *subscription) offer(ref core.ObjectRef, old wire.Packed, gone bool) {
 	p, ok := s.byRef[ref]
 	if !ok {
-		p = &pending{ref: ref, old: old, initial: !s.synced}
+		p = &pending{ref: ref, old: old, initial: !s.isLive(), changed: s.isLive()}
 		if s.loading { // old was not delivered
 			if p.unknown = gone; !gone {
 				p.old = wire.Packed{}
@@ -168,7 +180,7 @@ func (s *subscription) offer(ref core.ObjectRef, old wire.Packed, gone bool) {
 		s.push(p)
 		return
 	}
-	if p.initial && s.synced && !p.changed {
+	if p.initial && s.isLive() && !p.changed {
 		p.changed = true
 		s.push(p)
 	}
@@ -186,8 +198,11 @@ func (s *subscription) markSynced() {
 	s.push(&pending{synced: true})
 }
 
+// isLive reports whether changes are of objects that were complete before.
+func (s *subscription) isLive() bool { return s.synced || s.loading && s.ready }
+
 func (s *subscription) push(p *pending) {
-	if s.synced && !p.synced {
+	if s.isLive() && !p.synced {
 		s.changed = append(s.changed, p)
 	} else {
 		s.queue = append(s.queue, p)
