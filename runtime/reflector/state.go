@@ -30,6 +30,9 @@ func (s State) Packed() wire.Packed { return s.plain(nil) }
 
 // Decode decodes the object into obj, like [wire.Packed.Decode].
 func (s State) Decode(obj core.Object) error {
+	if s.codec == nil {
+		return s.kept.Decode(obj)
+	}
 	buffer := buffers.Get().(*[]byte)
 	defer buffers.Put(buffer)
 	return s.in(buffer).Decode(obj)
@@ -39,6 +42,9 @@ func (s State) Decode(obj core.Object) error {
 func (s State) Head() (wire.Head, error) {
 	if _, ok := s.codec.(keepsMetadata); ok {
 		s.codec = nil
+	}
+	if s.codec == nil {
+		return s.kept.Head()
 	}
 	buffer := buffers.Get().(*[]byte)
 	defer buffers.Put(buffer)
@@ -55,12 +61,10 @@ func (s State) Format(f fmt.State, verb rune) {
 //nolint:gochecknoglobals // a cache
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// in returns the packed object, which is valid until the buffer is used again.
+// in returns the packed object of a compressed one, which is valid until the buffer is used again.
 func (s State) in(buffer *[]byte) wire.Packed {
 	object := s.plain(*buffer)
-	if s.codec != nil {
-		*buffer = object.Bytes()[:0]
-	}
+	*buffer = object.Bytes()[:0]
 	return object
 }
 

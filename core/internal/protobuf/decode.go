@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"strings"
+	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -28,8 +28,6 @@ var (
 	errPacked    = errors.New("packed numbers do not end with their field")
 	errWireType  = errors.New("wrong wire type")
 	errPart      = errors.New("invalid map entry or quantity")
-	errExponent  = errors.New("exponent of more than three digits")
-	errQuantity  = fmt.Errorf("quantity of more than %d characters", maxQuantity)
 )
 
 // Unmarshal decodes a message into obj, a pointer to a struct of a supported type. Obj should be a new value: like
@@ -66,7 +64,10 @@ func (d *decoder) decode(p *plan, data []byte, obj address, depth int) error {
 			next, err = f.decodeOther(data, next, tag, obj)
 		case tag&7 == uint64(protowire.BytesType):
 			var value []byte
-			if value, next, err = bytes(data, next); err != nil {
+			if next < len(data) && int(data[next]) < min(0x80, len(data)-next) { // a length of one byte
+				value = data[next+1 : next+1+int(data[next])]
+				next += 1 + len(value)
+			} else if value, next, err = bytes(data, next); err != nil {
 				break
 			}
 			switch v := f.in(obj); f.shape {
@@ -89,9 +90,13 @@ func (d *decoder) decode(p *plan, data []byte, obj address, depth int) error {
 			}
 		default:
 			var v uint64
-			if v, next, err = number(data, next, tag); err == nil {
-				f.decodeNumber(v, f.in(obj))
+			if tag&7 == uint64(protowire.VarintType) && next < len(data) && data[next] < 0x80 {
+				v = uint64(data[next])
+				next++
+			} else if v, next, err = number(data, next, tag); err != nil {
+				break
 			}
+			f.decodeNumber(v, f.in(obj))
 		}
 		if err != nil && f != nil {
 			return within(f.name, err)
@@ -185,15 +190,28 @@ func (d *decoder) value(f *field, data []byte, p address, depth int) error {
 	case message:
 		return d.decode(f.elem, data, p, depth-1)
 	case instant:
-		return as[metav1.Time](p).Unmarshal(data)
+		return decodeTime(data, as[metav1.Time](p))
 	case microInstant:
 		return as[metav1.MicroTime](p).Unmarshal(data)
 	case quantity:
-		return d.quantity(data, as[resource.Quantity](p))
+		return decodeQuantity(data, as[resource.Quantity](p))
 	case fieldSet:
 		return as[metav1.FieldsV1](p).Unmarshal(data)
 	default: // numbers have other wire types
 	}
+	return nil
+}
+
+// decodeTime does the same as the time's own method, which takes longer.
+func decodeTime(data []byte, t *metav1.Time) error {
+	if len(data) == 0 || data[0] != 1<<3 {
+		return t.Unmarshal(data)
+	}
+	seconds, next, err := varint(data, 1)
+	if rest := data[min(next, len(data)):]; err != nil || len(rest) != 0 && (len(rest) != 2 || rest[0] != 2<<3 || rest[1] >= 0x80) {
+		return t.Unmarshal(data)
+	}
+	t.Time = time.Unix(int64(seconds), 0).Local() // without nanoseconds, as in JSON
 	return nil
 }
 
@@ -291,37 +309,6 @@ func part(data []byte, pos int, last uint64) (num uint64, value []byte, next int
 		err = fmt.Errorf("%w: %w", errPart, err)
 	}
 	return num, value, next, err
-}
-
-// maxQuantity is the maximum length of a quantity. The largest useful quantity has twenty digits before the decimal
-// point and nine after it.
-const maxQuantity = 100
-
-// quantity does the same as the quantity's own method, without its three problems: that method panics at a length
-// close to the largest integer, takes hours to round a number such as 1e-2147483647, and takes time proportional to the
-// square of the number of digits.
-func (d *decoder) quantity(data []byte, q *resource.Quantity) error {
-	for pos := 0; pos < len(data); {
-		num, value, next, err := part(data, pos, 1)
-		if err == nil && num != 0 {
-			*q, err = parseQuantity(d.text(value))
-		}
-		if err != nil {
-			return err
-		}
-		pos = next
-	}
-	return nil
-}
-
-func parseQuantity(s string) (resource.Quantity, error) {
-	if e := strings.LastIndexAny(s, "eE"); e >= 0 && len(s)-e > len("e-999") {
-		return resource.Quantity{}, errExponent
-	}
-	if len(s) > maxQuantity {
-		return resource.Quantity{}, errQuantity
-	}
-	return resource.ParseQuantity(s)
 }
 
 // decodePacked appends packed numbers to the list at p.

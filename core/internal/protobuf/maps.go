@@ -98,7 +98,7 @@ func decodeEntry[V string | []byte | resource.Quantity](d *decoder, m map[string
 				*v = clone(value)
 			case *resource.Quantity:
 				*v = resource.Quantity{}
-				err = inEntry(key, d.quantity(value, v))
+				err = inEntry(key, decodeQuantity(value, v))
 			}
 		}
 		if err != nil {

@@ -35,6 +35,10 @@ func Source[K, S any](src S) S {
 // Complete sets the TypeMeta of an object that the server has sent without it, or as metadata.
 func Complete(obj core.Object, res core.Resource) {
 	kind := obj.GetObjectKind()
+	if t, ok := kind.(*metav1.TypeMeta); ok && t.Kind == "" { // nearly always, and faster
+		t.APIVersion, t.Kind = res.GroupVersionKind().ToAPIVersionAndKind()
+		return
+	}
 	partial := metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata")
 	if gvk := kind.GroupVersionKind(); gvk.Kind == "" || gvk == partial {
 		kind.SetGroupVersionKind(res.GroupVersionKind())
