@@ -145,11 +145,23 @@ int start(kube_text startup) {
 #endif
 	if (kube_is(act, "call")) {
 		kube_say("calls");
-		kube_say("returned %lld", (long long)call("GET", "/test/stall?for=call"));
+		kube_say("returned %lld", (long long)call("GET", number.data ? number.data : "/test/stall?for=call"));
 	} else if (kube_is(act, "write")) {
 		write_much();
 	} else if (kube_is(act, "random")) {
 		kube_say("random %d", __wasi_random_get((uint8_t *)big, sizeof big));
+	} else if (kube_is(act, "trap")) {
+		__builtin_trap();
+	} else if (kube_is(act, "memory")) {
+		for (char *p; (p = malloc(1 << 20));) memset(p, 1, 1 << 20);
+		abort();
+	} else if (kube_is(act, "deadlock")) {
+		__wasi_subscription_t in = {0};
+		__wasi_event_t event;
+		__wasi_size_t events = 0;
+		in.u.u.clock.id = __WASI_CLOCKID_MONOTONIC;
+		in.u.u.clock.timeout = 24LL * 3600 * 1000 * 1000 * 1000;
+		kube_say("poll_oneoff %d", __wasi_poll_oneoff(&in, &event, 1, &events));
 	} else if (kube_is(act, "loop")) {
 		for (volatile int i = 0;; i++) {}
 	} else if (kube_is(act, "invalid")) {
