@@ -93,8 +93,8 @@
 //	OnDeadline(c *fsm.Ctx[K], to fsm.To[E]) fsm.Result[E]
 //
 // has a limited time: when the machine has been in the state for that long, OnDeadline is called instead of Step. A
-// pass takes place then, even if nothing changes, and also if Step fails and the back-off is longer. A time of 0 means no
-// limit. The time continues while the object is suspended.
+// pass takes place then, even if nothing changes, and also if Step fails and the back-off is longer. A time of 0 means
+// no limit. The time continues while the object is suspended.
 //
 // # Outputs
 //
@@ -131,9 +131,9 @@
 //
 // [OnDelete] adds the states of a deletion. The machine then keeps a finalizer of its name on each object, and a
 // deleted object begins at the first of these states, whichever state it was in. When they are done, the declared
-// objects are deleted, also those that these states have declared, and then the finalizer is removed. The status records
-// that the states are done, so no later pass calls a state that declares its objects again. A machine without states for
-// deletions has a finalizer only on objects that have declared others.
+// objects are deleted, also those that these states have declared, and then the finalizer is removed. The status
+// records that the states are done, so no later pass calls a state that declares its objects again. A machine without
+// states for deletions has a finalizer only on objects that have declared others.
 //
 // # Suspension
 //

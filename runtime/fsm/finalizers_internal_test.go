@@ -130,7 +130,8 @@ func (f *finalizing) plan(r *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(r.Body)
 	body = bytes.Replace(body, []byte(`"metadata":{`), []byte(`"metadata":{"uid":"planned",`), 1)
 	return &http.Response{
-		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(body)),
+		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(bytes.NewReader(body)),
 	}, err
 }
 
@@ -151,8 +152,8 @@ func declares(step handler[animal], objects ...core.Object) handler[animal] {
 	}
 }
 
-// TestADeletionEndsAlthoughItsStatesDeclareObjects checks that the states of a deletion are not repeated while what they
-// have declared is being deleted: they would create it again, for ever.
+// TestADeletionEndsAlthoughItsStatesDeclareObjects checks that the states of a deletion are not repeated while what
+// they have declared is being deleted: they would create it again, for ever.
 func TestADeletionEndsAlthoughItsStatesDeclareObjects(t *testing.T) {
 	for _, durable := range []bool{false, true} {
 		s := newStore(t, "example.com/animal")
@@ -223,13 +224,14 @@ func TestThePlanOfADeletionDeletesWhatItDeclares(t *testing.T) {
 	f.posted = nil
 	s.pass(t, m, func(a *animal) { a.DeletionTimestamp = obj.DeletionTimestamp })
 	const secrets = " /api/v1/namespaces/meadow/secrets/"
-	if want := []string{"PATCH" + secrets + "flowers", "DELETE" + secrets + "hay", "DELETE" + secrets + "flowers"}; !slices.Equal(f.posted, want) {
+	want := []string{"PATCH" + secrets + "flowers", "DELETE" + secrets + "hay", "DELETE" + secrets + "flowers"}
+	if !slices.Equal(f.posted, want) {
 		t.Errorf("the pass has sent %q, want %q", f.posted, want)
 	}
 }
 
-// TestAStalePassLosesNoInventory checks that a pass for an old state of the object, which does not have the finalizer yet,
-// does not replace the inventory of a later one: nothing would ever delete those objects.
+// TestAStalePassLosesNoInventory checks that a pass for an old state of the object, which does not have the finalizer
+// yet, does not replace the inventory of a later one: nothing would ever delete those objects.
 func TestAStalePassLosesNoInventory(t *testing.T) {
 	s := newStore(t, "example.com/other")
 	f := &finalizing{server: s.server}
@@ -279,7 +281,10 @@ func TestADeletionThatWaitsTooLongIsStuck(t *testing.T) {
 			if _, err := maps.Create(t.Context(), hay, nil); err != nil {
 				t.Fatal(err)
 			}
-			m.applier.Begin(farm.get(t), nil, createsNothing).Get(t.Context(), hay) //nolint:errcheck // it needs no discovery then
+			// It needs no discovery then.
+			if _, err := m.applier.Begin(farm.get(t), nil, createsNothing).Get(t.Context(), hay); err != nil {
+				t.Fatal(err)
+			}
 			farm.change(t, func(obj *animal) {
 				obj.Finalizers, obj.DeletionTimestamp = []string{m.name}, new(metav1.Now())
 				obj.Status.Inventory = []machine.Item{{Version: "v1", Kind: "ConfigMap", Namespace: "meadow", Name: "hay"}}

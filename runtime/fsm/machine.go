@@ -199,8 +199,8 @@ func (m *Machine[K]) build() {
 	for _, c := range append([]*chart[K]{&m.chart}, m.groups...) {
 		for _, s := range c.states {
 			if !m.opts.Durable && (s.verify != nil || s.onSpecChange != nil) {
-				problems = append(problems, fmt.Errorf("state %s has the method Verify or OnSpecChange, which only a durable machine "+
-					"calls: set Options.Durable, or remove the method", c.qualified(s)))
+				problems = append(problems, fmt.Errorf("state %s has the method Verify or OnSpecChange, which only a durable "+
+					"machine calls: set Options.Durable, or remove the method", c.qualified(s)))
 			}
 		}
 	}

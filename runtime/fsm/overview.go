@@ -31,7 +31,7 @@ type StateOverview struct {
 	Failing   int           `json:"failing,omitempty"`   // those whose last pass has failed
 	Stuck     int           `json:"stuck,omitempty"`     // those that are in it for longer than [Options.StuckAfter]
 	Suspended int           `json:"suspended,omitempty"` // those that are suspended
-	Oldest    time.Duration `json:"oldest,omitempty"`    // how long the first of them that is neither done nor idle has been in it
+	Oldest    time.Duration `json:"oldest,omitempty"`    // the longest time that one that is not done or idle is in it
 	Visits    int           `json:"visits,omitempty"`    // the highest number of visits of one of them, see [Ctx.Visits]
 	Failures  uint64        `json:"failures,omitempty"`  // the steps that have failed, since the program began
 	Restarts  uint64        `json:"restarts,omitempty"`  // the steps that have returned [To.Restart]

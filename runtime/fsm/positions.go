@@ -35,7 +35,7 @@ type positions struct {
 type shard struct {
 	mu    sync.Mutex // guards the fields below
 	all   map[controller.Key]*entry
-	waits map[controller.Key][]reflect.Type // the types of the values that start a pass, see Send; most objects have none
+	waits map[controller.Key][]reflect.Type // of the values that start a pass, see Send; most objects have none
 	over  bool                              // the Run has ended
 }
 

@@ -163,7 +163,8 @@ func (m *Machine[K]) clear(ctx context.Context, obj, before *K, now time.Time) (
 	track.put(key, e)
 	if err == nil && ready.Reason == reasonStuck && was != reasonStuck {
 		m.event(obj, events.Event{
-			Type: events.Warning, Reason: reasonStuck, Note: fmt.Sprintf("deleting for %s: %s", age.Round(time.Second), ready.Message),
+			Type: events.Warning, Reason: reasonStuck,
+			Note: fmt.Sprintf("deleting for %s: %s", age.Round(time.Second), ready.Message),
 		})
 	}
 	if err != nil || failed != nil {

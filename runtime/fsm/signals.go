@@ -19,9 +19,9 @@ import (
 const maxSignals = 10_000
 
 // Send sends a value to an object. It starts a pass if the state of the object waits for values of type T: its last
-// Step has called [Received] for T, and stays or has failed. The controller must watch [Machine.Signals]. Otherwise, the
-// value is kept for a later state. A signal only saves time: it is lost when the program stops, so the state must also
-// find out by other means, such as the delay of its [To.Stay].
+// Step has called [Received] for T, and stays or has failed. The controller must watch [Machine.Signals]. Otherwise,
+// the value is kept for a later state. A signal only saves time: it is lost when the program stops, so the state must
+// also find out by other means, such as the delay of its [To.Stay].
 //
 // A later value of the same type replaces one that has not been received yet.
 func Send[T, K any](m *Machine[K], key controller.Key, value T) {

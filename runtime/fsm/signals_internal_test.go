@@ -71,8 +71,8 @@ func TestSignals(t *testing.T) {
 	})
 }
 
-// TestASignalWakesOnlyAStateThatWaitsForIt checks that a value starts a pass if the last Step has asked for its type, and
-// is kept for a later state otherwise.
+// TestASignalWakesOnlyAStateThatWaitsForIt checks that a value starts a pass if the last Step has asked for its type,
+// and is kept for a later state otherwise.
 func TestASignalWakesOnlyAStateThatWaitsForIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFarm(t, Options{Durable: true})
@@ -105,7 +105,9 @@ func TestASignalWakesOnlyAStateThatWaitsForIt(t *testing.T) {
 		}{
 			{"the first pass", func() {}, "[start]"},
 			{"a value that no state waits for yet", func() { Send(f.Machine, key, finished{1}) }, "[]"},
-			{"the next state", func() { f.change(t, func(a *animal) { a.Labels = map[string]string{"go": "yes"} }) }, "[start work 1 true]"},
+			{"the next state", func() {
+				f.change(t, func(a *animal) { a.Labels = map[string]string{"go": "yes"} })
+			}, "[start work 1 true]"},
 			{"another type", func() { Send(f.Machine, key, "finished") }, "[]"},
 			{"the type that the state waits for", func() { Send(f.Machine, key, finished{2}) }, "[work 2 true]"},
 			{"a deleted object", func() { f.server.Delete(f.api.Resource(), key.Ref) }, "[]"},
@@ -123,8 +125,8 @@ func TestASignalWakesOnlyAStateThatWaitsForIt(t *testing.T) {
 	})
 }
 
-// TestASignalThatIsSentDuringAPassIsNotMissed checks that a value starts another pass if the state of the pass waits for
-// it, although the state was not known when the value was sent.
+// TestASignalThatIsSentDuringAPassIsNotMissed checks that a value starts another pass if the state of the pass waits
+// for it, although the state was not known when the value was sent.
 func TestASignalThatIsSentDuringAPassIsNotMissed(t *testing.T) {
 	s := newSignals()
 	key, typ := controller.Key{}, reflect.TypeFor[finished]()
@@ -142,8 +144,9 @@ func TestASignalThatIsSentDuringAPassIsNotMissed(t *testing.T) {
 	}
 }
 
-// TestASignalIsReceivedOnceAlsoIfALaterStateIsRepeated checks which values a pass removes: those that a state of a durable
-// machine has received before it was left, also if the next state has to be repeated, and not those of a repeated state.
+// TestASignalIsReceivedOnceAlsoIfALaterStateIsRepeated checks which values a pass removes: those that a state of a
+// durable machine has received before it was left, also if the next state has to be repeated, and not those of a
+// repeated state.
 func TestASignalIsReceivedOnceAlsoIfALaterStateIsRepeated(t *testing.T) {
 	typ := reflect.TypeFor[finished]()
 	for _, tc := range []struct {
@@ -178,7 +181,8 @@ func TestASignalIsReceivedOnceAlsoIfALaterStateIsRepeated(t *testing.T) {
 				m.states[i].step = func(any, *Ctx[animal]) outcome { return out }
 			}
 		}
-		w := m.walk(&Ctx[animal]{Context: t.Context(), Obj: new(animal)}, nil, mailbox{typ: {1, finished{1}}}, 1, false, noon, &tc.out)
+		c, sent := &Ctx[animal]{Context: t.Context(), Obj: new(animal)}, mailbox{typ: {1, finished{1}}}
+		w := m.walk(c, nil, sent, 1, false, noon, &tc.out)
 		if _, got := w.consumed[typ]; got != tc.want {
 			t.Errorf("%s: the value is removed: %t, want %t", tc.name, got, tc.want)
 		}

@@ -44,8 +44,8 @@ func (To[E]) Idle(reason string, delay time.Duration) Result[E] {
 	return Result[E]{outcome{how: stays, idle: true, reason: reason, delay: delay}}
 }
 
-// Fail ends the pass with an error. The next pass takes place after the back-off of the controller, or at the deadline of
-// the state if that is earlier.
+// Fail ends the pass with an error. The next pass takes place after the back-off of the controller, or at the deadline
+// of the state if that is earlier.
 func (To[E]) Fail(err error) Result[E] { return Result[E]{outcome{how: fails, err: err}} }
 
 // Restart begins again at the initial state, in the same pass.

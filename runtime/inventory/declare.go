@@ -275,7 +275,9 @@ func (p *Pass) resourceOf(ctx context.Context, gvk schema.GroupVersionKind, all 
 				Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind,
 				Plural: s.Names.Plural, Namespaced: s.Scope == "Namespaced",
 			}
-			p.applier.kinds.LoadOrStore(gvk.GroupKind(), res)
+			if p.plan == nil { // otherwise, the definition may never be applied
+				p.applier.kinds.LoadOrStore(gvk.GroupKind(), res)
+			}
 			return res, nil
 		}
 	}

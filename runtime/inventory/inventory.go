@@ -82,8 +82,9 @@ func New(c *client.Client, manager string, o *Options) *Applier {
 	return a
 }
 
-// Begin returns a pass over an owner. Items is the stored inventory. Record stores a new one; [Pass.Apply] calls it
-// before it creates the first object that is not in the inventory. The owner must come from the server.
+// Begin returns a pass over an owner. Items is the stored inventory. Record stores a new one, and fails if the owner
+// has changed since it was read; [Pass.Apply] calls it before it creates the first object, and before it applies one
+// that is not in the inventory. The owner must come from the server.
 func (a *Applier) Begin(
 	owner core.Object, items []machine.Item, record func(context.Context, []machine.Item) error,
 ) *Pass {
@@ -191,4 +192,11 @@ func (a *Applier) resource(ctx context.Context, gvk schema.GroupVersionKind) (co
 		a.kinds.Store(gvk.GroupKind(), res)
 	}
 	return res, err
+}
+
+// forget makes the next call of resource look up a kind again.
+func (a *Applier) forget(ctx context.Context, kind schema.GroupKind) error {
+	a.kinds.Delete(kind)
+	_, err := a.mapper.Refresh(ctx)
+	return err
 }

@@ -34,14 +34,14 @@ type Pass struct {
 	order    []*declared  // in the order of the declarations
 	deleted  map[key]bool // by Delete
 	failed   bool         // an Apply has failed or waits
-	deleting bool         // the owner is being deleted, and may not exist any more: a cache can be behind
+	recorded bool         // record has stored an inventory
 }
 
 func (a *Applier) begin(obj core.Object, items []machine.Item) *Pass {
 	o, err := a.ownerOf(obj)
 	return &Pass{
 		applier: a, owner: o, invalid: errors.Join(a.invalid, err), items: slices.Clone(items),
-		declared: make(map[key]*declared), deleted: make(map[key]bool), deleting: obj.GetDeletionTimestamp() != nil,
+		declared: make(map[key]*declared), deleted: make(map[key]bool),
 	}
 }
 
@@ -107,7 +107,8 @@ func (p *Pass) applyWave(ctx context.Context, wave, all []*declared) (waiting st
 		actions[i], err = p.decide(ctx, d)
 		errs.add(err)
 		a := actions[i]
-		if (a == create || a == apply) && p.find(d.target.key) < 0 || a == create && p.deleting {
+		// Also before a known object is created again, since record finds out whether the owner has changed or is gone.
+		if (a == create || a == apply) && p.find(d.target.key) < 0 || a == create && !p.recorded {
 			if err := p.intend(ctx, all); err != nil {
 				return "", fmt.Errorf("store the inventory before %v is applied: %w", d.target.key, err)
 			}
@@ -145,6 +146,7 @@ func (p *Pass) intend(ctx context.Context, all []*declared) error {
 	if err != nil {
 		p.items = p.items[:before]
 	}
+	p.recorded = err == nil
 	return err
 }
 
@@ -164,6 +166,9 @@ func (p *Pass) item(k key) machine.Item {
 // decide reads the live state of a declared object and returns what to do about it.
 func (p *Pass) decide(ctx context.Context, d *declared) (action, error) {
 	live, err := p.world.read(ctx, &d.target, false)
+	if _, gone := errors.AsType[*client.NotServedError](err); gone && p.refresh(ctx, &d.target) == nil {
+		live, err = p.world.read(ctx, &d.target, false)
+	}
 	if err != nil {
 		return refuse, err
 	}
@@ -190,6 +195,24 @@ func (p *Pass) decide(ctx context.Context, d *declared) (action, error) {
 		return refuse, refusal(d, now, who)
 	}
 	return a, nil
+}
+
+// refresh looks up the resource of a declared object again: its kind may have been deleted and created with another
+// plural.
+func (p *Pass) refresh(ctx context.Context, t *target) error {
+	if err := p.applier.forget(ctx, t.kind); err != nil {
+		return err
+	}
+	res, err := p.applier.resource(ctx, t.gvk)
+	if err != nil {
+		return err
+	}
+	res.Group, res.Version = t.gvk.Group, t.gvk.Version
+	if err := res.CheckRef(t.ref); err != nil {
+		return err
+	}
+	t.resource = res
+	return nil
 }
 
 // refusal returns the error for an object that belongs to somebody else.
@@ -402,6 +425,9 @@ func (p *Pass) Prune(ctx context.Context, keep func(machine.Item) bool) (waiting
 func (p *Pass) remove(ctx context.Context, item machine.Item) (why, err error) {
 	k := keyOf(&item)
 	t, live, a, err := p.findStale(ctx, item)
+	if err == nil && a == remove && live.state.Exists() { // it is from a view: somebody may have taken the object over
+		live, a, err = p.decideRemoval(ctx, t, item, true)
+	}
 	if err == nil && a == remove {
 		err = p.world.delete(ctx, t, live.uid, item.Foreground)
 		if err != nil && !errors.Is(err, core.ErrConflict) && !isNotFound(err) {
@@ -442,8 +468,7 @@ func (p *Pass) findStale(ctx context.Context, item machine.Item) (*target, *obje
 		if _, gone := errors.AsType[*client.NotServedError](err); !gone || again {
 			return t, live, a, err
 		}
-		p.applier.kinds.Delete(k.kind)
-		if _, err := p.applier.mapper.Refresh(ctx); err != nil {
+		if err := p.applier.forget(ctx, k.kind); err != nil {
 			return nil, nil, await, err
 		}
 	}

@@ -4,6 +4,8 @@
 package inventory_test
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"testing"
@@ -116,5 +118,55 @@ func TestObjectsAreReadFromViews(t *testing.T) {
 		if cm, err := maps.Get(t.Context(), name, nil); err != nil || cm.Data["title"] != name || cm.Data["other"] != "field" {
 			t.Errorf("the object is %v, %v", cm, err)
 		}
+	}
+}
+
+// TestAnObjectOfOthersIsNotDeletedByAViewThatIsBehind checks that a delete decides by the object on the server:
+// somebody may have taken it over since.
+func TestAnObjectOfOthersIsNotDeletedByAViewThatIsBehind(t *testing.T) {
+	c := fakeapi.New(resourceOf[corev1.ConfigMap](t)).Client()
+	maps := client.Namespaced[corev1.ConfigMap](c, "prod")
+	cached := &view{c.Server(), make(map[core.ObjectRef]reflector.State)}
+	applier := inventory.New(c, manager, &inventory.Options{Views: []inventory.View{cached}})
+	p := applier.Begin(site(), nil, ignore)
+	if _, err := p.Apply(t.Context(), inventory.Declaration{Object: page("home")}); err != nil {
+		t.Fatal(err)
+	}
+	cached.put(t, maps, "home", wire.JSON)
+	body := request.MergePatch(map[string]any{"metadata": map[string]any{"ownerReferences": []any{map[string]any{
+		"apiVersion": "v1", "kind": "Pod", "name": "other", "uid": "other", "controller": true,
+	}}}})
+	if _, err := maps.Patch(t.Context(), "home", body, nil); err != nil {
+		t.Fatal(err)
+	}
+	p = applier.Begin(site(), p.Items(), ignore)
+	if waiting, err := p.Prune(t.Context(), nil); waiting != "" || err != nil || len(p.Items()) != 0 {
+		t.Errorf("Prune = %q, %v; the inventory is %v, want none", waiting, err, p.Items())
+	}
+	if _, err := maps.Get(t.Context(), "home", nil); err != nil {
+		t.Errorf("the object of the other owner: %v", err)
+	}
+}
+
+// TestAKnownObjectIsCreatedAgainOnlyForACurrentOwner checks that record is called before a known object is created
+// again: it fails if the owner has changed or is gone, and nobody would delete the object.
+func TestAKnownObjectIsCreatedAgainOnlyForACurrentOwner(t *testing.T) {
+	c := fakeapi.New(resourceOf[corev1.ConfigMap](t)).Client()
+	maps := client.Namespaced[corev1.ConfigMap](c, "prod")
+	applier := inventory.New(c, manager, nil)
+	p := applier.Begin(site(), nil, ignore)
+	if _, err := p.Apply(t.Context(), inventory.Declaration{Object: page("home")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := maps.Delete(t.Context(), "home", nil); err != nil {
+		t.Fatal(err)
+	}
+	gone := errors.New("the owner is gone")
+	p = applier.Begin(site(), p.Items(), func(context.Context, []machine.Item) error { return gone })
+	if _, err := p.Apply(t.Context(), inventory.Declaration{Object: page("home")}); !errors.Is(err, gone) {
+		t.Errorf("Apply = %v, want the error of record", err)
+	}
+	if cm, err := maps.GetOrNil(t.Context(), "home", nil); cm != nil || err != nil {
+		t.Errorf("the object is %v, %v, want none", cm, err)
 	}
 }

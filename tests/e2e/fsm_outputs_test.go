@@ -160,6 +160,7 @@ func TestMachineWithOutputsSurvivesEachCrash(t *testing.T) {
 				Connect: func(m middleware.Func) (*kube.Client, error) {
 					return kube.NewClient(t.Context(), &kube.ClientOptions{Config: c.Config(), PerAttempt: []middleware.Func{m}})
 				},
+				Stale:   true,
 				Machine: func(c *kube.Client) *fsm.Machine[v1.Moose] { return newStable(c, &fsm.Options{Durable: durable}) },
 				Create: func(tb testing.TB, c *kube.Client) *v1.Moose {
 					tb.Helper()

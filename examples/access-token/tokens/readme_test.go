@@ -33,8 +33,8 @@ func TestTheReadmeHasTheDiagram(t *testing.T) {
 	}
 }
 
-// TestTheExampleHasAtMostHalfOfTheLinesOfAchilles counts all hand-written code: the kind, the machine and main. The same
-// controller with the Achilles SDK, github.com/reddit/achilles-token-controller at commit a158db7, has 616 lines.
+// TestTheExampleHasAtMostHalfOfTheLinesOfAchilles counts all hand-written code: the kind, the machine and main. The
+// same controller with the Achilles SDK, github.com/reddit/achilles-token-controller at commit a158db7, has 616 lines.
 func TestTheExampleHasAtMostHalfOfTheLinesOfAchilles(t *testing.T) {
 	lines := 0
 	for _, file := range []string{"tokens.go", "../main.go", "../api/v1/accesstoken.go", "../api/v1/doc.go"} {

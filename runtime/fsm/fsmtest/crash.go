@@ -19,6 +19,7 @@ import (
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/wire"
 	"github.com/kube-go/sdk/runtime/controller"
 	"github.com/kube-go/sdk/runtime/fsm"
 	"github.com/kube-go/sdk/runtime/wait"
@@ -51,6 +52,10 @@ type Scenario[K any] struct {
 	// Path returns the path of a create or delete without what differs from run to run, such as a time in the name of an
 	// object. The namespace and the name of the object are replaced before. Default: the whole path.
 	Path func(path string) string
+
+	// Stale makes each new program begin with a pass for the object as it was at the last pass of the killed program,
+	// as a new leader does whose cache is behind. Default: it begins with the current object.
+	Stale bool
 
 	// Timeout is the maximum time of one run of the scenario. Default: one minute.
 	Timeout time.Duration
@@ -131,6 +136,7 @@ func run[K any, P core.ObjectPtr[K]](t testing.TB, s *Scenario[K], kill int, sen
 	}
 	var m *fsm.Machine[K]
 	var program context.Context
+	var last *K // the object at the last pass, if the next one is for it again
 	name := p.GetName()
 	for {
 		if m == nil {
@@ -155,9 +161,21 @@ func run[K any, P core.ObjectPtr[K]](t testing.TB, s *Scenario[K], kill int, sen
 			}
 			return got
 		}
+		if last != nil { // its pass may fail, since the object has changed
+			_, _ = m.Reconcile(program, last)
+			last = nil
+			continue
+		}
+		before, err := copyOf[K, P](obj)
+		if err != nil {
+			t.Fatal(err)
+		}
 		action, err := m.Reconcile(program, obj)
 		if program.Err() != nil && ctx.Err() == nil {
 			m = nil
+			if s.Stale {
+				last = before
+			}
 			continue
 		}
 		if s.Between != nil {
@@ -169,6 +187,16 @@ func run[K any, P core.ObjectPtr[K]](t testing.TB, s *Scenario[K], kill int, sen
 		}
 		pause(ctx, t, action, err)
 	}
+}
+
+// copyOf returns a copy of an object.
+func copyOf[K any, P core.ObjectPtr[K]](obj *K) (*K, error) {
+	data, err := wire.MarshalJSON(P(obj))
+	if err != nil {
+		return nil, err
+	}
+	c := new(K)
+	return c, wire.UnmarshalJSON(data, P(c))
 }
 
 // pause waits until the next pass, in a time that is shorter than that of the controller.

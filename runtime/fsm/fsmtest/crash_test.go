@@ -146,7 +146,11 @@ func (f *failures) Errorf(format string, args ...any) {
 // TestCrashAcceptsASafeMachine checks that a machine that survives each crash passes, and what Coverage reports.
 func TestCrashAcceptsASafeMachine(t *testing.T) {
 	coverage := new(fsmtest.Coverage)
-	fsmtest.Crash(t, scenario(t, coverage, map[string]string{"safe": "yes"}))
+	for _, stale := range []bool{false, true} {
+		s := scenario(t, coverage, map[string]string{"safe": "yes"})
+		s.Stale = stale
+		fsmtest.Crash(t, s)
+	}
 	g := newMachine(fakeapi.New().Client(), nil).Graph()
 	if missing := coverage.Missing(g); len(missing) != 1 || missing[0] != (fsm.GraphTransition{From: "build", To: "closed"}) {
 		t.Errorf("the missing transitions are %v", missing)

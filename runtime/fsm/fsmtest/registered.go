@@ -17,8 +17,8 @@ import (
 )
 
 // Registered reads the Go files in a folder, and fails the test for each type that may follow a state of the graph, by
-// its methods, but is not a state of the graph: it was never added, or its methods are declared on the pointer. Otherwise,
-// the first pass that goes there fails. The folder is that of the package with the states, usually ".".
+// its methods, but is not a state of the graph: it was never added, or its methods are declared on the pointer.
+// Otherwise, the first pass that goes there fails. The folder is that of the package with the states, usually ".".
 func Registered(t testing.TB, g *fsm.Graph, dir string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -42,11 +42,14 @@ func Registered(t testing.TB, g *fsm.Graph, dir string) {
 	for _, from := range slices.Sorted(maps.Keys(s.next)) {
 		want := s.edges[s.next[from]]
 		for _, to := range slices.Sorted(maps.Keys(s.methods)) {
-			follows := len(want) > 0 && !slices.ContainsFunc(want, func(m string) bool { return !slices.Contains(s.methods[to], m) })
-			if added[from] && follows && !added[strings.TrimPrefix(to, "*")] {
+			lacks := func(method string) bool { return !slices.Contains(s.methods[to], method) }
+			switch follows := len(want) > 0 && !slices.ContainsFunc(want, lacks); {
+			case !added[from] || !follows:
+			case !added[strings.TrimPrefix(to, "*")]:
 				t.Errorf("%s may follow the state %s, but is not added to the machine", to, from)
-			} else if added[from] && follows && to[0] == '*' {
-				t.Errorf("%s can't follow the state %s: declare %s on the struct, not on the pointer", to, from, strings.Join(want, ", "))
+			case strings.HasPrefix(to, "*"):
+				t.Errorf("%s can't follow the state %s: declare %s on the struct, not on the pointer",
+					to, from, strings.Join(want, ", "))
 			}
 		}
 	}
