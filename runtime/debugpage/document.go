@@ -211,7 +211,8 @@ func controllerOf(c metrics.Controller) controllerDoc {
 		d.Queue = append(d.Queue, levelDoc{priorityOf(l.Priority), l.Keys})
 	}
 	for _, r := range in.Runs {
-		d.Runs = append(d.Runs, runDoc{r.Key.String(), r.Age.Milliseconds(), short(r.Cause.String()), errText(r.Err)})
+		key := strings.TrimSpace(r.Source.String() + " " + r.Key.String()) // a call of Map has a source
+		d.Runs = append(d.Runs, runDoc{key, r.Age.Milliseconds(), short(r.Cause.String()), errText(r.Err)})
 	}
 	for _, k := range in.Failing {
 		d.Failing = append(d.Failing, failingDoc{k.Key.String(), short(k.Err), k.Failures, millis(k.Last), millis(k.Next)})
