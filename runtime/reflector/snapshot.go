@@ -337,9 +337,10 @@ func (r *Reflector) adopt(s *resumed, keep *wire.Projection, form uint64) error 
 // makes the version recent, and needs no timer.
 func (r *Reflector) note(ev watcher.EventType) {
 	s := &r.snapshots
-	switch since := time.Since(s.written); {
-	case s.dir == "":
+	if s.dir == "" {
 		return
+	}
+	switch since := time.Since(s.written); {
 	case ev == watcher.InitDone:
 	case ev != watcher.Bookmark:
 		s.changed = true

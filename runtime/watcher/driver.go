@@ -74,7 +74,7 @@ func (d *driver) request(parent context.Context) error {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	w := watchdog{ctx: ctx, cancel: cancel}
-	defer w.pause()
+	defer w.stop()
 	now := time.Now()
 	if d.opts.Paged || !d.opts.Server.has(streams, d.src.Resource(), now) {
 		d.state = d.state.unstreamed()

@@ -6,6 +6,7 @@ package watcher
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 )
 
@@ -13,30 +14,67 @@ import (
 var errSilence = errors.New("silence")
 
 // watchdog cancels a request when no data arrives from the server for too long. It is paused while the consumer works.
+//
+// Its timer is not moved with each event, which would take a measurable part of the time of an event: when it fires too
+// early, it waits for the rest of the time.
 type watchdog struct {
 	ctx    context.Context //nolint:containedctx // the context of the request, which the watchdog does not outlive
 	cancel context.CancelCauseFunc
-	timer  *time.Timer // nil until first used
 	limit  time.Duration
 	from   time.Time // when the wait began
+
+	mu    sync.Mutex // guards the fields below
+	timer *time.Timer
+	due   time.Time // when the wait is over; zero while the watchdog is paused
+	alarm time.Time // when the timer fires; zero if it does not
 }
 
 // allow starts to wait for data, for at most the limit.
 func (w *watchdog) allow(limit time.Duration) {
 	w.limit, w.from = limit, time.Now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.due = w.from.Add(limit)
+	if !w.alarm.IsZero() && !w.alarm.After(w.due) {
+		return
+	}
+	w.alarm = w.due
 	if w.timer == nil {
-		w.timer = time.AfterFunc(limit, func() { w.cancel(errSilence) })
+		w.timer = time.AfterFunc(limit, w.fire)
 	} else {
 		w.timer.Reset(limit)
 	}
 }
 
-// pause stops the timer until allow is called again. It returns how long the wait was.
+// fire is called by the timer.
+func (w *watchdog) fire() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	left := time.Until(w.due)
+	switch w.alarm = (time.Time{}); {
+	case w.due.IsZero(): // paused
+	case left > 0:
+		w.alarm = w.due
+		w.timer.Reset(left)
+	default:
+		w.cancel(errSilence)
+	}
+}
+
+// pause ends the wait until allow is called again. It returns how long the wait was.
 func (w *watchdog) pause() time.Duration {
+	w.mu.Lock()
+	w.due = time.Time{}
+	w.mu.Unlock()
+	return time.Since(w.from)
+}
+
+// stop ends the work of the watchdog.
+func (w *watchdog) stop() {
+	w.pause()
 	if w.timer != nil {
 		w.timer.Stop()
 	}
-	return time.Since(w.from)
 }
 
 // fired reports whether the watchdog has cancelled the request.
