@@ -55,8 +55,8 @@
 // number of objects in the cluster, and values from the program or the server are bounded: after [Options].Resources
 // different resources and subresources, further ones are "other", as are unknown methods, verbs and codes.
 //
-// [Telemetry.AddRegistry] reports the metrics of controllers, caches, state machines, elections, shards and webhooks that
-// a registry of package metrics has, such as that of a manager:
+// [Telemetry.AddRegistry] reports the metrics of controllers, caches, state machines, elections, shards and webhooks
+// that a registry of package metrics has, such as that of a manager:
 //
 //	err := telemetry.AddRegistry(m.Metrics())
 //

@@ -17,22 +17,26 @@ import (
 	"github.com/kube-go/sdk/runtime/metrics"
 )
 
-// TestMetricsOfARegistryAreReported checks a counter, a gauge and a histogram, and that a family that was added too late
-// is an error.
+// TestMetricsOfARegistryAreReported checks a counter, a gauge and a histogram, and that a family that was added too
+// late is an error.
 func TestMetricsOfARegistryAreReported(t *testing.T) {
 	s, r := newSink(t), metrics.NewRegistry()
 	number := 1.0
 	family := func(name string, kind metrics.Type, sample metrics.Sample) func() []metrics.Family {
 		return func() []metrics.Family {
 			sample.Labels, sample.Value = []string{"a"}, number
-			return []metrics.Family{{Name: name, Help: "Help.", Type: kind, Labels: []string{"label"}, Samples: []metrics.Sample{sample}}}
+			return []metrics.Family{{
+				Name: name, Help: "Help.", Type: kind, Labels: []string{"label"}, Samples: []metrics.Sample{sample},
+			}}
 		}
 	}
 	histogram := controller.Histogram{
 		Number: 3, Sum: 4 * time.Second,
 		Buckets: []controller.Bucket{{Limit: 500 * time.Millisecond, Number: 1}, {Limit: time.Second, Number: 2}},
 	}
-	for name, kind := range map[string]metrics.Type{"c_total": metrics.Counter, "g": metrics.Gauge, "h_seconds": metrics.Histogram} {
+	for name, kind := range map[string]metrics.Type{
+		"c_total": metrics.Counter, "g": metrics.Gauge, "h_seconds": metrics.Histogram,
+	} {
 		if err := r.Add(family(name, kind, metrics.Sample{Histogram: histogram})); err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +80,8 @@ func TestMetricsOfARegistryAreReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := s.reader.Collect(t.Context(), &data)
-	if err == nil || !strings.Contains(err.Error(), "late was added to the metrics.Registry after AddRegistry: add it before") {
+	const remedy = "late was added to the metrics.Registry after AddRegistry: add it before"
+	if err == nil || !strings.Contains(err.Error(), remedy) {
 		t.Errorf("Collect() = %v after a family was added", err)
 	}
 }

@@ -1,8 +1,8 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metrics has the metrics of controllers, caches, state machines, elections, shards and webhooks, and writes them
-// in the text format of Prometheus.
+// Package metrics has the metrics of controllers, caches, state machines, elections, shards and webhooks, and writes
+// them in the text format of Prometheus.
 //
 // A manager of package manager serves them without any code, see its Options.MetricsAddr. Use this package for programs
 // without a manager, and for parts that a manager does not know:
@@ -97,8 +97,8 @@
 //
 // The metrics of client-go, rest_client_requests_total and others, do not exist. Package contrib/prometheus counts the
 // requests of a client, with other names, since the labels are the verb and the resource instead of the method and the
-// host. The metrics certwatcher_read_certificate_total and certwatcher_read_certificate_errors_total do not exist either:
-// a webhook server logs each certificate that it reads or can't read.
+// host. The metrics certwatcher_read_certificate_total and certwatcher_read_certificate_errors_total do not exist
+// either: a webhook server logs each certificate that it reads or can't read.
 //
 // # The process
 //

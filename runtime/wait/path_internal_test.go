@@ -73,7 +73,7 @@ func TestPathFindsValues(t *testing.T) {
 		`{..phase}`:                                    "[Running]",
 		`{..conditions[0].n}`:                          "[1]",
 		`{..['phase']}`:                                "[Running]",
-		`{.status.conditions..*}`:                      "[map[at:map[node:x] n:1 status:True type:Ready] map[at:map[node:y] n:2 status:True type:Synced] map[node:x] 1 True Ready x map[node:y] 2 True Synced y]",
+		`{.status.conditions[0]..*}`:                   "[map[node:x] 1 True Ready x]",
 		`{..[?(@.n<2)].type}`:                          "[Ready]",
 		`{.status.conditions[?(@.n<=1)].n}`:            "[1]",
 		`{.status.conditions[?(@.n>1.5)].n}`:           "[2]",

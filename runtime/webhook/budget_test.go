@@ -89,7 +89,8 @@ func TestBodiesOfAllRequestsAreBounded(t *testing.T) {
 		for range clients {
 			go func() {
 				code, text, retry := send(&slowBody{first: 1 << 20, rest: 1, next: next})
-				if code == http.StatusTooManyRequests && (retry != "1" || !strings.Contains(text, "raise webhook.Options.BodyBytes")) {
+				const remedy = "raise webhook.Options.BodyBytes"
+				if code == http.StatusTooManyRequests && (retry != "1" || !strings.Contains(text, remedy)) {
 					t.Errorf("Retry-After is %q, and the text %q", retry, text)
 				}
 				codes <- code
@@ -99,7 +100,8 @@ func TestBodiesOfAllRequestsAreBounded(t *testing.T) {
 		if n := held.Load(); n < limit/3 {
 			t.Errorf("the requests hold %d bytes: the test proves nothing", n)
 		}
-		if code, text, _ := send(strings.NewReader(toAdmit)); code != http.StatusOK || !strings.Contains(text, `"allowed":true`) {
+		const allowed = `"allowed":true`
+		if code, text, _ := send(strings.NewReader(toAdmit)); code != http.StatusOK || !strings.Contains(text, allowed) {
 			t.Errorf("a small request meanwhile: %d %s", code, text)
 		}
 		large := toAdmit + strings.Repeat(" ", 3<<20)
@@ -117,7 +119,7 @@ func TestBodiesOfAllRequestsAreBounded(t *testing.T) {
 		if n := most.Load(); n > limit {
 			t.Errorf("the requests have held %d bytes", n)
 		}
-		if code, text, _ := send(strings.NewReader(large)); code != http.StatusOK || !strings.Contains(text, `"allowed":true`) {
+		if code, text, _ := send(strings.NewReader(large)); code != http.StatusOK || !strings.Contains(text, allowed) {
 			t.Errorf("a large request afterwards: %d %s", code, text)
 		}
 		const half = `"message":"admission review: read body: the body is larger than 4194304 bytes, which is half of ` +

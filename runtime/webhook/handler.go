@@ -107,7 +107,8 @@ func optionsOf(o *HandlerOptions) HandlerOptions {
 	return opts
 }
 
-// discard reads the rest of a body that is too large, up to a limit: a client that still sends may not read the response.
+// discard reads the rest of a body that is too large, up to a limit, because a client that still sends may not read the
+// response.
 func discard(body io.Reader) { _, _ = io.CopyN(io.Discard, body, 16<<20) }
 
 // refusedError is the error of an invalid request.

@@ -118,7 +118,8 @@ func TestHandlers(t *testing.T) {
 		{
 			"a body without a UID that is too large is rejected",
 			webhook.Admission(deny, &webhook.HandlerOptions{Limits: &wire.Limits{ObjectBytes: 10}}), "application/json", toAdmit,
-			200, `"uid":"","allowed":false,"status":{"metadata":{},"status":"Failure","message":"admission review: body is larger`,
+			200, `"uid":"","allowed":false,"status":{"metadata":{},"status":"Failure",` +
+				`"message":"admission review: body is larger`,
 		},
 		{
 			"an admission that is too large is rejected",

@@ -354,8 +354,8 @@ func (s *Server) httpServer() *http.Server {
 	}
 }
 
-// serve responds to a request whose body it bounds. While the server drains, it closes each connection after the response, so that the next
-// request of the client uses another replica.
+// serve responds to a request, whose body it bounds. While the server drains, it closes each connection after the
+// response, so that the next request of the client uses another replica.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if s.draining.Load() {
 		w.Header().Set("Connection", "close")

@@ -488,7 +488,8 @@ func TestMetricsCountRequests(t *testing.T) {
 		w := newWorld(t)
 		r := &replica{pipe: newPipe(), result: make(chan error, 1)}
 		r.Server = webhook.NewServer(w.api.Client(), &webhook.Options{
-			Service: "shop", Namespace: "prod", Validating: []string{"shop"}, Logger: w.log.logger(), Listener: r.pipe, Drain: -1,
+			Service: "shop", Namespace: "prod", Validating: []string{"shop"}, Logger: w.log.logger(), Listener: r.pipe,
+			Drain: -1,
 		})
 		o := &webhook.HandlerOptions{Logger: w.log.logger()}
 		r.Handle("/slow", webhook.Validate(func(ctx context.Context, _ *webhook.Request[corev1.Pod]) error {
@@ -513,7 +514,8 @@ func TestMetricsCountRequests(t *testing.T) {
 		var calls sync.WaitGroup
 		for _, path := range []string{"slow", "slow", "panics", "aborts", "teapot"} {
 			calls.Go(func() {
-				req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://shop/"+path, strings.NewReader(toAdmit))
+				body := strings.NewReader(toAdmit)
+				req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://shop/"+path, body)
 				if err != nil {
 					t.Error(err)
 				}

@@ -69,7 +69,9 @@ func TestJSONPathsAreThoseOfKubectl(t *testing.T) {
 		`{.status.conditions[?(@.only)].type}`, `{.status.conditions[?(@.missing)].type}`,
 		"{.a[0:1:0]}", "{.status.conditions[?(@.n=2)].type}", "{.status.conditions[}", "{.status.conditions[0:b]}", "{...a}",
 	} {
-		for _, value := range []string{"", "Running", "Ready", "Synced", "Late", "True", "x", "here", "1", "3", "7", "0.5", "false"} {
+		for _, value := range []string{
+			"", "Running", "Ready", "Synced", "Late", "True", "x", "here", "1", "3", "7", "0.5", "false",
+		} {
 			want, wantErr := kubectl(path, value, content)
 			if err := wait.JSONPath[unstructured.Unstructured](path, value)(obj); (err == nil) != want {
 				t.Errorf("JSONPath(%q, %q) = %v, but kubectl has %v, %v", path, value, err, want, wantErr)

@@ -343,7 +343,8 @@ func TestDebugPageShowsShards(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if len(got.Members) != 2 || !strings.HasPrefix(got.Members[0], "east ") || !strings.HasPrefix(got.Members[1], "west ") {
+			if len(got.Members) != 2 || !strings.HasPrefix(got.Members[0], "east ") ||
+				!strings.HasPrefix(got.Members[1], "west ") {
 				return fmt.Errorf("the page shows the members %q", got.Members)
 			}
 			if want := "namespace " + ns + ", sharded"; got.Selection != want {

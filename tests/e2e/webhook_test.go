@@ -629,7 +629,7 @@ func TestServerShowsErrorsOfWebhooks(t *testing.T) {
 func occupy(t *testing.T, url string) (release func()) {
 	t.Helper()
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // not the subject
-	const clients, size = 4, 80 << 10 // a client keeps the end of what it has written
+	const clients, size = 4, 80 << 10                                                    // a client keeps the end of what it has written
 	end := make(chan struct{})
 	var sent, ended sync.WaitGroup
 	sent.Add(clients)
