@@ -178,10 +178,10 @@ func TestAnEndedContextIsNoFailure(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var cut atomic.Bool
-				terms := 0
+				var terms atomic.Int32
 				m := manager.New(connect(t, newServer(), &cut), &manager.Options{LeaderElection: "shop", Logger: discard})
 				m.Add(runFunc(func(ctx context.Context) error {
-					terms++
+					terms.Add(1)
 					<-ctx.Done()
 					return result(ctx)
 				}))
@@ -191,8 +191,8 @@ func TestAnEndedContextIsNoFailure(t *testing.T) {
 				time.Sleep(time.Minute)
 				cut.Store(false)
 				time.Sleep(time.Minute)
-				if terms != 2 {
-					t.Errorf("%d terms, want 2", terms)
+				if n := terms.Load(); n != 2 {
+					t.Errorf("%d terms, want 2", n)
 				}
 				stop(errStop)
 				if err := <-ended; err != errStop {
