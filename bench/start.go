@@ -193,9 +193,9 @@ func slowMapTrial(name string) *trial {
 	}}
 }
 
-// largeStartTrial starts a controller of 100,000 pods, which also maps the nodes with a function that takes 300 ms. When
-// both caches are synced, it changes pods, and measures the time until their reconciles start: they must overtake the
-// first runs of all pods.
+// largeStartTrial starts a controller of 100,000 pods, which also maps the nodes with a function that takes 300 ms.
+// When both caches are synced, it changes pods, and measures the time until their reconciles start: they must overtake
+// the first runs of all pods.
 func largeStartTrial(name string) *trial {
 	return &trial{name: name, fixed: startObjects, run: func(ctx context.Context, e *env) (values, error) {
 		c, err := newClient(ctx, e)
