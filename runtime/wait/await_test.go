@@ -95,7 +95,7 @@ func TestAwaitReturnsTheObjectOnceTheConditionHolds(t *testing.T) {
 				s.fail(503, 429, 500)
 				s.cut(io.ErrUnexpectedEOF)
 				s.put(doc("u1", "Running"))
-			}, wantUID: "u1", wantRequests: "list, watch 1, watch 1, watch 1, list",
+			}, wantUID: "u1", wantRequests: "list, watch 1, watch 1, watch 1, watch 1",
 		},
 	}
 	for _, tt := range tests {
