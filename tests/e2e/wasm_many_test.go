@@ -25,8 +25,8 @@ import (
 	"github.com/kube-go/sdk/wasm/host"
 )
 
-// buildInC builds a module in C. It skips the test if the compiler is missing, or fails it if KUBECLUSTER_NODE says that
-// it must run.
+// buildInC builds a module in C. It skips the test if the compiler is missing, or fails it if KUBECLUSTER_NODE says
+// that it must run.
 func buildInC(t *testing.T, source string) []byte {
 	t.Helper()
 	if out, err := exec.CommandContext(t.Context(), "../../scripts/wasm-guests", "check").CombinedOutput(); err != nil {
@@ -36,7 +36,8 @@ func buildInC(t *testing.T, source string) []byte {
 		t.Skipf("run make wasm-guests: %s", out)
 	}
 	file := filepath.Join(t.TempDir(), "module.wasm")
-	if out, err := exec.CommandContext(t.Context(), "../../scripts/wasm-guests", "build", file, source).CombinedOutput(); err != nil {
+	build := exec.CommandContext(t.Context(), "../../scripts/wasm-guests", "build", file, source)
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	binary, err := os.ReadFile(file)
@@ -122,7 +123,8 @@ func (c *crowd) account(t *testing.T) {
 		t.Fatal(err)
 	}
 	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "greeter"}, Rules: []rbacv1.PolicyRule{{
-		APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "watch", "create", "patch"},
+		APIGroups: []string{""}, Resources: []string{"configmaps"},
+		Verbs: []string{"get", "list", "watch", "create", "patch"},
 	}}}
 	if _, err := kube.Namespaced[rbacv1.Role](c.client, c.ns).Create(limit(t), role, nil); err != nil {
 		t.Fatal(err)
@@ -163,8 +165,8 @@ func newCrowd(t *testing.T) *crowd {
 	return c
 }
 
-// TestManyModulesAreRightBesidesHostileOnes runs twelve greeters, one module of each hostile kind, and one that wants to
-// read what it may not. While the objects change, the API server is killed and restarted, and modules are replaced.
+// TestManyModulesAreRightBesidesHostileOnes runs twelve greeters, one module of each hostile kind, and two that want to
+// read what they may not. While the objects change, the API server is killed and restarted, and modules are replaced.
 func TestManyModulesAreRightBesidesHostileOnes(t *testing.T) {
 	apiserver := builtinCluster(t).Component(cluster.APIServer)
 	inC, hostile := buildInC(t, "wasm/host/testdata/greeter.c"), buildInC(t, "wasm/conformance/testdata/hostile.c")

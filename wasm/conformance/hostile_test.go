@@ -176,7 +176,8 @@ func TestFunctionsOfTheHostObeyTheTimeLimit(t *testing.T) {
 	for _, act := range []string{"invalid", "loop"} {
 		t.Run(act, func(t *testing.T) {
 			w := newHostileWorld(t, host.Options{MaxFailures: 1})
-			w.add(t, host.Module{Name: "a", Binary: binary, Args: []string{act}, Limits: host.Limits{Wake: 50 * time.Millisecond}})
+			limits := host.Limits{Wake: 50 * time.Millisecond}
+			w.add(t, host.Module{Name: "a", Binary: binary, Args: []string{act}, Limits: limits})
 			w.awaitFor(t, prompt, "the quarantine", func() bool { return w.status("a").Phase == host.Quarantined })
 			if err := w.status("a").Err; !strings.Contains(err.Error(), "time limit") {
 				t.Errorf("the error is %q, want the time limit", err)
@@ -276,11 +277,9 @@ func TestSelectorsAreLimited(t *testing.T) {
 	w := newWorld(t, buildProgram(t, "C"), host.Options{})
 	g := w.start(t, host.Module{Name: "g"})
 	long := strings.Repeat("a", 5000)
-	for _, watch := range []abi.Watch{
-		{Version: "v1", Kind: "ConfigMap", Resource: "configmaps", Namespaced: true, LabelSelector: "b=" + long[:60] + ",c!=" + long},
-		{Version: "v1", Kind: "ConfigMap", Resource: "configmaps", Namespaced: true, FieldSelector: "metadata.name=" + long},
-		{Version: "v1", Kind: "ConfigMap", Resource: "configmaps", Namespaced: true, LabelSelector: "a in ("},
-	} {
+	for _, selectors := range [][2]string{{"a=b,c!=" + long, ""}, {"", "metadata.name=" + long}, {"a in (", ""}} {
+		watch := configMaps("g")
+		watch.LabelSelector, watch.FieldSelector = selectors[0], selectors[1]
 		g.wantCode(abi.Invalid, "submit w %d 0 %x", abi.OpWatch, encode(watch))
 	}
 }

@@ -53,8 +53,9 @@ func (r *recordings) copies() [][]byte {
 	return all
 }
 
-// TestThousandRecordedReconcilesReplayByteForByte records the runs of a thousand objects, each of which sends a request,
-// writes to the log and returns a status. It replays them before the module is removed, as after a crash of the host.
+// TestThousandRecordedReconcilesReplayByteForByte records the runs of a thousand objects, each of which sends a
+// request, writes to the log and returns a status. It replays them before the module is removed, as after a crash of the
+// host.
 func TestThousandRecordedReconcilesReplayByteForByte(t *testing.T) {
 	const keys = 1000
 	for _, language := range []string{"Go", "C"} {
@@ -69,7 +70,8 @@ func TestThousandRecordedReconcilesReplayByteForByte(t *testing.T) {
 					"apiVersion": "conformance.test/v1", "kind": "Task",
 					"metadata": object{"namespace": "many", "name": fmt.Sprint("task-", n)},
 					"spec": object{"do": []string{
-						fmt.Sprintf("call %d 4096 %x", abi.OpRequest, message), "clock", "random", fmt.Sprintf(`status {"n":%d}`, n),
+						fmt.Sprintf("call %d 4096 %x", abi.OpRequest, message), "clock", "random",
+						fmt.Sprintf(`status {"n":%d}`, n),
 					}},
 				})
 			}
@@ -92,9 +94,13 @@ func TestThousandRecordedReconcilesReplayByteForByte(t *testing.T) {
 				<-time.After(50 * time.Millisecond) // more than a run takes
 				return w.status("reconciler").Stats.Calls == calls
 			})
+			replay := func(tape []byte) (int, error) {
+				o := &host.Options{CompilationDir: p.compilation}
+				return host.Replay(t.Context(), p.reconciler, bytes.NewReader(tape), o)
+			}
 			calls := 0
 			for n, tape := range tapes.copies() {
-				replayed, err := host.Replay(t.Context(), p.reconciler, bytes.NewReader(tape), &host.Options{CompilationDir: p.compilation})
+				replayed, err := replay(tape)
 				if err != nil {
 					t.Fatalf("recording %d: %v", n, err)
 				}
@@ -105,8 +111,7 @@ func TestThousandRecordedReconcilesReplayByteForByte(t *testing.T) {
 			}
 			first := tapes.copies()[0]
 			other := bytes.Replace(first, []byte("body of"), []byte("BODY of"), 1)
-			_, err := host.Replay(t.Context(), p.reconciler, bytes.NewReader(other), &host.Options{CompilationDir: p.compilation})
-			if err == nil || !strings.Contains(err.Error(), "differs") {
+			if _, err := replay(other); err == nil || !strings.Contains(err.Error(), "differs") {
 				t.Errorf("Replay of a changed recording = %v, want that it differs", err)
 			}
 		})

@@ -82,7 +82,8 @@ func read(t *testing.T, name string) string {
 func headerConstants(t *testing.T) map[string]int64 {
 	t.Helper()
 	all := map[string]int64{}
-	for _, enum := range regexp.MustCompile(`(?s)enum \{(.*?)\}`).FindAllStringSubmatch(read(t, "../guests/c/kube.h"), -1) {
+	enums := regexp.MustCompile(`(?s)enum \{(.*?)\}`)
+	for _, enum := range enums.FindAllStringSubmatch(read(t, "../guests/c/kube.h"), -1) {
 		next := int64(0)
 		for entry := range strings.SplitSeq(enum[1], ",") {
 			name, value, given := strings.Cut(strings.TrimSpace(entry), " = ")

@@ -45,7 +45,8 @@ func private(b *testing.B) float64 {
 func BenchmarkHundredIdleModules(b *testing.B) {
 	const count = 100
 	file := filepath.Join(b.TempDir(), "guest.wasm")
-	cmd := exec.CommandContext(b.Context(), "go", "build", "-buildmode=c-shared", "-ldflags=-s -w", "-o", file, "./testdata/guest")
+	args := []string{"build", "-buildmode=c-shared", "-ldflags=-s -w", "-o", file, "./testdata/guest"}
+	cmd := exec.CommandContext(b.Context(), "go", args...)
 	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		b.Fatalf("%v: %s", err, out)

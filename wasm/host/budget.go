@@ -13,7 +13,7 @@ const (
 	delayCost   = 512
 )
 
-// budget limits the memory of the host that a module uses. Its zero value allows nothing. It is safe for concurrent use.
+// budget limits the memory of the host that a module uses. It is safe for concurrent use.
 type budget struct {
 	mu    sync.Mutex // guards the fields below
 	limit int64

@@ -223,7 +223,7 @@ func (g *guest) check(d abi.Description) error {
 	case d.Profile != profile:
 		return fmt.Errorf("%s: profile is %q, but the module has the exports of %q", abi.Describe, d.Profile, profile)
 	case len(d.Features) > 0:
-		return fmt.Errorf("%s: features has %q, but this host has no features that a guest can require", abi.Describe, d.Features)
+		return fmt.Errorf("%s: features has %q, but a guest can't require features of this host", abi.Describe, d.Features)
 	}
 	watches := len(d.Controllers)
 	for _, c := range d.Controllers {

@@ -60,7 +60,7 @@ func (i *instance) newRequest(ctx context.Context, kind abi.Operation, message [
 	switch {
 	case head.Method == http.MethodConnect:
 		return nil, abi.Forbidden
-	case kind == abi.OpRequest && slices.Contains(strings.Split(u.Path, "/"), ".."): // it would leave the path of the server
+	case kind == abi.OpRequest && slices.Contains(strings.Split(u.Path, "/"), ".."): // it could leave the server's path
 		return nil, abi.Invalid
 	case kind == abi.OpHTTP && !slices.Contains(i.guest.module.Origins, u.Scheme+"://"+u.Host):
 		return nil, abi.Forbidden

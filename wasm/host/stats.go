@@ -75,7 +75,10 @@ func (h *Host) Families() []metrics.Family {
 			Name: "kube_wasm_dropped_log_records_total", Help: "Total number of log records over the limit.",
 			Type: metrics.Counter, Labels: module,
 		},
-		{Name: "kube_wasm_unloads_total", Help: "Total number of unloaded idle instances.", Type: metrics.Counter, Labels: module},
+		{
+			Name: "kube_wasm_unloads_total", Help: "Total number of unloaded idle instances.", Type: metrics.Counter,
+			Labels: module,
+		},
 		{
 			Name: "kube_wasm_requests_total", Help: "Total number of requests that the module and the host for it have sent.",
 			Type: metrics.Counter, Labels: module,

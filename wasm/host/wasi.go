@@ -46,8 +46,8 @@ const (
 	rightPollFDRead = 1 << 27
 )
 
-// own are the names of the functions of wazero that guests have. They have bounds, and use nothing but the configuration
-// of the instance.
+// own are the names of the functions of wazero that guests have. They have bounds, and use nothing but the
+// configuration of the instance.
 func own() []string {
 	return []string{
 		"args_get", "args_sizes_get", "environ_get", "environ_sizes_get", "clock_res_get", "clock_time_get", "proc_exit",
@@ -75,8 +75,8 @@ func functions() map[string]hostFunction {
 	for name, params := range map[string]string{
 		"fd_advise": "iIIi", "fd_allocate": "iII", "fd_close": "i", "fd_datasync": "i", "fd_fdstat_set_rights": "iII",
 		"fd_filestat_get": "ii", "fd_filestat_set_size": "iI", "fd_filestat_set_times": "iIIi", "fd_pread": "iiiIi",
-		"fd_prestat_dir_name": "iii", "fd_prestat_get": "ii", "fd_pwrite": "iiiIi", "fd_readdir": "iiiIi", "fd_renumber": "ii",
-		"fd_seek": "iIii", "fd_sync": "i", "fd_tell": "ii", "path_create_directory": "iii", "path_filestat_get": "iiiii",
+		"fd_prestat_dir_name": "iii", "fd_prestat_get": "ii", "fd_pwrite": "iiiIi", "fd_readdir": "iiiIi",
+		"fd_renumber": "ii", "fd_seek": "iIii", "fd_sync": "i", "fd_tell": "ii", "path_create_directory": "iii", "path_filestat_get": "iiiii",
 		"path_filestat_set_times": "iiiiIIi", "path_link": "iiiiiii", "path_open": "iiiiiIIii", "path_readlink": "iiiiii",
 		"path_remove_directory": "iii", "path_rename": "iiiiii", "path_symlink": "iiiii", "path_unlink_file": "iii",
 		"proc_raise": "i", "sock_accept": "iii", "sock_recv": "iiiiii", "sock_send": "iiiii", "sock_shutdown": "ii",

@@ -251,8 +251,8 @@ func (op *operation) follow(view *objects) error {
 // awaitsWrites is the time after a write during which a guest may wait for its version.
 const awaitsWrites = 2 * time.Minute
 
-// wantsVersion reports whether a guest receives a version without a change. An unloaded one stays so, unless it may wait
-// for the version of its last write.
+// wantsVersion reports whether a guest receives a version without a change. An unloaded one stays so, unless it may
+// wait for the version of its last write.
 func (i *instance) wantsVersion() bool {
 	g := i.guest
 	g.mu.Lock()

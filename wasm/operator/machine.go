@@ -247,7 +247,8 @@ func follow(c ctx) situation {
 		return at
 	}
 	s.Digest, s.Failures, s.LastError = at.status.Digest, int32(at.status.Failures), ""
-	if since := at.status.Since.Truncate(time.Second); !at.status.Since.IsZero() && (s.Since == nil || !s.Since.Time.Equal(since)) {
+	since := at.status.Since.Truncate(time.Second)
+	if !since.IsZero() && (s.Since == nil || !s.Since.Time.Equal(since)) {
 		s.Since = new(metav1.NewTime(since))
 		s.Stats = statsOf(at.status.Stats) // only now, so that counters do not cause writes
 	}

@@ -309,7 +309,8 @@ func TestRunRunsModulesOfFilesAndOfADirectory(t *testing.T) {
 	if err != nil || len(recorded) != 1 {
 		t.Fatalf("the recordings of the module are %q, %v", recorded, err)
 	}
-	if code, stdout, stderr := call(t, "replay", file, recorded[0]); code != 0 || !strings.Contains(stdout, "calls are the same") {
+	code, stdout, stderr := call(t, "replay", file, recorded[0])
+	if code != 0 || !strings.Contains(stdout, "calls are the same") {
 		t.Errorf("replay: exit code %d, %s%s", code, stdout, stderr)
 	}
 	if code, _, stderr := call(t, "replay", guestFile(t, t.TempDir(), "a.wasm"), recorded[0]); code != 1 ||

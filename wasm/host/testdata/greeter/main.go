@@ -45,9 +45,11 @@ func main() {
 		slog.Error("no client", "err", err)
 		os.Exit(1)
 	}
-	view := kube.ViewOf[ConfigMap](kube.NewCache(c, nil), &kube.Selection{Namespace: namespace, LabelSelector: "greet=please"})
+	selection := &kube.Selection{Namespace: namespace, LabelSelector: "greet=please"}
+	view := kube.ViewOf[ConfigMap](kube.NewCache(c, nil), selection)
 	api := kube.Namespaced[ConfigMap](c, c.Namespace())
-	err = kube.NewController(kube.ForView(view), nil).Run(ctx, func(ctx context.Context, cm *ConfigMap) (kube.Action, error) {
+	ctl := kube.NewController(kube.ForView(view), nil)
+	err = ctl.Run(ctx, func(ctx context.Context, cm *ConfigMap) (kube.Action, error) {
 		slog.Info("greets", "name", cm.Name, "value", cm.Data["value"])
 		_, err := api.Apply(ctx, &ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Name: output + "-" + cm.Name, Namespace: c.Namespace()},
