@@ -263,12 +263,12 @@ func TestForbiddenAndEndedWatchesLeaveNothingBehind(t *testing.T) {
 	account := core.ObjectRef{Namespace: "x", Name: "y"}
 	before := heap()
 	w.add(t, host.Module{
-		Name: "a", Binary: binary, Args: []string{"cancelled", "20000"}, ServiceAccount: account,
+		Name: "a", Binary: binary, Args: []string{"cancelled", "5000"}, ServiceAccount: account,
 		Limits: host.Limits{Wake: time.Minute},
 	})
 	w.says(t, "a", "accepted")
 	within(t, "Remove", func() { w.Remove(t.Context(), "a") })
-	if grown := int64(heap()) - int64(before); grown > 16<<20 {
+	if grown := int64(heap()) - int64(before); grown > 8<<20 {
 		t.Errorf("the heap of the host has grown by %d bytes", grown)
 	}
 }
