@@ -73,9 +73,10 @@ func allowed() map[string]map[string]string {
 		"./core/internal/apitest": {"all": "only tests link it"},
 		"./core/internal/cmd/...": {"all": "a generator, which no user links"},
 		"./core/internal/protobuf": {
-			"math/bits": "sizes of integers",
-			"sync":      "caches the plans of types, and reuses buffers",
-			"unsafe":    "sets fields without the cost of reflection",
+			"math/bits":   "sizes of integers",
+			"sync":        "caches the plans of types, and reuses buffers",
+			"sync/atomic": "caches quantities",
+			"unsafe":      "sets fields without the cost of reflection",
 			"google.golang.org/protobuf/encoding/protowire": "tags and lengths of protobuf",
 			"k8s.io/apimachinery/pkg/api/resource":          "Quantity, which has its own protobuf encoding",
 		},
