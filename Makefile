@@ -76,7 +76,7 @@ cluster-test: $(REPORT)
 
 ## e2e: run the end-to-end tests on the cluster of KUBECONFIG, or else on the built-in one
 e2e: $(REPORT)
-	@if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then scripts/chromium || true; fi
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then scripts/chromium || true; scripts/wasm-guests > /dev/null || true; fi
 	$(E2E) ./tests/e2e/... | $(REPORT)
 
 ## e2e-versions: run the end-to-end tests on the supported older versions of Kubernetes; builds each version once

@@ -74,7 +74,7 @@ func (r *replica) monotonic(w *world) time.Duration {
 }
 
 // base is a time with a monotonic clock reading.
-var base = time.Now() //nolint:gochecknoglobals // it is the same for all readings, which are compared
+var base = time.Now() // the same for all readings, which are compared
 
 // reading returns a time with the given wall clock and the given monotonic clock. Package time has no function for it,
 // since only machines whose clocks are set or stop have such times.

@@ -90,6 +90,7 @@ func (f *finalizing) merge(r *http.Request, metadata map[string]any) (*http.Resp
 // get returns the metadata of the object of a request.
 func (f *finalizing) get(r *http.Request) (obj metav1.PartialObjectMetadata) {
 	if resp, err := f.send(r, http.MethodGet, nil); err == nil {
+		defer resp.Body.Close()
 		_ = json.NewDecoder(resp.Body).Decode(&obj)
 	}
 	return obj

@@ -268,7 +268,9 @@ func TestFenceOfAManagerRefusesWrites(t *testing.T) {
 					t.Errorf("a write in the term: %v", err)
 				}
 				stop(errStop)
-				<-ended
+				if err := <-ended; err != errStop {
+					t.Errorf("Run = %v, want the cause of its context", err)
+				}
 				if err := write("late"); !errors.Is(err, want) {
 					t.Errorf("a write after the term: %v, want %v", err, want)
 				}

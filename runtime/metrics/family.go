@@ -197,7 +197,9 @@ func ofWebhooks() []Family {
 	return []Family{
 		{
 			prefix + "requests_total", "Total number of requests by HTTP status code.",
-			Counter, []string{"webhook", "code"}, nil,
+			Counter,
+			[]string{"webhook", "code"},
+			nil,
 		},
 		{prefix + "latency_seconds", "How long requests take.", Histogram, webhook, nil},
 		{prefix + "requests_in_flight", "Current number of requests being served.", Gauge, webhook, nil},

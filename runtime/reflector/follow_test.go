@@ -159,7 +159,9 @@ func TestWatchContinuesWhileAFollowerReceivesTheExistingObjects(t *testing.T) {
 		}()
 		<-time.After(time.Minute)
 		stop()
-		<-ended
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("Follow = %v, want context.Canceled", err)
+		}
 		first, its, other, others := "prod/a", "uid-1", "prod/b", "uid-2"
 		if strings.Contains(got[0], other) {
 			first, its, other, others = other, others, first, its

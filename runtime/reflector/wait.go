@@ -7,6 +7,7 @@ import (
 	"container/heap"
 	"context"
 	"fmt"
+	"slices"
 )
 
 // waiter waits for a version of the table, or for a complete list.
@@ -127,8 +128,8 @@ func (t *table) wakeVersions() {
 // wake wakes the waiters whose wait is over, and all of them after a permanent failure. The caller holds t.mu.
 func (t *table) wake() {
 	t.wakeVersions()
-	for i := len(t.waiters.lists) - 1; i >= 0; i-- {
-		if w := t.waiters.lists[i]; t.failed != nil || w.over(t) {
+	for _, w := range slices.Backward(t.waiters.lists) { // so that remove moves only waiters that were visited
+		if t.failed != nil || w.over(t) {
 			t.waiters.remove(w)
 			close(w.done)
 		}

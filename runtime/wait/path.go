@@ -73,7 +73,7 @@ func parseSteps(s string) (steps []step, rest string, err error) {
 		switch {
 		case strings.HasPrefix(s, ".."):
 			if slices.ContainsFunc(steps, func(st step) bool { return st.deep }) {
-				return nil, "", errors.New("it has more than one ..")
+				return nil, "", errors.New("it has .. more than once")
 			}
 			steps = append(steps, step{deep: true})
 			if s = s[1:]; strings.HasPrefix(s, ".[") {
