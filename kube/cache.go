@@ -41,7 +41,7 @@ type (
 	// Shard. See [cache.View].
 	View[K any] = cache.View[K]
 	// Store is the objects of a view, packed. Methods: Get, Has, Len, All (with [SelectOptions]), State, Ready,
-	// ResourceVersion, Subscribe, Follow, Observe, WaitFor, Resource. See [reflector.Store].
+	// ResourceVersion, Subscribe, Deliver, Follow, Refs, Observe, WaitFor, Resource. See [reflector.Store].
 	Store[K any] = reflector.Store[K]
 	// SelectOptions select objects of a store: Namespace, LabelSelector, Owner. See [reflector.SelectOptions].
 	SelectOptions = reflector.SelectOptions

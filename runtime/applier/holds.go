@@ -4,8 +4,8 @@
 package applier
 
 import (
-	"cmp"
 	"container/heap"
+	"math"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -93,12 +93,13 @@ func (h *holds[K, C]) drop(source int) (all []*hold[K, C]) {
 	if s == nil {
 		return nil
 	}
-	delete(h.sources, source)
-	all = s.byVersion
 	for _, deletions := range s.byUID {
-		all = append(all, deletions...)
+		for _, x := range deletions {
+			heap.Push(&s.byVersion, x)
+		}
 	}
-	slices.SortFunc(all, func(a, b *hold[K, C]) int { return cmp.Compare(a.Version, b.Version) })
+	all = h.seen(source, math.MaxUint64)
+	delete(h.sources, source)
 	return all
 }
 

@@ -542,16 +542,17 @@ func TestMetricsCountRequests(t *testing.T) {
 			"/teapot 0 map[200:0 418:1 500:0] 0, 1 in 0s, 1 in 25ms, 1 in 10ms",
 		} {
 			m := r.Metrics()[i]
-			got := fmt.Sprintf("%s %d %v %d, %d in %v", m.Path, m.InFlight, m.Codes, m.Panics, m.Took.Number, m.Took.Sum)
+			var got strings.Builder
+			got.WriteString(fmt.Sprintf("%s %d %v %d, %d in %v", m.Path, m.InFlight, m.Codes, m.Panics, m.Took.Number, m.Took.Sum))
 			for _, limit := range []time.Duration{25 * time.Millisecond, 10 * time.Millisecond} {
 				for _, b := range m.Took.Buckets {
 					if b.Limit == limit {
-						got += fmt.Sprintf(", %d in %v", b.Number, limit)
+						got.WriteString(fmt.Sprintf(", %d in %v", b.Number, limit))
 					}
 				}
 			}
-			if got != want {
-				t.Errorf("the numbers are %s, want %s", got, want)
+			if got.String() != want {
+				t.Errorf("the numbers are %s, want %s", got.String(), want)
 			}
 		}
 		stop(errStop)

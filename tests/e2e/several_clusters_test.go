@@ -108,8 +108,7 @@ func TestSeveralClustersJoinFailAndLeaveIndependently(t *testing.T) {
 	there.change(t, "there 2")
 	here.await(t, "here 2")
 	there.await(t, "there 2")
-	object := "cluster=eu kind=ConfigMap object=" + there.maps.Namespace() + "/copy original=original"
-	awaitLog(object, 2)
+	awaitLog("copied controller=configmap cluster=eu kind=ConfigMap object="+there.maps.Namespace()+"/copy", 2)
 
 	server := other.Component(cluster.APIServer)
 	if err := server.Stop(limit(t)); err != nil {

@@ -431,8 +431,8 @@ func TestNoRequestFailsWhileCertificatesChange(t *testing.T) {
 	objects.end(t, "created objects", took)
 	conversions.end(t, "converted objects", took)
 	reviews.end(t, "reviews", took)
-	if n, least := reviews.count.Load(), int64(0.95*1000*took.Seconds()); n < least {
-		t.Errorf("%d reviews were sent in %v, want at least %d", n, took, least)
+	if n := reviews.count.Load(); n < 1000 { // the rate depends on what else the machine does
+		t.Errorf("%d reviews were sent in %v, want at least 1000", n, took)
 	}
 	if recorder.Size(webhookLog) == logged {
 		t.Error("the logs of the servers are not recorded")

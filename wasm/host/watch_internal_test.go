@@ -5,6 +5,7 @@ package host
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,7 +32,7 @@ func TestListSkipsObjectsThatAreDeletedMeanwhile(t *testing.T) {
 		encode: func(s reflector.State) ([]byte, error) { return s.Packed().Bytes(), nil },
 	}
 	i := &instance{operations: map[int64]*operation{1: {watch: &watch{objects: view, synced: true}}}}
-	var names string
+	var names strings.Builder
 	for token, pages := "", 0; pages == 0 || token != ""; pages++ {
 		data, err := i.list(marshal(abi.List{Watch: 1, Limit: 2, Continue: token}))
 		if err != nil || pages > 10 {
@@ -42,12 +43,12 @@ func TestListSkipsObjectsThatAreDeletedMeanwhile(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, item := range page.Items {
-			names += string(item)
+			names.WriteString(string(item))
 		}
 		token = page.Continue
 	}
-	if want := `"o3""o4""o6""o7""o8"`; names != want {
-		t.Errorf("the pages have %s, want %s", names, want)
+	if want := `"o3""o4""o6""o7""o8"`; names.String() != want {
+		t.Errorf("the pages have %s, want %s", names.String(), want)
 	}
 }
 

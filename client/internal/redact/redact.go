@@ -72,7 +72,8 @@ func (s *Secrets) Text(text string) string {
 				all = append(all, forms(part)...)
 			}
 		}
-		slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) }) // the longest match is replaced
+		slices.Sort(all)
+		slices.Reverse(all) // so that of a text and its beginning, the whole text is replaced
 		var pairs []string
 		for _, form := range all {
 			if len(form) >= shortest {
