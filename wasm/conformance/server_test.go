@@ -103,16 +103,14 @@ func (s *server) put(path string, obj object) string {
 	return s.putLocked(path, obj)
 }
 
-// putAll creates objects, and returns the version of the last one.
-func (s *server) putAll(path string, all []object) string {
+// putAll creates objects.
+func (s *server) putAll(path string, all []object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	version := ""
 	for _, obj := range all {
-		version = s.storeLocked(path, obj)
+		s.storeLocked(path, obj)
 	}
 	s.change()
-	return version
 }
 
 func (s *server) putLocked(path string, obj object) string {

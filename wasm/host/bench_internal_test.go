@@ -5,6 +5,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -68,7 +69,9 @@ func BenchmarkHundredIdleModules(b *testing.B) {
 	go func() { ended <- h.Run(ctx) }()
 	defer func() {
 		stop()
-		<-ended
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			b.Errorf("Run = %v, want context.Canceled", err)
+		}
 	}()
 	empty, sizes := private(b), map[string]float64{}
 	guests := make([]*guest, count)

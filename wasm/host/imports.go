@@ -134,8 +134,9 @@ func costOf(kind abi.Operation) int64 {
 		return requestCost
 	case abi.OpWatch:
 		return watchCost
+	default:
+		return delayCost
 	}
-	return delayCost
 }
 
 // cancel ends an operation, if it exists.

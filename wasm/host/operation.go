@@ -53,8 +53,9 @@ func (op *operation) start(kind abi.Operation, message []byte) error {
 		return op.startWatch(message)
 	case abi.OpDelay:
 		return op.delay(message)
+	default:
+		return abi.UnknownOperation
 	}
-	return abi.UnknownOperation
 }
 
 // send queues an item. It waits while there are too many, and reports whether the operation still exists.
