@@ -35,6 +35,9 @@ func (m *Manager) watch(r Runnable) {
 	if v, ok := r.(interface{ Cache() *cache.Cache }); ok {
 		m.metrics.AddCache(v.Cache())
 	}
+	if w, ok := r.(metrics.Webhooks); ok {
+		m.metrics.AddWebhooks(w)
+	}
 	if s, ok := r.(interface {
 		Health() []controller.SourceHealth
 	}); ok {

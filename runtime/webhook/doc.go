@@ -69,8 +69,7 @@
 //
 // # Metrics
 //
-// [Server.Metrics] returns the numbers of requests. To serve them as metrics, add the server to the registry of the
-// manager: m.Metrics().AddWebhooks(srv).
+// [Server.Metrics] returns the numbers of requests. A manager that the server was added to serves them as metrics.
 //
 // # Concurrency
 //

@@ -49,7 +49,6 @@ func Add(m *kube.Manager, c *kube.Client, addr string) error {
 		s.Handle(path, handler)
 	}
 	m.AddToAll(s)
-	m.Metrics().AddWebhooks(s)
 	m.AddCheck("webhooks", s.Ready)
 	return nil
 }
