@@ -543,11 +543,11 @@ func TestMetricsCountRequests(t *testing.T) {
 		} {
 			m := r.Metrics()[i]
 			var got strings.Builder
-			got.WriteString(fmt.Sprintf("%s %d %v %d, %d in %v", m.Path, m.InFlight, m.Codes, m.Panics, m.Took.Number, m.Took.Sum))
+			fmt.Fprintf(&got, "%s %d %v %d, %d in %v", m.Path, m.InFlight, m.Codes, m.Panics, m.Took.Number, m.Took.Sum)
 			for _, limit := range []time.Duration{25 * time.Millisecond, 10 * time.Millisecond} {
 				for _, b := range m.Took.Buckets {
 					if b.Limit == limit {
-						got.WriteString(fmt.Sprintf(", %d in %v", b.Number, limit))
+						fmt.Fprintf(&got, ", %d in %v", b.Number, limit)
 					}
 				}
 			}
