@@ -26,7 +26,7 @@ func FuzzReadRequest(f *testing.F) {
 	})
 }
 
-// FuzzReadSubscriptions checks that the events for any subscriptions are those of a guest that waits or asks.
+// FuzzReadSubscriptions checks that each event for any subscriptions has the kind of its subscription.
 func FuzzReadSubscriptions(f *testing.F) {
 	stall := make([]byte, subscriptionBytes)
 	stall[8] = eventFDRead
@@ -34,17 +34,26 @@ func FuzzReadSubscriptions(f *testing.F) {
 	clock := make([]byte, subscriptionBytes)
 	binary.LittleEndian.PutUint64(clock[24:], uint64(time.Second))
 	f.Add(append(clock, stall...))
+	f.Add(append(make([]byte, subscriptionBytes), stall...)) // a timeout of zero only asks
 	f.Add(make([]byte, 2*subscriptionBytes))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		now := time.Now()
 		p, errno := readSubscriptions(data, now)
-		switch {
-		case errno != errnoSuccess:
-		case len(p.due) > len(data)/subscriptionBytes:
+		if errno != errnoSuccess {
+			return
+		}
+		if len(p.due) > len(data)/subscriptionBytes {
 			t.Errorf("%d subscriptions have %d events", len(data)/subscriptionBytes, len(p.due))
-		case p.stall != nil && len(p.due) > 0:
-			t.Error("a guest with a scheduler receives an event of the clock when it only asks")
-		case !p.next.IsZero() && p.next.Before(now):
+		}
+		for _, e := range p.due {
+			if e[10] != eventClock {
+				t.Errorf("an event of kind %d has a timeout", e[10])
+			}
+		}
+		if p.stall != nil && p.stall[10] != eventFDRead {
+			t.Errorf("the event of the stall descriptor has the kind %d", p.stall[10])
+		}
+		if !p.next.IsZero() && !p.next.After(now) {
 			t.Errorf("the next timer is %v before now", now.Sub(p.next))
 		}
 	})
