@@ -179,6 +179,11 @@ func TestControllerRuntimeGuide(t *testing.T) {
 	}
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", os.DevNull, file)
 	build.Dir = "../examples"
+	workspace, err := filepath.Abs("../go.work") // for the snippets with contrib/prometheus
+	if err != nil {
+		t.Fatal(err)
+	}
+	build.Env = append(os.Environ(), "GOWORK="+workspace)
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Errorf("go build of the snippets: %v\n%s\n%s", err, out, b.String())
 	}
