@@ -35,8 +35,8 @@
 //
 // An object gets an owner reference with controller set if Kubernetes allows one: if the owner is cluster-scoped or in
 // the same namespace. All others, and those with [Declaration.NoOwner], get an annotation with the owner's namespace,
-// name and UID. An existing object without either is never changed: [Pass.Apply] returns an error that names its owner.
-// [Declaration.Adopt] takes over objects that belong to nobody.
+// name and UID; [OwnersOf] reads it. An existing object without either is never changed: [Pass.Apply] returns an error
+// that names its owner. [Declaration.Adopt] takes over objects that belong to nobody.
 //
 // An object is applied and deleted by UID, so another object with the same name is neither changed nor deleted.
 //

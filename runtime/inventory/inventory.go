@@ -63,10 +63,7 @@ func New(c *client.Client, manager string, o *Options) *Applier {
 		a.invalid = errors.New("the client is nil: pass one of client.New")
 		return a
 	}
-	if !strings.Contains(manager, "/") || len(validation.IsQualifiedName(a.mark)) > 0 {
-		a.invalid = fmt.Errorf("the manager %q is not a name that is qualified by a domain, such as example.com/database, "+
-			"with at most 57 characters after the slash", manager)
-	}
+	a.invalid = checkManager(manager)
 	if o == nil {
 		return a
 	}
@@ -80,6 +77,35 @@ func New(c *client.Client, manager string, o *Options) *Applier {
 		a.kinds.Store(gk, res)
 	}
 	return a
+}
+
+func checkManager(manager string) error {
+	if strings.Contains(manager, "/") && len(validation.IsQualifiedName(manager+ownerSuffix)) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the manager %q is not a name that is qualified by a domain, such as example.com/database, "+
+		"with at most 57 characters after the slash", manager)
+}
+
+// OwnersOf returns a function for Map of a source of a controller, so that an object without an owner reference starts
+// a run of its owner when it changes. The function returns the owner that the annotation of an applier with this manager
+// names, if the object has one. K is the kind of the declared objects:
+//
+//	kube.Source[rbacv1.ClusterRole](cache).Map(inventory.OwnersOf[rbacv1.ClusterRole]("example.com/database"))
+func OwnersOf[K any, P core.ObjectPtr[K]](manager string) func(context.Context, *K) ([]core.ObjectRef, error) {
+	invalid := checkManager(manager)
+	mark := manager + ownerSuffix
+	return func(_ context.Context, obj *K) ([]core.ObjectRef, error) {
+		value := P(obj).GetAnnotations()[mark]
+		if invalid != nil || !isMark(mark, value) {
+			return nil, invalid
+		}
+		namespace, name, found := strings.Cut(value[:strings.LastIndex(value, "/")], "/")
+		if !found {
+			namespace, name = "", namespace
+		}
+		return []core.ObjectRef{{Namespace: namespace, Name: name}}, nil
+	}
 }
 
 // Begin returns a pass over an owner. Items is the stored inventory. Record stores a new one, and fails if the owner

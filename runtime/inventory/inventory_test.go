@@ -231,3 +231,40 @@ func TestItemsThatNameNoObjectAreForgotten(t *testing.T) {
 		t.Errorf("Prune: waits for %q, %v; the inventory is %+v", waiting, err, items)
 	}
 }
+
+// TestOwnersOf checks that the owner is read from the annotation that an applier has written, and from no other.
+func TestOwnersOf(t *testing.T) {
+	clusterRole := func() *rbacv1.ClusterRole { return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "r"}} }
+	owners := []core.Object{
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "site", UID: "5e0a2a38-5f5f-4c5e-9d5c-000000000001"}},
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "site", UID: "5e0a2a38-5f5f-4c5e-9d5c-000000000002"}},
+	}
+	for _, owner := range owners {
+		c := newClient(t)
+		pass := inventory.New(c, manager, nil).Begin(owner, nil, ignore)
+		_, err := pass.Apply(t.Context(), inventory.Declaration{Object: clusterRole(), NoOwner: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		role, err := client.ClusterWide[rbacv1.ClusterRole](c).Get(t.Context(), "r", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if refs, err := inventory.OwnersOf[rbacv1.ClusterRole](manager)(t.Context(), role); err != nil ||
+			len(refs) != 1 || refs[0] != core.RefOf(owner) {
+			t.Errorf("%v: the owners are %v, %v", core.RefOf(owner), refs, err)
+		}
+		if refs, err := inventory.OwnersOf[rbacv1.ClusterRole]("example.com/other")(t.Context(), role); err != nil || refs != nil {
+			t.Errorf("%v: the owners of another manager are %v, %v", core.RefOf(owner), refs, err)
+		}
+	}
+	garbage := clusterRole()
+	for _, value := range []string{"", "/", "prod/site/u1", "prod/site", strings.Repeat("/", 40)} {
+		garbage.Annotations = map[string]string{manager + ".owner": value}
+		if refs, err := inventory.OwnersOf[rbacv1.ClusterRole](manager)(t.Context(), garbage); err != nil || refs != nil {
+			t.Errorf("the owners of %q are %v, %v", value, refs, err)
+		}
+	}
+	_, err := inventory.OwnersOf[rbacv1.ClusterRole]("site")(t.Context(), garbage)
+	wantError(t, "an invalid manager", err, "qualified by a domain")
+}

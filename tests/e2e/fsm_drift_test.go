@@ -186,3 +186,34 @@ func TestRolloutsSurviveServerRestarts(t *testing.T) {
 		d.steady(t, fsm.Options{Durable: d.durable}, newRollout)
 	}
 }
+
+// TestDriftInAnotherNamespaceIsRepaired checks that an object without an owner reference starts a pass of its owner when
+// others change it, delete it, or remove the annotation of its owner.
+func TestDriftInAnotherNamespaceIsRepaired(t *testing.T) {
+	t.Parallel()
+	c := connect(t, nil)
+	if err := life.Install(limit(t), c); err != nil {
+		t.Fatal(err)
+	}
+	d := &drift{
+		ranch: newRanch(t, c), weights: map[string]int32{"m": 1}, deleted: map[string]types.UID{}, changed: map[string]types.UID{},
+	}
+	d.watchFar = "animals.example.com/rollout"
+	k := d.keep(t, fsm.Options{}, newRollout)
+	d.create(t, "m", 1, nil)
+	eventually(t, "the roll-out is done", d.check)
+	eventually(t, "the program has no work", d.looked(k))
+
+	d.change(t, d.far, "m-whole")
+	eventually(t, "the object is repaired after a change", d.check)
+	whole, err := d.maps.In(d.far).Get(limit(t), "m-whole", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.maps.In(d.far).Delete(limit(t), "m-whole", &kube.DeleteOptions{UID: whole.UID}); err != nil {
+		t.Fatal(err)
+	}
+	d.deleted["m-whole"] = whole.UID
+	delete(d.changed, "m-whole")
+	eventually(t, "the object is created again", d.check)
+}

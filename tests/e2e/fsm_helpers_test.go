@@ -40,6 +40,8 @@ type ranch struct {
 	far    string // the other namespace
 	mooses *kube.API[v1.Moose]
 	maps   *kube.API[corev1.ConfigMap] // in all namespaces
+
+	watchFar string // if set, outputs of this machine in the other namespace start passes
 }
 
 func newRanch(t *testing.T, c *kube.Client) *ranch {
@@ -205,6 +207,10 @@ func (r *ranch) keep(t *testing.T, o fsm.Options, build machineFunc, layers ...k
 			}
 		},
 	}).Owns(kube.SourceView(view)).Watches(kube.On(k.machine.Signals))
+	if r.watchFar != "" {
+		far := kube.ViewOf[corev1.ConfigMap](cache, &kube.Selection{Namespace: r.far})
+		ctl.Watches(kube.SourceView(far).Map(inventory.OwnersOf[corev1.ConfigMap](r.watchFar)))
+	}
 	k.stats = ctl.Stats
 	k.stop = background(t, func(ctx context.Context) error {
 		defer c.CloseIdleConnections()

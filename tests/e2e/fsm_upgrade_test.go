@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,8 +19,9 @@ import (
 	"github.com/kube-go/sdk/runtime/fsm"
 )
 
-// The states of a field in version 1 of the program: plough, sow, inspect, grow, reap. Version 2 has renamed plough to
-// harrow and sow to till, and has removed inspect. Each state before grow has an output.
+// The states of a field in version 1 of the program: plough, sow, inspect, measure, grow, reap. Version 2 has renamed
+// plough to harrow and sow to till, and has removed inspect. It has also removed measure, but does not declare it. Each
+// state before measure has an output.
 type (
 	plough     struct{}
 	fromPlough interface{ fromPlough() }
@@ -28,6 +30,8 @@ type (
 	inspect    struct{ Grade string }
 
 	fromInspect interface{ fromInspect() }
+	measure     struct{}
+	fromMeasure interface{ fromMeasure() }
 	grow        struct{ Days int32 }
 	fromGrow    interface{ fromGrow() }
 	reap        struct{}
@@ -41,12 +45,13 @@ type (
 	fromTill interface{ fromTill() }
 )
 
-func (sow) fromPlough()   {}
-func (inspect) fromSow()  {}
-func (grow) fromInspect() {}
-func (reap) fromGrow()    {}
-func (till) fromHarrow()  {}
-func (grow) fromTill()    {}
+func (sow) fromPlough()      {}
+func (inspect) fromSow()     {}
+func (measure) fromInspect() {}
+func (grow) fromMeasure()    {}
+func (reap) fromGrow()       {}
+func (till) fromHarrow()     {}
+func (grow) fromTill()       {}
 
 // begun counts the passes of the initial state in the status, and declares the field.
 func begun(c *fsm.Ctx[v1.Moose]) {
@@ -74,6 +79,13 @@ func (sow) Step(c *fsm.Ctx[v1.Moose], to fsm.To[fromSow]) fsm.Result[fromSow] {
 func (inspect) Step(c *fsm.Ctx[v1.Moose], to fsm.To[fromInspect]) fsm.Result[fromInspect] {
 	c.Apply(output(c, "report", "1"))
 	if parked(c, "inspect") {
+		return to.Stay("parked", 0)
+	}
+	return to.Go(measure{})
+}
+
+func (measure) Step(c *fsm.Ctx[v1.Moose], to fsm.To[fromMeasure]) fsm.Result[fromMeasure] {
+	if parked(c, "measure") {
 		return to.Stay("parked", 0)
 	}
 	return to.Go(grow{7})
@@ -119,6 +131,7 @@ func fieldVersion1(c *kube.Client, o *fsm.Options) *fsm.Machine[v1.Moose] {
 	fsm.Add(m, plough{})
 	fsm.Add(m, sow{})
 	fsm.Add(m, inspect{})
+	fsm.Add(m, measure{})
 	fsm.Add(m, grow{})
 	fsm.Add(m, reap{})
 	return m
@@ -163,16 +176,22 @@ func TestUpgradeMigratesPositions(t *testing.T) {
 			[]string{"grow", "till", "harrow", "inspect", "sow"},
 		},
 		{
+			"undeclared", "measure", 43,
+			[]string{"field=1", "report=1", "seeds=1"},
+			2, "110",
+			[]string{"grow", "till", "harrow", "measure", "inspect"},
+		},
+		{
 			"unchanged", "grow", 43,
 			[]string{"field=1", "report=1", "seeds=1"},
 			1, "7",
-			[]string{"grow", "inspect", "sow", "plough"},
+			[]string{"grow", "measure", "inspect", "sow", "plough"},
 		},
 		{
 			"done", "reap", 43,
 			[]string{"field=1", "report=1", "seeds=1"},
 			1, "7",
-			[]string{"grow", "inspect", "sow", "plough"},
+			[]string{"grow", "measure", "inspect", "sow", "plough"},
 		},
 	}
 	type stored struct {
@@ -251,10 +270,13 @@ func TestUpgradeMigratesPositions(t *testing.T) {
 		}
 	}
 	k.kill(t)
+	if !strings.Contains(k.log.String(), "measure") {
+		t.Errorf("the removed state that Options.Renamed does not have was not logged:\n%s", &k.log)
+	}
 	r.steady(t, fsm.Options{}, fieldVersion2)
 }
 
 // isFormer reports whether a condition is that of a state which version 2 does not have.
 func isFormer(c metav1.Condition) bool {
-	return slices.Contains([]string{"plough", "sow", "inspect"}, c.Type)
+	return slices.Contains([]string{"plough", "sow", "inspect", "measure"}, c.Type)
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/kube-go/sdk/runtime/fsm/fsmtest"
 )
 
-// TestTheReadmeHasTheDiagram checks that the machine has no mistakes, and that README.md has its diagram.
+// TestTheReadmeHasTheDiagram checks that the machine has no mistakes, and that README.md and machine.mmd, which the
+// documentation of the kind includes, have its diagram.
 func TestTheReadmeHasTheDiagram(t *testing.T) {
 	c, err := kube.NewClient(t.Context(), &kube.ClientOptions{Config: &kube.Config{Server: "https://cluster.test"}})
 	if err != nil {
@@ -27,6 +28,9 @@ func TestTheReadmeHasTheDiagram(t *testing.T) {
 	readme, err := os.ReadFile("../README.md")
 	if err != nil {
 		t.Fatal(err)
+	}
+	if file, err := os.ReadFile("machine.mmd"); err != nil || string(file) != m.Graph().Mermaid() {
+		t.Errorf("machine.mmd is out of date (%v): run go run ./moose -graph > moose/life/machine.mmd", err)
 	}
 	if diagram := "```mermaid\n" + m.Graph().Mermaid() + "```\n"; !strings.Contains(string(readme), diagram) {
 		t.Errorf("README.md does not have the diagram\n%s", diagram)

@@ -5,3 +5,4 @@
 package v1
 
 //go:generate go tool kube-derive
+//go:generate go tool kube-derive docs --out ../../docs

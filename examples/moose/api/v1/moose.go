@@ -9,6 +9,7 @@ import "github.com/kube-go/sdk/core/machine"
 //
 //kube:resource group=animals.example.com version=v1 kind=Moose plural=mooses
 //kube:description A Moose is tagged, eats and sleeps until it has its weight, and is then released.
+//kube:diagram file=../../life/machine.mmd
 //kube:subresource status
 //kube:printcolumn name=State jsonPath=.status.fsm.state
 //kube:printcolumn name=Weight jsonPath=.status.weight
