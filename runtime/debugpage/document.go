@@ -237,7 +237,7 @@ func priorityOf(p applier.Priority) string {
 
 func watchOf(cluster string, w *cache.Watch) watchDoc {
 	d := watchDoc{
-		Cluster: cluster, Resource: w.Resource.String(), Selection: selectionOf(&w.Selection), Phase: "Stopped",
+		Cluster: cluster, Resource: w.Resource.String(), Selection: selectionOf(w), Phase: "Stopped",
 		Since: millis(w.Status.Since), Data: millis(w.Status.LastData), Version: short(w.Status.ResourceVersion),
 		Objects: w.Objects, Lists: w.Status.Lists, Failures: w.Status.Failures, Err: errText(w.Err),
 	}
@@ -247,14 +247,22 @@ func watchOf(cluster string, w *cache.Watch) watchDoc {
 	return d
 }
 
-func selectionOf(s *cache.Selection) string {
+// selectionOf returns what a watch selects, and who selects the objects of its shard.
+func selectionOf(w *cache.Watch) string {
 	var all []string
+	s := &w.Selection
 	for _, x := range [][2]string{{"namespace ", s.Namespace}, {"labels ", s.LabelSelector}, {"fields ", s.FieldSelector}} {
 		if x[1] != "" {
 			all = append(all, x[0]+x[1])
 		}
 	}
-	if s.Sharded {
+	switch {
+	case !s.Sharded:
+	case w.Status.AllShards:
+		all = append(all, "sharded by the cache: the server sends all objects")
+	case w.Status.Lists > 0:
+		all = append(all, "sharded by the server")
+	default:
 		all = append(all, "sharded")
 	}
 	return short(strings.Join(all, ", "))

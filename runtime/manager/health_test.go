@@ -267,21 +267,31 @@ func TestMetricsAndDebugPageOfEverything(t *testing.T) {
 // TestMetricsAndDebugPageOfShards checks that the metrics and the debug page of a manager have its shards.
 func TestMetricsAndDebugPageOfShards(t *testing.T) {
 	s, addr := newServer(), freeAddr(t)
-	m := manager.New(connect(t, s, nil), &manager.Options{
+	c := connect(t, s, nil)
+	m := manager.New(c, &manager.Options{
 		MetricsAddr: addr, DebugAddr: addr, Sharding: "shop", Shards: &sharding.Options{Identity: "a"}, Logger: discard,
 	})
+	view := cache.Of[corev1.ConfigMap](cache.New(c, &cache.Options{Logger: discard}), &cache.Selection{Sharded: true})
+	ctl := controller.New(controller.ForView(view), &controller.Options{Logger: discard})
+	m.Add(ctl.With(func(context.Context, *corev1.ConfigMap) (controller.Action, error) {
+		return controller.AwaitChange(), nil
+	}))
 	stop, result := run(t, m)
 	const want = `kube_sharding_slots{name="shop"} 256` + "\n"
-	for body := ""; !strings.Contains(body, want); _, body = get(t, addr, "/metrics") {
+	for body := ""; !strings.Contains(body, want) || view.Status().Lists == 0; _, body = get(t, addr, "/metrics") {
 		select {
 		case <-t.Context().Done():
 			t.Fatalf("the metrics do not have %s:\n%s", want, body)
 		case <-time.After(10 * time.Millisecond): // real sockets do not work in bubbles
 		}
 	}
-	const row = `{"title":"Shards of shop","columns":["member","slots of 256"],"rows":[["a","0-255"]]`
-	if code, body := get(t, addr, "/debug/controllers/data"); code != 200 || !strings.Contains(body, row) {
-		t.Errorf("the debug page does not have %s: %d\n%s", row, code, body)
+	for _, part := range []string{
+		`{"title":"Shards of shop","columns":["member","slots of 256"],"rows":[["a","0-255"]]`,
+		`"resource":"configmaps","selection":"sharded by the server"`,
+	} {
+		if code, body := get(t, addr, "/debug/controllers/data"); code != 200 || !strings.Contains(body, part) {
+			t.Errorf("the debug page does not have %s: %d\n%s", part, code, body)
+		}
 	}
 	stop(errStop)
 	if err := <-result; err != errStop {

@@ -64,7 +64,7 @@
 // The API server needs the feature gate ShardedListAndWatch, which is alpha in Kubernetes 1.36. Without the gate it
 // ignores the selector and sends all objects: no response says so. The client notices the first object of another
 // shard. Then the views request all objects, and drop the others, so that everything above holds, at the cost of the
-// traffic.
+// traffic. The status of the view has AllShards then, and the debug page of the manager shows it.
 //
 // # Which objects
 //

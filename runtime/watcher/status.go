@@ -43,6 +43,10 @@ type Status struct {
 	// option, it is empty until the first list is complete. During a later list, it is the version before that list.
 	ResourceVersion string
 
+	// AllShards is whether the last request was for the objects of all shards, because the server does not select by
+	// shard: those of other shards were dropped. Without Options.Window, and for a shard without objects, it is false.
+	AllShards bool
+
 	Lists    int       // the number of complete lists
 	LastData time.Time // when the server last accepted a watch or sent an object, a bookmark or a page; zero before
 

@@ -90,14 +90,14 @@ func (n *narrow) begin(d *driver, cancel context.CancelCauseFunc) (end func() bo
 
 // choose chooses the selectors of the requests for a shard.
 func (n *narrow) choose(d *driver, selector string) {
-	d.fields, d.selector = d.opts.FieldSelector, selector
+	d.fields, d.selector, d.status.AllShards = d.opts.FieldSelector, selector, false
 	switch {
 	case selector == "" && d.fields == "":
 		d.fields = noObjects
 	case selector == "":
 		d.fields += "," + noObjects
 	case !d.opts.Server.has(shards, d.src.Resource(), time.Now()):
-		d.selector = "" // and has drops the objects of other shards
+		d.selector, d.status.AllShards = "", true // and has drops the objects of other shards
 	}
 }
 

@@ -150,6 +150,7 @@ type windowTest struct {
 	state  map[string]bool
 	next   map[string]bool // of a list; nil outside
 	errs   []error
+	status watcher.Status
 	lists  int
 }
 
@@ -174,6 +175,10 @@ func watchWindow(t *testing.T, ignores bool, streaming fakesource.Streaming, sha
 				w.mu.Lock()
 				defer w.mu.Unlock()
 				w.errs = append(w.errs, err)
+			}, OnStatus: func(st watcher.Status) {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				w.status = st
 			},
 		}) {
 			if err != nil {
@@ -223,6 +228,16 @@ func (w *windowTest) want(shard *core.Shard, lists int) {
 	}
 }
 
+// wantAll checks what the status says about the objects of other shards.
+func (w *windowTest) wantAll(all bool) {
+	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.status.AllShards != all {
+		w.t.Errorf("the status is %+v, want AllShards = %v", w.status, all)
+	}
+}
+
 func shardOf(t *testing.T, i int) *core.Shard {
 	t.Helper()
 	shard, err := core.ShardOf(i, 4)
@@ -239,6 +254,7 @@ func TestWindowListsAgainWhenItMoves(t *testing.T) {
 				first, second := shardOf(t, 1), shardOf(t, 2)
 				w := watchWindow(t, ignores, streaming, first)
 				w.want(first, 1)
+				w.wantAll(ignores)
 				for i := range 20 {
 					w.source.Put(configMap(fmt.Sprint("new-", i)))
 					w.source.Delete(core.ObjectRef{Namespace: "prod", Name: fmt.Sprint("cm-", i)})
@@ -250,8 +266,10 @@ func TestWindowListsAgainWhenItMoves(t *testing.T) {
 					w.source.Put(configMap(fmt.Sprint("newer-", i)))
 				}
 				w.want(second, 2)
+				w.wantAll(ignores)
 				w.shards.move(new(core.Shard))
 				w.want(new(core.Shard), 3)
+				w.wantAll(false)
 				if n := w.source.requests("metadata.name=none,metadata.name!=none"); n == 0 {
 					t.Error("no request selects no objects")
 				}

@@ -224,6 +224,9 @@ func testFleet(t *testing.T, cfg *kube.Config, objects int, served bool) {
 		}
 	}
 	for _, r := range replicas {
+		if st := r.view.Status(); st.AllShards == served {
+			t.Errorf("the status of the view of %s is %+v, want AllShards = %v", r.name, st, !served)
+		}
 		switch n, logged := r.got.whole.Load(), r.dropped.Load(); {
 		case served && (n > 0 || logged > 0):
 			t.Errorf("%s has sent %d requests for all objects, and logged %d times that it drops some", r.name, n, logged)
