@@ -18,7 +18,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -33,7 +32,7 @@ type keeper struct {
 	service   string
 	secret    string
 	interval  time.Duration
-	secrets   *client.API[corev1.Secret]
+	secrets   *client.API[tlsSecret]
 	targets   []target
 	logger    *slog.Logger
 
@@ -117,7 +116,7 @@ func (k *keeper) round(ctx context.Context) (again bool, err error) {
 // stored is the secret as it was read.
 type stored struct {
 	*material
-	secret *corev1.Secret
+	secret *tlsSecret
 	damage error // the secret does not contain the material
 }
 
@@ -144,7 +143,7 @@ func (k *keeper) readSecret(ctx context.Context) (*stored, error) {
 		return nil, err
 	}
 	if secret == nil {
-		secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: k.secret}, Type: corev1.SecretTypeTLS}
+		secret = &tlsSecret{ObjectMeta: metav1.ObjectMeta{Name: k.secret}, Type: secretType}
 	}
 	m, err := parse(secret.Data)
 	if errors.Is(err, errForeign) {

@@ -19,8 +19,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/core"
 )
@@ -192,7 +190,7 @@ func (s *Server) useSecret(c *client.Client) {
 			caLife: d.AuthorityLifetime, leafLife: d.CertificateLifetime, delay: d.PublishDelay, names: d.names(),
 		},
 		namespace: d.Namespace, service: d.Service, secret: d.Secret, interval: d.Interval,
-		secrets: client.Namespaced[corev1.Secret](c, d.Namespace), logger: d.Logger, serving: &s.serving,
+		secrets: client.Namespaced[tlsSecret](c, d.Namespace), logger: d.Logger, serving: &s.serving,
 	}
 	for _, kind := range []struct {
 		res   core.Resource

@@ -431,7 +431,6 @@ func allowed() map[string]map[string]string {
 			"./core/admission":     "reviews of requests",
 			"./core/conversion":    "reviews of versions",
 			"./runtime/controller": "the type of histograms",
-			"k8s.io/api/core/v1":   "the type of secrets",
 			"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured": "configurations, which are written back unchanged",
 		},
 		"./runtime/watcher": {
