@@ -103,18 +103,20 @@ soak:
 go-get:
 	$(GO) test -count=1 -v -run '^TestReadmeStepsWorkWithARelease$$' ./tests/e2e
 
-## weight: print the number of foreign modules and the bytes of hello-controller
+## weight: print the number of foreign modules and the bytes of hello-controller, natively and as a guest
 weight:
-	@cd examples && $(GO) test -count=1 -v -run '^TestControllerStaysSmall$$' ./hello-controller | grep -v -e '^=== ' -e '^--- '
+	@cd examples && $(GO) test -count=1 -v -run '^Test(Controller|Guest)StaysSmall$$' ./hello-controller | grep -v -e '^=== ' -e '^--- '
 
 ## bench: compare memory, CPU time and latency with client-go and controller-runtime; takes minutes; ARGS=-help
 bench:
 	@cd bench && GOWORK=off $(GO) run . $(ARGS)
 
-## seeds: run 10,000 random worlds of the election and of the sharding, and check that nothing has two owners; takes minutes
+## seeds: run 10,000 random worlds of the election, the sharding and the certificates of webhooks; takes minutes
 seeds:
-	$(GO) test -count=1 -timeout=60m -run '^(TestTermsNeverOverlap|TestSlotsNeverHaveTwoOwners)$$' -v \
-	  ./runtime/election ./runtime/sharding -args -seeds=10000
+	$(GO) test -count=1 -timeout=60m -v \
+	  -run '^(TestTermsNeverOverlap|TestSlotsNeverHaveTwoOwners|TestHandshakesSucceedInEveryInterleaving)$$' \
+	  ./runtime/election ./runtime/sharding ./runtime/webhook -args -seeds=10000
+	$(GO) test -count=1 -timeout=60m -v -run '^TestObjectsAreReconciledInSpiteOfFaults$$' ./runtime/manager -args -seeds=100
 
 ## wasm-guests: build the guests in C into .cache/wasm-guests; as root on Debian, install the compiler first
 wasm-guests:
@@ -196,7 +198,7 @@ wasip1:
 	cd kube && GOOS=wasip1 GOARCH=wasm $(GO) build ./...
 	@mkdir -p .bin
 	@for program in $(GUESTS); do \
-		(cd examples && GOOS=wasip1 GOARCH=wasm $(GO) build -buildmode=c-shared -ldflags='-s -w' \
+		(cd examples && GOOS=wasip1 GOARCH=wasm $(GO) build -buildmode=c-shared -tags=nethttpomithttp2 -ldflags='-s -w' \
 			-o ../.bin/$$program.wasm ./$$program) || exit 1; \
 		printf '%-22s %9d bytes\n' $$program $$(wc -c < .bin/$$program.wasm); \
 	done
