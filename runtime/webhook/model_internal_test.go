@@ -5,6 +5,7 @@ package webhook
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -12,6 +13,10 @@ import (
 	"testing"
 	"time"
 )
+
+// seeds is the number of random worlds. `make seeds` runs 10,000. TestModelFindsMistakes finds each mistake with the
+// first 184 seeds, except secretFirst, which needs 849.
+var seeds = flag.Uint64("seeds", 200, "the number of random worlds")
 
 // The model runs replicas that interleave at each request. It has crashes, lost and late writes, failed reads, wrong
 // clocks, and another program that replaces configurations. After each step, each bundle that an API server may still
@@ -312,11 +317,8 @@ func (w *model) run(steps int) error {
 }
 
 func TestHandshakesSucceedInEveryInterleaving(t *testing.T) {
-	seeds, switches := uint64(400), 0
-	if testing.Short() {
-		seeds = 50
-	}
-	for seed := range seeds {
+	switches := 0
+	for seed := range *seeds {
 		w := newModel(seed, noMistake)
 		if err := w.run(4000); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
@@ -336,8 +338,8 @@ func TestHandshakesSucceedInEveryInterleaving(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d seeds, %d changes of the authority that signs", seeds, switches)
-	if switches < int(seeds) {
+	t.Logf("%d seeds, %d changes of the authority that signs", *seeds, switches)
+	if switches < int(*seeds) {
 		t.Errorf("only %d changes of the authority", switches)
 	}
 }
