@@ -15,6 +15,9 @@ WORK := $(filter-out $(ALONE),$(MODULES))
 OLDER := v1.34.3 v1.35.3
 # The tests of cluster and e2e start clusters; the others do not.
 UNITS := $(patsubst %,./%/...,$(filter-out tests/cluster tests/e2e,$(WORK)))
+# The packages of UNITS whose tests take longest with the race detector, the slowest first.
+SLOWEST := $(addprefix ./,derive/generate wasm/conformance wasm/host core/wire client runtime/manager runtime/fsm \
+	runtime/sharding runtime/webhook runtime/reflector)
 
 # Developer tools of others are pinned in tools/go.mod.
 LINT := $(CURDIR)/.bin/golangci-lint
@@ -29,8 +32,9 @@ export RACE := -race $(foreach p,ssa frontend backend/...,-gcflags=$(WAZERO)/$(p
 # The end-to-end tests mostly wait, so more of them run at the same time than there are processors.
 E2E := $(GO) test -json $(RACE) -vet=off -count=1 -timeout=30m -parallel=5
 
-# The targets of `make test`, and the further targets of `make check`.
-TEST := race cluster-build cluster-test e2e
+# The targets of `make test`, and the further targets of `make check`. The end-to-end tests run at the same time as the
+# tests without a cluster, which use the processors while the others wait.
+TEST := test-deps cluster-build race+e2e cluster-test
 LINTS := vet modern golangci arch hygiene
 VERIFY := $(LINTS) fuzz check-clean wasip1 demo
 # Makes each of the given targets, even after a failure, and prints the results at the end.
@@ -44,8 +48,8 @@ GUESTS := hello-controller document-controller moose database
 # omitempty has no effect on a struct. But Kubernetes' types use it everywhere, and our types have the same tags.
 FIX := $(GO) fix -omitzero=false
 
-.PHONY: help demo test unit race cluster-build cluster-test e2e e2e-versions e2e-k3d soak node-deps cluster-up cluster-down \
-	wasm-guests go-get weight bench seeds tools lint vet modern golangci arch hygiene fix fuzz generate tidy check verify check-clean wasip1 clean
+.PHONY: help demo test unit race test-deps cluster-build cluster-test e2e e2e-versions e2e-k3d soak node-deps cluster-up \
+	cluster-down wasm-guests go-get weight bench seeds tools lint vet modern golangci arch hygiene fix fuzz generate tidy check verify check-clean wasip1 clean
 
 help:
 	@echo "Start with make demo and make test."
@@ -65,18 +69,22 @@ unit: $(REPORT)
 	$(GO) test -json $(UNITS) | $(REPORT)
 
 ## race: run the tests that need no cluster, with the race detector
-race: $(REPORT)
-	@if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then scripts/wasm-guests > /dev/null || true; fi
-	@REPORT=$(REPORT) scripts/race $(UNITS)
+race: test-deps
+	@REPORT=$(REPORT) scripts/race $(SLOWEST) $(UNITS)
 	@for m in $(ALONE); do (cd $$m && GOWORK=off $(GO) test ./...) || exit 1; done
+
+# Installs the system packages that some tests use, as root on Debian. Elsewhere, the report lists the tests without them.
+test-deps: $(REPORT)
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+		scripts/chromium > /dev/null || true; scripts/wasm-guests > /dev/null || true; \
+	fi
 
 ## cluster-test: run the tests of the built-in cluster; KUBECLUSTER_NODE=1 makes them fail if a node can't run
 cluster-test: $(REPORT)
 	$(GO) test -json -race -vet=off -p=1 -parallel=4 ./tests/cluster/... | $(REPORT)
 
 ## e2e: run the end-to-end tests on the cluster of KUBECONFIG, or else on the built-in one
-e2e: $(REPORT)
-	@if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then scripts/chromium || true; scripts/wasm-guests > /dev/null || true; fi
+e2e: test-deps
 	$(E2E) ./tests/e2e/... | $(REPORT)
 
 ## e2e-versions: run the end-to-end tests on the supported older versions of Kubernetes; builds each version once
