@@ -294,7 +294,7 @@ func TestDebugPageShowsWhatTheProgramDoes(t *testing.T) {
 }
 
 // TestDebugPageShowsShards checks the pages of two replicas that divide the objects of a controller: each shows both
-// members with all slots, and that its watch has only its own objects.
+// members with all slots, that its watch has only its own objects, and whether the server selects them.
 func TestDebugPageShowsShards(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t)
@@ -306,6 +306,7 @@ func TestDebugPageShowsShards(t *testing.T) {
 		create(t, maps, fmt.Sprintf("map-%d", i), "")
 	}
 	var tabs []*tab
+	var views []*kube.View[corev1.ConfigMap]
 	for _, identity := range []string{"east", "west"} {
 		addr := freeAddr(t)
 		view := kube.ViewOf[corev1.ConfigMap](newCache(t, c), &kube.Selection{Namespace: ns, Sharded: true})
@@ -321,11 +322,11 @@ func TestDebugPageShowsShards(t *testing.T) {
 			_, err := getText(ctx, "http://"+addr+"/debug/controllers")
 			return err
 		})
-		tabs = append(tabs, b.open(t, "http://"+addr+"/debug/controllers"))
+		tabs, views = append(tabs, b.open(t, "http://"+addr+"/debug/controllers")), append(views, view)
 	}
 	eventually(t, "the pages show the shards", func(ctx context.Context) error {
 		sum := 0
-		for _, tb := range tabs {
+		for i, tb := range tabs {
 			var got struct {
 				Members   []string
 				Selection string
@@ -347,7 +348,11 @@ func TestDebugPageShowsShards(t *testing.T) {
 				!strings.HasPrefix(got.Members[1], "west ") {
 				return fmt.Errorf("the page shows the members %q", got.Members)
 			}
-			if want := "namespace " + ns + ", sharded"; got.Selection != want {
+			want := "namespace " + ns + ", sharded by the server"
+			if views[i].Status().AllShards {
+				want = "namespace " + ns + ", sharded by the cache: the server sends all objects"
+			}
+			if got.Selection != want {
 				return fmt.Errorf("the page shows the selection %q, want %q", got.Selection, want)
 			}
 			sum += got.Objects
