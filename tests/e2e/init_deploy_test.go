@@ -48,9 +48,10 @@ func testDeployed(t *testing.T, u user, group string) {
 			t.Fatal(err)
 		}
 	}
-	for _, file := range []string{"deploy/namespace.yaml", "rbac/role.yaml", "deploy/controller.yaml"} {
-		applyAll(t, c, readObjects(t, filepath.Join(u.dir, "config", file)))
-	}
+	applyAll(t, c, readObjects(t, filepath.Join(u.dir, "config", "deploy", "namespace.yaml")))
+	applyAll(t, c, readObjects(t, filepath.Join(u.dir, "config", "rbac", "role.yaml")))
+	applyAll(t, c, u.webhooks(t))
+	applyAll(t, c, readObjects(t, filepath.Join(u.dir, "config", "deploy", "controller.yaml")))
 
 	deployments := kube.Namespaced[appsv1.Deployment](c, "order-system")
 	pods := kube.Namespaced[corev1.Pod](c, "order-system")
@@ -85,6 +86,9 @@ func testDeployed(t *testing.T, u user, group string) {
 		checkEndpoints(t, pods, pod.Name)
 	}
 
+	kind := kube.Resource{Group: group, Kind: "Invoice", Plural: "invoices", Namespaced: true}
+	checkWebhooks(t, c, pods, first, kind, node)
+
 	began := time.Now()
 	if err := pods.Delete(limit(t), first, nil); err != nil {
 		t.Fatal(err)
@@ -106,6 +110,101 @@ func testDeployed(t *testing.T, u user, group string) {
 	if err != nil || !strings.Contains(string(text), "reconciled") || strings.Contains(string(text), "ERROR") {
 		t.Errorf("log of the controller, %v:\n%s", err, text)
 	}
+}
+
+// webhooks returns the objects that the webhooks of a project need: their service and the two configurations.
+func (u user) webhooks(t *testing.T) []*unstructured.Unstructured {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(u.dir, "config", "webhook", "*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var objects []*unstructured.Unstructured
+	for _, file := range files {
+		objects = append(objects, readObjects(t, file)...)
+	}
+	if len(objects) != 3 {
+		t.Errorf("the files %q have %d objects, want 3", files, len(objects))
+	}
+	return objects
+}
+
+// checkWebhooks checks that the server calls the webhooks in the pod that does not lead, and which stays: a new object is
+// annotated, a change of a frozen object is denied, and an object is converted.
+func checkWebhooks(
+	t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod], leader string, kind kube.Resource, node string,
+) {
+	t.Helper()
+	service, err := kube.Namespaced[corev1.Service](c, "order-system").Get(limit(t), "order-controller", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pod, err := range pods.All(limit(t), nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if pod.Name != leader {
+			serveService(t, node, service, net.JoinHostPort(pod.Status.PodIP, "9443"))
+		}
+	}
+
+	ns := newNamespace(t, c)
+	v1, v2 := kind, kind
+	v1.Version, v2.Version = "v1", "v2"
+	others, invoices := kube.Dynamic(c, v2).In(ns), kube.Dynamic(c, v1).In(ns)
+	eventually(t, "an object of version v2 is created", func(ctx context.Context) error { // once the bundles are written
+		_, err := others.Create(ctx, &unstructured.Unstructured{Object: map[string]any{
+			"metadata": map[string]any{
+				"name": "paid", "annotations": map[string]any{kind.Group + "/frozen": "true"},
+			},
+			"spec": map[string]any{"message": "converted"},
+		}}, nil)
+		return err
+	})
+	got, err := invoices.Get(limit(t), "paid", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	message, _, _ := unstructured.NestedString(got.Object, "spec", "message")
+	creator := got.GetAnnotations()[kind.Group+"/creator"]
+	if message != "converted" || got.GetAPIVersion() != kind.Group+"/v1" || creator == "" {
+		t.Errorf("the object of version v2 is %v in version v1, want it converted, with its creator", got.Object)
+	}
+	change := kube.MergePatch(map[string]any{"spec": map[string]any{"message": "changed"}})
+	if _, err := invoices.Patch(limit(t), "paid", change, nil); !errors.Is(err, kube.ErrForbidden) ||
+		!strings.Contains(err.Error(), "spec: the object is frozen") {
+		t.Errorf("a change of a frozen object: %v, want a denial by the webhook", err)
+	}
+	if err := kube.DeleteAndWait(limit(t), invoices, "paid", nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// serveService makes a service available to the API server at its address, as kube-proxy does in other clusters.
+func serveService(t *testing.T, node string, service *corev1.Service, address string) {
+	t.Helper()
+	own := service.Spec.ClusterIP
+	ip(t, "address", "replace", own+"/32", "dev", bridgeOf(t, node))
+	t.Cleanup(func() { ip(t, "address", "delete", own+"/32", "dev", bridgeOf(t, node)) })
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort(own, "443"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	forward(t, listener, address)
+}
+
+// bridgeOf returns the network device of the pods of a node.
+func bridgeOf(t *testing.T, node string) string {
+	t.Helper()
+	env, err := os.ReadFile(filepath.Join(node, "env"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bridge := regexp.MustCompile(`NODE_BRIDGE='(\w+)'`).FindSubmatch(env)
+	if bridge == nil {
+		t.Fatalf("%s/env has no NODE_BRIDGE:\n%s", node, env)
+	}
+	return string(bridge[1])
 }
 
 // awaitLeader waits until a lease has another holder than the given pod, and returns the name of its pod.
@@ -185,7 +284,9 @@ func applyAll(t *testing.T, c *kube.Client, objects []*unstructured.Unstructured
 		t.Cleanup(func() {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*time.Minute)
 			defer cancel()
-			if err := kube.DeleteAndWait(ctx, api, obj.GetName(), nil); err != nil && !errors.Is(err, kube.ErrNotFound) {
+			// Wait for the pods, too: the deletion of a namespace that still has some takes half of their grace period.
+			o := &kube.DeleteOptions{Propagation: "Foreground"}
+			if err := kube.DeleteAndWait(ctx, api, obj.GetName(), o); err != nil && !errors.Is(err, kube.ErrNotFound) {
 				t.Error(err)
 			}
 		})
@@ -278,15 +379,7 @@ func reachServer(t *testing.T, c *kube.Client, node string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env, err := os.ReadFile(filepath.Join(node, "env"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	bridge := regexp.MustCompile(`NODE_BRIDGE='(\w+)'`).FindSubmatch(env)
-	if bridge == nil {
-		t.Fatalf("%s/env has no NODE_BRIDGE:\n%s", node, env)
-	}
-	device, address := string(bridge[1]), service.Spec.ClusterIP
+	device, address := bridgeOf(t, node), service.Spec.ClusterIP
 	ip(t, "address", "replace", address+"/32", "dev", device)
 	t.Cleanup(func() { ip(t, "address", "delete", address+"/32", "dev", device) })
 	listener, err := listenOn(t.Context(), device, net.JoinHostPort(address, "443"))

@@ -27,10 +27,12 @@ func TestNewProjectBuildsAndReconciles(t *testing.T) {
 	proxy, version := publish(t)
 	u := newUser(t, proxy)
 	const group = "shop.e2e.example.com"
-	next := u.run(t, strings.Replace(initCommand(t), "@latest ", "@"+version+" ", 1)+" --group "+group)
+	command := strings.Replace(initCommand(t), "@latest ", "@"+version+" ", 1)
+	next := u.run(t, command+" --group "+group)
 	if !strings.Contains(next, "cd shop\n  make test") {
 		t.Errorf("kube-derive init prints %q, want the next steps", next)
 	}
+	home := u
 	u.dir = filepath.Join(u.dir, "shop")
 
 	c := connect(t, nil)
@@ -71,7 +73,23 @@ func TestNewProjectBuildsAndReconciles(t *testing.T) {
 		t.Fatal(err)
 	}
 	u.extend(t)
-	t.Run("in a cluster", func(t *testing.T) { testDeployed(t, u, group) })
+	together(t, map[string]func(*testing.T){
+		"in a cluster":  func(t *testing.T) { testDeployed(t, u, group) },
+		"with webhooks": func(t *testing.T) { home.startWithWebhooks(t, command) },
+	})
+}
+
+// startWithWebhooks starts a project with webhooks from the beginning.
+func (u user) startWithWebhooks(t *testing.T, command string) {
+	t.Helper()
+	before, ok := strings.CutSuffix(command, " shop")
+	if !ok {
+		t.Fatalf("%s: want a command that ends with the directory", command)
+	}
+	u.run(t, before+" --webhook hooks")
+	u.dir = filepath.Join(u.dir, "hooks")
+	u.run(t, "make build test verify")
+	u.webhooks(t)
 }
 
 // extend adds to a new project what kube-derive add can add.
