@@ -18,6 +18,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -27,14 +28,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kube-go/sdk/kube"
+	"github.com/kube-go/sdk/tests/cluster"
 )
 
 // replicaEnv makes the program of the tests a replica of a controller, in the namespace that it names. serverEnv is the
-// URL of its server. divisionEnv is "election" or "sharding".
+// URL of its server. divisionEnv is "election" or "sharding". With debugEnv it logs everything; without, it has the
+// loggers that programs have by default.
 const (
 	replicaEnv  = "E2E_REPLICA"
 	serverEnv   = "E2E_SERVER"
 	divisionEnv = "E2E_DIVISION"
+	debugEnv    = "E2E_DEBUG"
 )
 
 // runReplica is a program with a controller of config maps. Its runs print the times at which they would write.
@@ -59,11 +63,14 @@ func runReplicaUntil(ctx context.Context, ns string) error {
 		return err
 	}
 	cfg.TLSServerName, cfg.Server = cmp.Or(cfg.TLSServerName, server.Hostname()), os.Getenv(serverEnv)
-	c, err := kube.NewClient(ctx, &kube.ClientOptions{Config: cfg})
+	var log *slog.Logger
+	if os.Getenv(debugEnv) != "" {
+		log = programLogger()
+	}
+	c, err := kube.NewClient(ctx, &kube.ClientOptions{Config: cfg, Logger: log})
 	if err != nil {
 		return err
 	}
-	log := slog.New(slog.NewTextHandler(os.Stderr, nil)).With("process", os.Getpid())
 	o := &kube.ManagerOptions{Logger: log}
 	const duration, deadline, period = 4 * time.Second, 2 * time.Second, 500 * time.Millisecond
 	if os.Getenv(divisionEnv) == "sharding" {
@@ -94,7 +101,7 @@ func runReplicaUntil(ctx context.Context, ns string) error {
 		if !say(ctx, m, "done", cm.Name, id+"-"+cm.Data["v"]) {
 			return kube.AwaitChange(), errors.New("the term is over, or the process was too slow to know")
 		}
-		return kube.AwaitChange(), nil
+		return kube.RequeueAfter(200 * time.Millisecond), nil // something runs all the time
 	}))
 	return m.Run(ctx)
 }
@@ -133,10 +140,18 @@ type moment struct {
 
 // replicas are processes that reconcile config maps.
 type replicas struct {
-	t        *testing.T
-	ns       string
-	division string
-	wg       sync.WaitGroup
+	t          *testing.T
+	division   string
+	config     *kube.Config // of the cluster
+	kubeconfig string       // its file; empty is that of the environment
+	debug      bool         // the processes log everything
+
+	ns        string
+	maps      *kube.API[corev1.ConfigMap]
+	want      map[string]string // the values of the objects
+	random    *rand.Rand
+	processes []*replicaProcess
+	wg        sync.WaitGroup
 
 	mu      sync.Mutex // guards the fields below
 	moments map[string][]moment
@@ -147,6 +162,23 @@ type replicas struct {
 type replicaProcess struct {
 	*exec.Cmd
 	link *link
+	log  *transcript
+}
+
+// startAll creates the objects and starts the processes.
+func (r *replicas) startAll(c *kube.Client) {
+	r.t.Helper()
+	r.ns = newNamespace(r.t, c)
+	r.maps, r.want = kube.Namespaced[corev1.ConfigMap](c, r.ns), map[string]string{}
+	r.moments, r.done = map[string][]moment{}, map[string]string{}
+	r.random = rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)) //nolint:gosec // need not be secret
+	for i := range 40 {
+		name := fmt.Sprint("cm-", i)
+		create(r.t, r.maps, name, "0")
+		r.want[name] = "0"
+	}
+	r.processes = []*replicaProcess{r.start(), r.start(), r.start()}
+	r.reconciled()
 }
 
 func (r *replicas) start() *replicaProcess {
@@ -155,12 +187,18 @@ func (r *replicas) start() *replicaProcess {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	one := &replicaProcess{exec.Command(program), newLink(r.t)} //nolint:noctx // the test ends it
-	one.Env = append(os.Environ(), replicaEnv+"="+r.ns, serverEnv+"=https://"+one.link.addr, divisionEnv+"="+r.division)
-	if builtin != nil {
-		one.Env = append(one.Env, "KUBECONFIG="+builtin.Kubeconfig())
+	one := &replicaProcess{
+		exec.Command(program), //nolint:noctx // the test ends it
+		newLink(r.t, r.config.Server), &transcript{record: recorder.Writer("replicas")},
 	}
-	one.Stderr = r.t.Output()
+	one.Env = append(os.Environ(), replicaEnv+"="+r.ns, serverEnv+"=https://"+one.link.addr, divisionEnv+"="+r.division)
+	if r.kubeconfig != "" {
+		one.Env = append(one.Env, "KUBECONFIG="+r.kubeconfig)
+	}
+	if r.debug {
+		one.Env = append(one.Env, debugEnv+"=1")
+	}
+	one.Stderr = one.log
 	out, err := one.StdoutPipe()
 	if err != nil {
 		r.t.Fatal(err)
@@ -168,6 +206,12 @@ func (r *replicas) start() *replicaProcess {
 	if err := one.Start(); err != nil {
 		r.t.Fatal(err)
 	}
+	r.t.Cleanup(func() {
+		if r.t.Failed() {
+			_ = one.Process.Kill() // the test may have ended before it has ended the process
+			r.t.Logf("the log of process %d:\n%s", one.Process.Pid, one.log.String())
+		}
+	})
 	r.wg.Go(func() {
 		for lines := bufio.NewScanner(out); lines.Scan(); {
 			r.note(lines.Text())
@@ -206,13 +250,32 @@ func (r *replicas) end(one *replicaProcess, s os.Signal) {
 	_ = one.Wait() // it may have been killed
 }
 
+// replace ends a process with a signal, and starts another one.
+func (r *replicas) replace(i int, s os.Signal) {
+	r.t.Helper()
+	r.end(r.processes[i], s)
+	r.processes[i] = r.start()
+}
+
+// change changes some of the objects.
+func (r *replicas) change(value string) {
+	r.t.Helper()
+	for range 20 {
+		name := fmt.Sprint("cm-", r.random.IntN(len(r.want)))
+		r.want[name] += value
+		if _, err := r.maps.Patch(limit(r.t), name, setValue(r.want[name]), nil); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
 // reconciled waits until the newest values of all objects have been reconciled.
-func (r *replicas) reconciled(want map[string]string) {
+func (r *replicas) reconciled() {
 	r.t.Helper()
 	eventually(r.t, "all objects are reconciled", func(context.Context) error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		for name, value := range want {
+		for name, value := range r.want {
 			if r.done[name] != value {
 				return fmt.Errorf("%s was reconciled with %q, want %q", name, r.done[name], value)
 			}
@@ -221,77 +284,133 @@ func (r *replicas) reconciled(want map[string]string) {
 	})
 }
 
-// TestObjectsOfReplicasHaveOneRunAtATime pauses, kills, ends and disconnects processes that reconcile objects, with
-// leader election and with sharding. No object has two runs at a time, no two terms of leaders overlap, and each change
-// is reconciled.
-func TestObjectsOfReplicasHaveOneRunAtATime(t *testing.T) {
-	t.Parallel()
-	c := connect(t, nil)
-	for _, division := range []string{"election", "sharding"} {
-		t.Run(division, func(t *testing.T) {
-			t.Parallel()
-			r := &replicas{
-				t: t, ns: newNamespace(t, c), division: division, moments: map[string][]moment{}, done: map[string]string{},
-			}
-			r.survive(c)
-		})
-	}
-}
-
-// survive breaks the processes, one after the other.
-func (r *replicas) survive(c *kube.Client) {
-	t := r.t
-	t.Helper()
-	maps, want := kube.Namespaced[corev1.ConfigMap](c, r.ns), map[string]string{}
-	for i := range 40 {
-		name := fmt.Sprint("cm-", i)
-		create(t, maps, name, "0")
-		want[name] = "0"
-	}
-	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)) //nolint:gosec // need not be secret
-	processes := []*replicaProcess{r.start(), r.start(), r.start()}
-	r.reconciled(want)
-	faults := random.Perm(4)
-	for round := range 8 {
-		one := &processes[random.IntN(len(processes))]
-		if pid := r.leader(); round < 4 && pid > 0 {
-			one = &processes[slices.IndexFunc(processes, func(p *replicaProcess) bool { return p.Process.Pid == pid })]
-		}
-		var healed sync.WaitGroup
-		switch span := time.Duration(1000+random.IntN(4000)) * time.Millisecond; faults[round%4] {
-		case 0:
-			process := (*one).Cmd
-			healed.Go(func() { pause(t, process, span) })
-		case 1:
-			link := (*one).link
-			link.cut.Lock()
-			healed.Go(func() { <-time.After(span); link.cut.Unlock() })
-		case 2:
-			r.end(*one, os.Kill)
-			*one = r.start()
-		case 3:
-			r.end(*one, syscall.SIGTERM)
-			*one = r.start()
-		}
-		for range 20 {
-			name := fmt.Sprint("cm-", random.IntN(len(want)))
-			want[name] = fmt.Sprint(want[name], round)
-			if _, err := maps.Patch(limit(t), name, setValue(want[name]), nil); err != nil {
-				t.Fatal(err)
-			}
-		}
-		r.reconciled(want)
-		healed.Wait()
-	}
-	for _, one := range processes {
+// endAll ends all processes, and checks what they have done.
+func (r *replicas) endAll() {
+	r.t.Helper()
+	for _, one := range r.processes {
 		r.end(one, syscall.SIGTERM)
 	}
 	r.wg.Wait()
 	r.check()
 }
 
-// leader returns the process that has led last, or 0.
-func (r *replicas) leader() (pid int) {
+// divisions are the ways in which replicas divide their work.
+var divisions = []string{"election", "sharding"}
+
+// TestObjectsOfReplicasHaveOneRunAtATime pauses, kills, ends and disconnects processes that reconcile objects, with
+// leader election and with sharding. No object has two runs at a time, no two terms of leaders overlap, and each change
+// is reconciled.
+func TestObjectsOfReplicasHaveOneRunAtATime(t *testing.T) {
+	t.Parallel()
+	c := connect(t, nil)
+	for _, division := range divisions {
+		t.Run(division, func(t *testing.T) {
+			t.Parallel()
+			r := &replicas{t: t, division: division, config: loadConfig(t, ""), debug: true}
+			if builtin != nil {
+				r.kubeconfig = builtin.Kubeconfig()
+			}
+			r.startAll(c)
+			r.survive()
+			r.endAll()
+		})
+	}
+}
+
+// survive breaks the processes, one after the other.
+func (r *replicas) survive() {
+	r.t.Helper()
+	faults := r.random.Perm(4)
+	for round := range 8 {
+		i := r.random.IntN(len(r.processes))
+		if l := r.leader(); round < 4 && l >= 0 {
+			i = l
+		}
+		one := r.processes[i]
+		var healed sync.WaitGroup
+		switch span := time.Duration(1000+r.random.IntN(4000)) * time.Millisecond; faults[round%4] {
+		case 0:
+			healed.Go(func() { pause(r.t, one.Cmd, span) })
+		case 1:
+			one.link.cut.Lock()
+			healed.Go(func() { <-time.After(span); one.link.cut.Unlock() })
+		case 2:
+			r.replace(i, os.Kill)
+		case 3:
+			r.replace(i, syscall.SIGTERM)
+		}
+		r.change(fmt.Sprint(round))
+		r.reconciled()
+		healed.Wait()
+	}
+}
+
+// TestReplicasSurviveRestartsOfTheServer stops, kills and pauses the API server while processes reconcile objects, with
+// leader election and with sharding, and while one of the processes is replaced. No object has two runs at a time, no
+// two terms of leaders overlap, and the processes continue when the server does. They log the outage, with the loggers
+// that programs have by default.
+func TestReplicasSurviveRestartsOfTheServer(t *testing.T) {
+	t.Parallel()
+	s := newFaultyCluster(t)
+	c := connect(t, &kube.ClientOptions{Config: s.config})
+	var fleets []*replicas
+	for _, division := range divisions {
+		r := &replicas{t: t, division: division, config: s.config, kubeconfig: s.cluster.Kubeconfig()}
+		r.startAll(c)
+		fleets = append(fleets, r)
+	}
+	server := s.cluster.Component(cluster.APIServer)
+	const long = 6 * time.Second // longer than the duration of the leases
+	for round, fault := range []func(){
+		func() { s.restart(t, false) },
+		func() { s.suspend(t, time.Second) },
+		func() {
+			if err := server.Stop(limit(t)); err != nil {
+				t.Fatal(err)
+			}
+			<-time.After(long / 2)
+			for _, r := range fleets {
+				r.replace(max(0, r.leader()), os.Kill)
+			}
+			<-time.After(long / 2)
+			if err := server.Start(limit(t)); err != nil {
+				t.Fatal(err)
+			}
+		},
+		func() { s.suspend(t, long) },
+	} {
+		for _, r := range fleets {
+			r.change(fmt.Sprint(round))
+		}
+		fault()
+		for _, r := range fleets {
+			r.change("-")
+			r.reconciled()
+		}
+	}
+	for _, r := range fleets {
+		r.endAll()
+		r.logged()
+	}
+}
+
+// logged checks that each process has logged that requests have failed.
+func (r *replicas) logged() {
+	r.t.Helper()
+	for _, one := range r.processes {
+		for _, want := range map[string][]string{
+			"election": {" WARN watch err=", " WARN request for the lease lease="},
+			"sharding": {" WARN watch err=", " WARN request for the shards shards="},
+		}[r.division] {
+			if text := one.log.String(); !strings.Contains(text, want) {
+				r.t.Errorf("process %d has not logged %q", one.Process.Pid, want)
+			}
+		}
+	}
+}
+
+// leader returns the index of the process that has led last, or a negative number.
+func (r *replicas) leader() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var last moment
@@ -300,8 +419,9 @@ func (r *replicas) leader() (pid int) {
 			last = m
 		}
 	}
+	var pid int
 	_, _ = fmt.Sscanf(last.id, "%d-", &pid) // 0 without a leader
-	return pid
+	return slices.IndexFunc(r.processes, func(p *replicaProcess) bool { return p.Process.Pid == pid })
 }
 
 // pause stops a process for a while.
@@ -347,9 +467,9 @@ type link struct {
 	cut  sync.RWMutex
 }
 
-func newLink(t *testing.T) *link {
+func newLink(t *testing.T, address string) *link {
 	t.Helper()
-	server, err := url.Parse(loadConfig(t, "").Server)
+	server, err := url.Parse(address)
 	if err != nil {
 		t.Fatal(err)
 	}
