@@ -140,7 +140,7 @@ func (m *Machine[K]) pass(t *testing.T, obj *K, now time.Time) *walk[K] {
 	_, key := m.track(t.Context(), obj)
 	sent, _ := m.signals.of(key)
 	w := m.walk(c, own.FSM, sent, m.object(obj).GetGeneration(), m.object(obj).GetDeletionTimestamp() != nil, now, nil)
-	own.Conditions = merge(own.Conditions, w.conditions(), m.owns, metav1.NewTime(now))
+	own.Conditions = merge(own.Conditions, w.conditions(nil), m.owns, metav1.NewTime(now))
 	own.FSM = &w.position
 	data, err := json.Marshal(status)
 	if err != nil {

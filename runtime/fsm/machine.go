@@ -107,6 +107,8 @@ type Machine[K any] struct {
 	applier *inventory.Applier
 	tables  tables
 
+	scratches sync.Pool // of *scratch[K]
+
 	addFinalizer    func(context.Context, *K) (*K, error)
 	removeFinalizer func(context.Context, *K) error
 

@@ -4,11 +4,13 @@
 package fsm
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"reflect"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,8 +28,8 @@ type pass[K any] struct {
 	machine    *Machine[K]
 	now        time.Time
 	generation int64
-	logger     func() *slog.Logger
-	again      bool // another pass must follow, since this one may not enter a state again
+	ctx        context.Context //nolint:containedctx // of the pass, for its logger
+	again      bool            // another pass must follow, since this one may not enter a state again
 
 	events   []announced
 	sent     mailbox        // the values for the object that no step has received and left
@@ -78,15 +80,13 @@ type visited struct {
 func (m *Machine[K]) walk(
 	c *Ctx[K], stored *machine.Position, sent mailbox, generation int64, deletes bool, now time.Time, out outputs,
 ) *walk[K] {
-	ctx := c.Context
 	both := &struct { // one allocation
 		walk walk[K]
 		pass pass[K]
 	}{
 		walk[K]{chart: &m.chart, deletes: deletes, stored: stored},
 		pass[K]{
-			machine: m, now: now, generation: generation, sent: sent, outputs: out,
-			logger: func() *slog.Logger { return controller.Logger(ctx) },
+			machine: m, now: now, generation: generation, ctx: c.Context, sent: sent, outputs: out,
 		},
 	}
 	w := &both.walk
@@ -102,6 +102,8 @@ func (m *Machine[K]) walk(
 	w.position.Version = m.version
 	return w
 }
+
+func (p *pass[K]) logger() *slog.Logger { return controller.Logger(p.ctx) }
 
 // run calls the steps.
 func (w *walk[K]) run(c *Ctx[K]) {
@@ -441,9 +443,10 @@ func (w *walk[K]) message() string {
 	return w.end.reason
 }
 
-// conditions returns the conditions of the machine after the pass, without their times.
-func (w *walk[K]) conditions() []metav1.Condition {
-	all := make([]metav1.Condition, 0, len(w.chart.states)+1+len(w.children)+len(w.extra))
+// conditions returns the conditions of the machine after the pass, without their times. The list is in the memory of
+// into, if it has room.
+func (w *walk[K]) conditions(into []metav1.Condition) []metav1.Condition {
+	all := slices.Grow(into[:0], len(w.chart.states)+1+len(w.children)+len(w.extra))
 	status, reason, message := w.summary()
 	for i, s := range w.chart.states {
 		switch {

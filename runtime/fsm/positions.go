@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unique"
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/runtime/controller"
@@ -68,7 +69,7 @@ func newPositions(gone func(controller.Key), ended func()) *positions {
 }
 
 func (p *positions) part(key controller.Key) *shard {
-	return &p.parts[maphash.Comparable(p.seed, key)%shards]
+	return &p.parts[maphash.String(p.seed, key.Ref.Name)%shards]
 }
 
 // put stores the position of an object, and the types of the values that it waits for. A nil *positions stores nothing.
@@ -85,7 +86,7 @@ func (p *positions) put(key controller.Key, e entry, waits ...reflect.Type) {
 	old, ok := s.all[key]
 	// The strings of a decoded object may be parts of a larger one.
 	if ref := key.Ref; !ok || len(waits) > 0 {
-		key.Ref = core.ObjectRef{Namespace: strings.Clone(ref.Namespace), Name: strings.Clone(ref.Name)}
+		key.Ref = core.ObjectRef{Namespace: unique.Make(ref.Namespace).Value(), Name: strings.Clone(ref.Name)}
 	}
 	if !ok {
 		old = new(entry)

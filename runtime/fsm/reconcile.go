@@ -43,7 +43,9 @@ func (m *Machine[K]) Reconcile(ctx context.Context, obj *K) (controller.Action, 
 	}
 	_, own = m.fields.of(obj)
 	own.FSM = dated(own.FSM, m.object(obj))
-	before, err := m.before(obj)
+	memory := m.borrow()
+	defer m.giveBack(memory)
+	before, err := m.before(obj, memory)
 	if err != nil {
 		return controller.Action{}, controller.Terminal(fmt.Errorf("the status can't be read: %w", err))
 	}
@@ -88,7 +90,8 @@ func (m *Machine[K]) Reconcile(ctx context.Context, obj *K) (controller.Action, 
 	}
 	own.Inventory = w.abandon(out.Items(), out.Declared)
 	own.FSM = &w.position
-	exists, err := m.store(ctx, obj, w.conditions(), now, before)
+	memory.own = w.conditions(memory.own)
+	exists, err := m.store(ctx, obj, memory.own, now, before)
 	switch {
 	case err != nil:
 		track.put(key, w.unstored(err), w.asked...)
@@ -108,7 +111,7 @@ func (m *Machine[K]) Reconcile(ctx context.Context, obj *K) (controller.Action, 
 	}
 	switch {
 	case w.position.Deleted:
-		if before, err = m.before(obj); err != nil {
+		if before, err = m.before(obj, memory); err != nil {
 			return controller.Action{}, err
 		}
 		return m.clear(ctx, obj, before, now)

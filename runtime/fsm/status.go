@@ -53,6 +53,7 @@ type fields struct {
 	status  []int   // of the kind
 	machine []int   // the machine.Status in the status
 	flat    bool    // an assignment copies the status, except for the machine.Status
+	others  []int   // the other fields of the status, if it is flat and embeds the machine.Status itself
 	copier  *copier // of the status, or nil
 }
 
@@ -73,6 +74,11 @@ func fieldsOf(kind reflect.Type) (fields, error) {
 		for _, inner := range reflect.VisibleFields(f.Type) {
 			if inner.Anonymous && inner.Type == statusType {
 				found.machine = inner.Index
+				for i := range f.Type.NumField() {
+					if found.flat && len(inner.Index) == 1 && i != inner.Index[0] {
+						found.others = append(found.others, i)
+					}
+				}
 				return found, nil
 			}
 		}
@@ -282,17 +288,40 @@ func (m *Machine[K]) sameForeign(a, b []metav1.Condition) bool {
 	return len(a) == len(b)
 }
 
+// scratch is memory that one pass needs until it ends, and that later passes reuse.
+type scratch[K any] struct {
+	before      K
+	stored, own []metav1.Condition // those before the pass, and those of the pass
+}
+
+func (m *Machine[K]) borrow() *scratch[K] {
+	if s, ok := m.scratches.Get().(*scratch[K]); ok {
+		return s
+	}
+	return new(scratch[K])
+}
+
+// giveBack ends the use of a scratch. It then refers to no object.
+func (m *Machine[K]) giveBack(s *scratch[K]) {
+	clear(s.stored[:cap(s.stored)])
+	clear(s.own[:cap(s.own)])
+	*s = scratch[K]{stored: s.stored[:0], own: s.own[:0]}
+	m.scratches.Put(s)
+}
+
 // before returns an object as it is now, for a pass that changes only the status: a copy that shares the rest. Neither
-// the machine nor a Step changes the position and the inventory in place.
-func (m *Machine[K]) before(obj *K) (*K, error) {
+// the machine nor a Step changes the position and the inventory in place. The copy may be in the scratch.
+func (m *Machine[K]) before(obj *K, s *scratch[K]) (*K, error) {
 	if !m.fields.flat && m.fields.copier == nil {
 		return m.snapshot(obj)
 	}
-	c := new(*obj)
+	c := &s.before
+	*c = *obj
 	from, _ := m.fields.of(obj)
 	to, own := m.fields.of(c)
 	if m.fields.flat {
-		own.Conditions = slices.Clone(own.Conditions)
+		s.stored = append(s.stored[:0], own.Conditions...)
+		own.Conditions = s.stored
 	} else {
 		m.fields.copier.copy(from, to)
 	}
@@ -321,6 +350,10 @@ func (m *Machine[K]) same(obj, before *K) bool {
 	if !slices.Equal(own.Conditions, old.Conditions) || !slices.Equal(own.Inventory, old.Inventory) ||
 		!samePosition(own.FSM, old.FSM) {
 		return false
+	}
+	if len(m.fields.others) > 0 { // the fast way
+		now, was := reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem()
+		return !slices.ContainsFunc(m.fields.others, func(i int) bool { return !now.Field(i).Equal(was.Field(i)) })
 	}
 	now, was := *own, *old
 	*own, *old = machine.Status{}, machine.Status{} // they are compared
