@@ -31,6 +31,7 @@ func main() {
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("document-controller", flag.ContinueOnError)
 	dir := flags.String("dir", "documents", "write the rendered files to this `directory`")
+	noFiles := flags.Bool("no-files", false, "write no files, such as in a WebAssembly module")
 	install := flags.Bool("install", false, "install the CustomResourceDefinition before running")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -47,8 +48,9 @@ func run(ctx context.Context, args []string) error {
 	}
 	logger.Info("running", "server", c.Server())
 	return documents.Run(ctx, c, &documents.Options{
-		Dir:    *dir,
-		Logger: logger,
+		Dir:     *dir,
+		NoFiles: *noFiles,
+		Logger:  logger,
 		OnResult: func(r kube.Result) {
 			logger.Info("reconciled", "document", r.Key.String(), "next", r.Action.String(), "took", r.Took, "err", r.Err)
 		},

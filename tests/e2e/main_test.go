@@ -50,6 +50,16 @@ func startCluster(ctx context.Context, o *cluster.Options) (*cluster.Cluster, er
 // ownCluster starts a cluster for one test, and returns the administrator's configuration.
 func ownCluster(t *testing.T, o *cluster.Options) *kube.Config {
 	t.Helper()
+	cfg, err := kube.LoadConfig(t.Context(), &kube.ConfigOptions{Path: ownKubeconfig(t, o)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+// ownKubeconfig starts a cluster for one test, and returns the path of the administrator's kubeconfig.
+func ownKubeconfig(t *testing.T, o *cluster.Options) string {
+	t.Helper()
 	if o.Log == nil {
 		o.Log = t.Output()
 	}
@@ -62,11 +72,7 @@ func ownCluster(t *testing.T, o *cluster.Options) *kube.Config {
 			t.Error(err)
 		}
 	})
-	cfg, err := kube.LoadConfig(t.Context(), &kube.ConfigOptions{Path: c.Kubeconfig()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cfg
+	return c.Kubeconfig()
 }
 
 func TestMain(m *testing.M) {

@@ -4,6 +4,7 @@
 package documents
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -33,6 +34,8 @@ const resync = 5 * time.Minute
 type Options struct {
 	// Dir is the directory for the files. Default: documents, in the working directory.
 	Dir string
+	// NoFiles leaves out the files. A WebAssembly module has no file system.
+	NoFiles bool
 	// Election has the options of the election if several replicas run. Default: no election, there is one replica.
 	Election *kube.ElectionOptions
 	// DebugAddr is the address of the debug page, such as "localhost:8082". Default: no page.
@@ -48,9 +51,9 @@ func Run(ctx context.Context, c *kube.Client, o *Options) error {
 	if o == nil {
 		o = &Options{}
 	}
-	dir := o.Dir
-	if dir == "" {
-		dir = "documents"
+	dir := cmp.Or(o.Dir, "documents")
+	if o.NoFiles {
+		dir = ""
 	}
 	recorder := kube.NewRecorder(c, &kube.RecorderOptions{Controller: "docs.example.com/" + Manager, Logger: o.Logger})
 	r := &reconciler{
@@ -76,7 +79,7 @@ type reconciler struct {
 	docs     *kube.API[v1.Document]
 	maps     *kube.API[corev1.ConfigMap]
 	recorder *kube.Recorder
-	dir      string
+	dir      string // of the files; empty if there are none
 }
 
 func (r *reconciler) reconcile(ctx context.Context, doc *v1.Document) (kube.Action, error) {
@@ -152,6 +155,9 @@ func (r *reconciler) report(ctx context.Context, doc *v1.Document, page rendered
 
 // cleanup removes the file. The garbage collector deletes the ConfigMap, because the document owns it.
 func (r *reconciler) cleanup(_ context.Context, doc *v1.Document) (kube.Action, error) {
+	if r.dir == "" {
+		return kube.AwaitChange(), nil
+	}
 	if err := os.RemoveAll(r.folder(doc)); err != nil {
 		return kube.Action{}, err
 	}
@@ -166,6 +172,9 @@ func (r *reconciler) folder(doc *v1.Document) string {
 
 // writeFile replaces the files of a document by one. Readers never find it missing or incomplete.
 func (r *reconciler) writeFile(doc *v1.Document, page rendered) error {
+	if r.dir == "" {
+		return nil
+	}
 	folder := r.folder(doc)
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
