@@ -275,11 +275,15 @@ func TestLostResponseDoesNotLoseRepetitions(t *testing.T) {
 	})
 }
 
+// TestRejectedEventsAreRetriedRarelyAndDropped also checks that they are logged by default.
 func TestRejectedEventsAreRetriedRarelyAndDropped(t *testing.T) {
+	var log bytes.Buffer
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	defer slog.SetDefault(before)
 	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
 		s := &server{refuse: func(string) int { return 403 }}
-		rec := s.recorder(t, &events.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		rec := s.recorder(t, nil)
 		stop := run(t, rec)
 		for range 100 {
 			rec.Event(doc("a"), rendered)

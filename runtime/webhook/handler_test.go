@@ -171,12 +171,28 @@ func TestOnlyPOST(t *testing.T) {
 }
 
 func TestPanicsAreLogged(t *testing.T) {
-	var log bytes.Buffer
-	o := &webhook.HandlerOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))}
-	post(webhook.Conversion(func(wire.Packed, string) (core.Object, error) { panic("oh") }, o), "application/json",
-		toConvert)
-	if text := log.String(); !strings.Contains(text, "panic=oh") || !strings.Contains(text, "handler_test.go") {
-		t.Errorf("the log is %s, want the panic with its stack", text)
+	quiet(t) // restores the default logger
+	var def, own bytes.Buffer
+	slog.SetDefault(slog.New(slog.NewTextHandler(&def, nil)))
+	for _, tt := range []struct {
+		name  string
+		in    *webhook.HandlerOptions
+		log   *bytes.Buffer
+		other *bytes.Buffer
+	}{
+		{"with default options", nil, &def, &own},
+		{"with a logger", &webhook.HandlerOptions{Logger: slog.New(slog.NewTextHandler(&own, nil))}, &own, &def},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			def.Reset()
+			own.Reset()
+			post(webhook.Conversion(func(wire.Packed, string) (core.Object, error) { panic("oh") }, tt.in),
+				"application/json", toConvert)
+			text := tt.log.String()
+			if !strings.Contains(text, "panic=oh") || !strings.Contains(text, "handler_test.go") || tt.other.Len() > 0 {
+				t.Errorf("the log is %s, want the panic with its stack; the other one is %s", text, tt.other)
+			}
+		})
 	}
 }
 

@@ -32,8 +32,8 @@ import (
 )
 
 // replicaEnv makes the program of the tests a replica of a controller, in the namespace that it names. serverEnv is the
-// URL of its server. divisionEnv is "election" or "sharding". With debugEnv it logs everything; without, it has the
-// loggers that programs have by default.
+// URL of its server. divisionEnv is "election" or "sharding". With debugEnv it logs everything. Nothing but its client,
+// which logs nothing by default, has a logger in its options.
 const (
 	replicaEnv  = "E2E_REPLICA"
 	serverEnv   = "E2E_SERVER"
@@ -66,12 +66,13 @@ func runReplicaUntil(ctx context.Context, ns string) error {
 	var log *slog.Logger
 	if os.Getenv(debugEnv) != "" {
 		log = programLogger()
+		slog.SetDefault(log)
 	}
 	c, err := kube.NewClient(ctx, &kube.ClientOptions{Config: cfg, Logger: log})
 	if err != nil {
 		return err
 	}
-	o := &kube.ManagerOptions{Logger: log}
+	o := &kube.ManagerOptions{}
 	const duration, deadline, period = 4 * time.Second, 2 * time.Second, 500 * time.Millisecond
 	if os.Getenv(divisionEnv) == "sharding" {
 		o.Sharding = "shop"
@@ -88,9 +89,9 @@ func runReplicaUntil(ctx context.Context, ns string) error {
 	if o.Election != nil {
 		m.Add(&leader{manager: m})
 	}
-	cache := kube.NewCache(c, &kube.CacheOptions{Logger: log})
+	cache := kube.NewCache(c, nil)
 	view := kube.ViewOf[corev1.ConfigMap](cache, &kube.Selection{Namespace: ns})
-	ctl := kube.NewController(kube.ForView(view), &kube.ControllerOptions{Logger: log})
+	ctl := kube.NewController(kube.ForView(view), nil)
 	var runs atomic.Int64
 	m.Add(ctl.With(func(ctx context.Context, cm *corev1.ConfigMap) (kube.Action, error) {
 		id := fmt.Sprintf("%d-%d", os.Getpid(), runs.Add(1))

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -51,8 +52,8 @@ func runWebhook(addr string) (code int) {
 }
 
 func serveWebhooks(ctx context.Context, addr string) error {
-	log := programLogger()
-	c, err := kube.NewClient(ctx, &kube.ClientOptions{Logger: log})
+	slog.SetDefault(programLogger()) // of everything but the client, which logs nothing by default
+	c, err := kube.NewClient(ctx, &kube.ClientOptions{Logger: slog.Default()})
 	if err != nil {
 		return err
 	}
@@ -66,25 +67,24 @@ func serveWebhooks(ctx context.Context, addr string) error {
 		Addr: addr, Namespace: ns, Secret: "hooks", Hosts: []string{"127.0.0.1"},
 		Mutating: []string{ns}, Validating: []string{ns}, Definitions: []string{"ropes." + ropeGroup},
 		AuthorityLifetime: time.Hour, CertificateLifetime: 12 * time.Second, PublishDelay: 4 * time.Second,
-		Interval: 250 * time.Millisecond, Drain: 2 * time.Second, Logger: log,
+		Interval: 250 * time.Millisecond, Drain: 2 * time.Second,
 	})
-	o := &kube.WebhookHandlerOptions{Logger: log}
 	srv.Handle("/mutate", kube.MutateHandler(func(_ context.Context, r *kube.WebhookRequest[corev1.ConfigMap]) error {
 		if r.Object.Annotations == nil {
 			r.Object.Annotations = map[string]string{}
 		}
 		r.Object.Annotations["mutated"] = "yes"
 		return nil
-	}, o))
+	}, nil))
 	deny := func(_ context.Context, r *kube.WebhookRequest[corev1.ConfigMap]) error {
 		if r.Object.Data["v"] == "deny" {
 			return errors.New("data.v: must not be deny")
 		}
 		return nil
 	}
-	srv.Handle("/validate", kube.ValidateHandler(deny, o))
-	srv.Handle("/convert", kube.ConversionHandler(converter.Convert, o))
-	m := kube.NewManager(c, &kube.ManagerOptions{Logger: log})
+	srv.Handle("/validate", kube.ValidateHandler(deny, nil))
+	srv.Handle("/convert", kube.ConversionHandler(converter.Convert, nil))
+	m := kube.NewManager(c, nil)
 	m.AddToAll(srv)
 	return m.Run(ctx)
 }
