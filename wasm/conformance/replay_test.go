@@ -114,6 +114,20 @@ func TestThousandRecordedReconcilesReplayByteForByte(t *testing.T) {
 			if _, err := replay(other); err == nil || !strings.Contains(err.Error(), "differs") {
 				t.Errorf("Replay of a changed recording = %v, want that it differs", err)
 			}
+			compare := func(tape []byte) *host.Comparison {
+				o := &host.Options{CompilationDir: p.compilation}
+				found, err := host.Compare(t.Context(), p.reconciler, bytes.NewReader(tape), o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return found
+			}
+			if found := compare(first); len(found.Differences) > 0 || found.Same == 0 {
+				t.Errorf("Compare = %d same writes, %d differences, want no difference", found.Same, len(found.Differences))
+			}
+			if found := compare(other); len(found.Differences) != 1 || !bytes.Contains(found.Differences[0].Recorded, []byte("BODY of")) {
+				t.Errorf("Compare with a changed recording = %+v, want the body that was changed", found.Differences)
+			}
 		})
 	}
 }

@@ -38,7 +38,7 @@ func FuzzReadSubscriptions(f *testing.F) {
 	f.Add(make([]byte, 2*subscriptionBytes))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		now := time.Now()
-		p, errno := readSubscriptions(data, now)
+		p, errno := (&instance{guest: &guest{}}).readSubscriptions(data, now)
 		if errno != errnoSuccess {
 			return
 		}

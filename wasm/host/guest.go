@@ -30,6 +30,7 @@ type guest struct {
 	logs     *rate.Limiter
 	requests *rate.Limiter
 	budget   budget
+	trial    *trial // nil unless the module is compared with a recording
 
 	ctx  context.Context //nolint:containedctx // of the instances; ends after the removal
 	stop context.CancelCauseFunc

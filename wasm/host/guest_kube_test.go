@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,26 +58,30 @@ func metadata(o object) object {
 	return m
 }
 
-// put stores an object and returns it.
+// put stores an object and returns it. Nothing happens if it does not change.
 func (c *configMaps) put(key string, fields object) object {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.version++
 	ns, name, _ := strings.Cut(key, "/")
 	old, exists := c.objects[key]
 	o := object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{}}
 	maps.Copy(o, old)
 	meta := maps.Clone(metadata(o))
 	maps.Copy(meta, metadata(fields))
-	if !exists {
-		meta["uid"] = fmt.Sprint("uid-", c.version)
-	}
-	meta["namespace"], meta["name"], meta["resourceVersion"] = ns, name, strconv.Itoa(c.version)
 	data := object{}
 	for _, from := range []object{old, fields} {
 		more, _ := from["data"].(object)
 		maps.Copy(data, more)
 	}
+	meta["namespace"], meta["name"] = ns, name
+	if exists && reflect.DeepEqual(meta, metadata(old)) && reflect.DeepEqual(data, old["data"]) {
+		return old
+	}
+	c.version++
+	if !exists {
+		meta["uid"] = fmt.Sprint("uid-", c.version)
+	}
+	meta["resourceVersion"] = strconv.Itoa(c.version)
 	o["metadata"], o["data"] = meta, data
 	c.objects[key] = o
 	kind := "MODIFIED"

@@ -185,6 +185,8 @@ func (i *instance) call(ctx context.Context, kind abi.Operation, message []byte)
 	switch {
 	case !i.open:
 		return nil, abi.NotReady
+	case i.guest.trial != nil:
+		return i.guest.trial.called(kind, message)
 	case kind == abi.OpGet:
 		return i.get(message)
 	case kind == abi.OpList:

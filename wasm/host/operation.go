@@ -46,6 +46,9 @@ type operation struct {
 
 // start performs an operation.
 func (op *operation) start(kind abi.Operation, message []byte) error {
+	if t := op.instance.guest.trial; t != nil {
+		return t.start(op, kind, message)
+	}
 	switch kind {
 	case abi.OpRequest, abi.OpHTTP:
 		return op.request(kind, append([]byte(nil), message...))

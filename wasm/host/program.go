@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
@@ -186,9 +185,9 @@ func (i *instance) config() image.Config {
 	t := i.tape
 	c := wazero.NewModuleConfig().
 		WithArgs(args...).
-		WithNanotime(func() int64 { return t.clock(func() int64 { return int64(elapsed(clockMonotonic, time.Now())) }) }, 1).
+		WithNanotime(func() int64 { return t.clock(func() int64 { return int64(i.elapsed(clockMonotonic, i.time())) }) }, 1).
 		WithWalltime(func() (int64, int32) {
-			now := t.clock(func() int64 { return time.Now().UnixNano() })
+			now := t.clock(func() int64 { return i.time().UnixNano() })
 			return now / 1e9, int32(now % 1e9)
 		}, 1)
 	for _, name := range slices.Sorted(maps.Keys(env)) {
@@ -225,7 +224,7 @@ func (h *Host) newInstance(g *guest, t *tape) (*instance, error) {
 // begin starts the instance: from the shared image of its program, if that is possible.
 func (i *instance) begin() error {
 	p := i.guest.program
-	if i.tape != nil || p.compiled.CanImage() != nil {
+	if i.tape != nil || i.guest.trial != nil || p.compiled.CanImage() != nil {
 		return i.initialize(p.compiled.Start(i.ctx, i.config()))
 	}
 	img, err := p.image(i)

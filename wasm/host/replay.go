@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 
 	"github.com/kube-go/sdk/core/wire"
 )
@@ -24,29 +23,12 @@ func Replay(ctx context.Context, binary []byte, recording io.Reader, o *Options)
 	if digest := digestOf(binary); digest != c.Digest {
 		return 0, fmt.Errorf("the recording is of the module %s, not of %s", c.Digest, digest)
 	}
-	h := &Host{slots: make(chan struct{}, 1), programs: make(map[string]*program)}
-	h.options.Logger = slog.New(slog.DiscardHandler)
-	if o != nil {
-		h.options.CompilationDir = o.CompilationDir
-	}
-	h.ctx, h.end = context.WithCancel(ctx)
-	defer h.end()
-	if err := h.newRuntime(); err != nil {
+	g, end, err := isolated(ctx, binary, c, o)
+	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, h.runtime.Close(ctx)) }()
-	m := Module{Name: c.Name, Args: c.Args, Env: c.Env, Limits: Limits{Memory: c.Memory}}
-	if err := m.Limits.setDefaults(); err != nil {
-		return 0, err
-	}
-	g := h.newGuest(m, c.Digest)
-	if g.program, err = h.program(ctx, c.Digest, binary); err != nil {
-		return 0, err
-	}
-	defer h.leave(ctx, c.Digest, g.program)
-	h.acquire()
-	defer h.release()
-	i, err := h.newInstance(g, t)
+	defer func() { err = errors.Join(err, end()) }()
+	i, err := g.host.newInstance(g, t)
 	if err != nil {
 		return 0, err
 	}

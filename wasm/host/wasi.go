@@ -168,11 +168,12 @@ func randomGet(ctx context.Context, mem api.Memory, stack []uint64) uint32 {
 	if _, ok := mem.Read(ptr, size); !ok {
 		return errnoFault
 	}
+	i := instanceOf(ctx)
 	for size > 0 && ctx.Err() == nil {
 		n := min(size, piece)
-		data := instanceOf(ctx).tape.input(frameRandom, func() []byte {
+		data := i.tape.input(frameRandom, func() []byte {
 			b := make([]byte, n)
-			_, _ = rand.Read(b) // it never fails
+			i.random(b)
 			return b
 		})
 		mem.Write(ptr, data[:min(len(data), int(n))])
@@ -253,7 +254,7 @@ func pollOneoff(ctx context.Context, mem api.Memory, stack []uint64) uint32 {
 
 // poll returns the events for the subscriptions of a guest. If there is an error, the result is its number.
 func (i *instance) poll(ctx context.Context, data []byte) (encoded []byte, errno uint32) {
-	poll, errno := readSubscriptions(data, time.Now())
+	poll, errno := i.readSubscriptions(data, i.time())
 	if errno != errnoSuccess {
 		return []byte{byte(errno)}, errno
 	}
@@ -297,7 +298,7 @@ type poll struct {
 }
 
 // readSubscriptions decodes the subscriptions of poll_oneoff.
-func readSubscriptions(data []byte, now time.Time) (p poll, errno uint32) {
+func (i *instance) readSubscriptions(data []byte, now time.Time) (p poll, errno uint32) {
 	for ; len(data) >= subscriptionBytes; data = data[subscriptionBytes:] {
 		sub := data[:subscriptionBytes]
 		switch sub[8] {
@@ -305,7 +306,7 @@ func readSubscriptions(data []byte, now time.Time) (p poll, errno uint32) {
 			e := newEvent(sub[:8], eventClock)
 			after := time.Duration(min(binary.LittleEndian.Uint64(sub[24:]), 1<<62))
 			if binary.LittleEndian.Uint16(sub[40:])&clockAbsolute != 0 {
-				after -= elapsed(binary.LittleEndian.Uint32(sub[16:]), now)
+				after -= i.elapsed(binary.LittleEndian.Uint32(sub[16:]), now)
 			}
 			switch at := now.Add(after); {
 			case after <= 0:
@@ -326,11 +327,31 @@ func readSubscriptions(data []byte, now time.Time) (p poll, errno uint32) {
 }
 
 // elapsed returns the time of a clock of WASI.
-func elapsed(clock uint32, now time.Time) time.Duration {
-	if clock == clockRealtime {
+func (i *instance) elapsed(clock uint32, now time.Time) time.Duration {
+	switch t := i.guest.trial; {
+	case clock == clockRealtime:
 		return time.Duration(now.UnixNano())
+	case t != nil:
+		return now.Sub(t.zero)
 	}
 	return now.Sub(started)
+}
+
+// time returns the time of the guest.
+func (i *instance) time() time.Time {
+	if t := i.guest.trial; t != nil {
+		return t.clock()
+	}
+	return time.Now()
+}
+
+// random fills b with random bytes.
+func (i *instance) random(b []byte) {
+	if t := i.guest.trial; t != nil {
+		_, _ = t.random.Read(b) // it never fails
+		return
+	}
+	_, _ = rand.Read(b) // it never fails
 }
 
 // started is the zero of the monotonic clock of guests.
@@ -340,6 +361,10 @@ var started = time.Now()
 
 // sleep waits until a time, or until the time limit of the call.
 func (i *instance) sleep(ctx context.Context, until time.Time) {
+	if t := i.guest.trial; t != nil {
+		t.sleep(until)
+		return
+	}
 	i.seat.leave()
 	defer i.seat.back()
 	timer := time.NewTimer(time.Until(until))

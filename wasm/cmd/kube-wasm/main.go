@@ -26,9 +26,12 @@ const usage = `kube-wasm runs Kubernetes controllers that are WebAssembly module
                        print what a module is, imports, exports and says of itself
   kube-wasm replay FILE RECORDING
                        repeat what a module did, without a server, and report the first difference
-  kube-wasm role FILE [-name NAME] [-namespace NAMESPACE] [-account NAMESPACE/NAME]
-                       print a ClusterRole, or a Role in the namespace, with the permissions that a module needs, and a
-                       binding to the service account
+  kube-wasm compare FILE RECORDING
+                       run a module, such as a new version, with the traffic of a recording, without a server, and report
+                       the writes that differ
+  kube-wasm role FILE [-recording RECORDING] [-name NAME] [-namespace NAMESPACE] [-account NAMESPACE/NAME]
+                       print a ClusterRole, or a Role in the namespace, with the permissions that a module describes, or
+                       that it has used in a recording, and a binding to the service account
 
 The name of a module of a file is the name of the file without .wasm.
 
@@ -100,6 +103,8 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		err = inspectFile(ctx, args, stdout)
 	case "replay":
 		err = replayFile(ctx, args, stdout)
+	case "compare":
+		err = compareFile(ctx, args, stdout)
 	case "role":
 		err = printRole(ctx, args, stdout)
 	default:

@@ -18,6 +18,7 @@ import (
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/abi"
+	"github.com/kube-go/sdk/wasm/host"
 	"github.com/kube-go/sdk/wasm/registry/registrytest"
 )
 
@@ -242,6 +243,26 @@ func TestAccountsHaveANamespaceAndAName(t *testing.T) {
 	}
 }
 
+func TestDifferencesNameFieldsButNoValues(t *testing.T) {
+	for _, tt := range []struct{ recorded, now, want string }{
+		{`{"data":{"a":"secret1","b":"x"},"n":1}`, `{"data":{"a":"secret2","b":"x"},"m":[2]}`, "other values of .data.a, .m, .n"},
+		{"secret1", "secret2", "another body"},
+		{"", `{"a":"secret1"}`, "not in the recording"},
+		{`{"a":"secret1"}`, "", "only in the recording"},
+	} {
+		d := host.Difference{Recorded: []byte(tt.recorded), Now: []byte(tt.now)}
+		if tt.recorded == "" {
+			d.Recorded = nil
+		}
+		if tt.now == "" {
+			d.Now = nil
+		}
+		if got := difference(d); got != tt.want {
+			t.Errorf("difference(%s, %s) = %q, want %q", tt.recorded, tt.now, got, tt.want)
+		}
+	}
+}
+
 // journal is a log that can be waited for.
 type journal struct {
 	mu   sync.Mutex // guards text
@@ -312,6 +333,14 @@ func TestRunRunsModulesOfFilesAndOfADirectory(t *testing.T) {
 	code, stdout, stderr := call(t, "replay", file, recorded[0])
 	if code != 0 || !strings.Contains(stdout, "calls are the same") {
 		t.Errorf("replay: exit code %d, %s%s", code, stdout, stderr)
+	}
+	code, stdout, stderr = call(t, "compare", file, recorded[0])
+	if code != 0 || !strings.Contains(stdout, "0 writes are the same, 0 differ") {
+		t.Errorf("compare: exit code %d, %s%s", code, stdout, stderr)
+	}
+	if code, _, stderr := call(t, "role", file, "-recording", recorded[0]); code != 1 ||
+		!strings.Contains(stderr, "has used no permissions") {
+		t.Errorf("role of a module without requests: exit code %d, %s", code, stderr)
 	}
 	if code, _, stderr := call(t, "replay", guestFile(t, t.TempDir(), "a.wasm"), recorded[0]); code != 1 ||
 		!strings.Contains(stderr, "the recording is of the module") {

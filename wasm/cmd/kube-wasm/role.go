@@ -11,23 +11,25 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/abi"
+	"github.com/kube-go/sdk/wasm/host"
 )
 
 // errNoRules is the error for a module without rules.
 var errNoRules = errors.New("the module has no rules in its description, so the permissions that it needs are not " +
-	"known: write the role by hand")
+	"known: record what it does with `kube-wasm run -record`, and pass the file with -recording")
 
 // printRole prints the role of a module.
 func printRole(ctx context.Context, args []string, stdout io.Writer) error {
 	flags := flag.NewFlagSet("role", flag.ContinueOnError)
 	name, namespace := flags.String("name", "", ""), flags.String("namespace", "", "")
-	account := flags.String("account", "", "")
+	account, recording := flags.String("account", "", ""), flags.String("recording", "", "")
 	file, err := oneFile(flags, args)
 	if err != nil {
 		return err
@@ -45,7 +47,14 @@ func printRole(ctx context.Context, args []string, stdout io.Writer) error {
 		return err
 	case i.description == nil:
 		return fmt.Errorf("%s: the module does not describe itself: %w", file, i.problem)
-	case len(i.description.Rules) == 0:
+	}
+	rules := i.description.Rules
+	if *recording != "" {
+		if rules, err = usedRules(*recording); err != nil {
+			return err
+		}
+	}
+	if len(rules) == 0 {
 		return fmt.Errorf("%s: %w", file, errNoRules)
 	}
 	*name = cmp.Or(*name, i.description.Name, nameOf(file))
@@ -55,8 +64,25 @@ func printRole(ctx context.Context, args []string, stdout io.Writer) error {
 	if *namespace != "" && len(validation.IsDNS1123Label(*namespace)) > 0 {
 		return fmt.Errorf("role: -namespace is %q, which is not a name of a namespace; %w", *namespace, errUsage)
 	}
-	_, err = io.WriteString(stdout, role(*name, *namespace, subject, i.description.Rules))
+	_, err = io.WriteString(stdout, role(*name, *namespace, subject, rules))
 	return err
+}
+
+// usedRules returns the permissions that a module has used in a recording.
+func usedRules(file string) ([]abi.Rule, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	rules, err := host.Rules(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if len(rules) == 0 {
+		return nil, fmt.Errorf("%s: the module has used no permissions", file)
+	}
+	return rules, nil
 }
 
 // role returns the YAML of a role, and of a binding if there is a subject.

@@ -1,0 +1,94 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/kube-go/sdk/wasm/host"
+	"github.com/kube-go/sdk/wasm/registry"
+)
+
+// errDifferent is the error of a comparison that has found differences.
+var errDifferent = errors.New("the module does not write what the recording has")
+
+// compareFile compares what a module writes with a recording. It prints fields, but no values: they may be secret.
+func compareFile(ctx context.Context, args []string, stdout io.Writer) error {
+	files, rest, err := parse(flag.NewFlagSet("compare", flag.ContinueOnError), args)
+	if err != nil {
+		return err
+	}
+	if len(files) != 2 || len(rest) > 0 {
+		return fmt.Errorf("compare takes a module and a recording, not %d files; %w", len(files)+len(rest), errUsage)
+	}
+	m, err := registry.ReadFile(files[0], 0)
+	if err != nil {
+		return err
+	}
+	recording, err := os.Open(files[1])
+	if err != nil {
+		return err
+	}
+	defer recording.Close()
+	found, err := host.Compare(ctx, m.Binary, recording, nil)
+	if err != nil {
+		return fmt.Errorf("%s: %w", files[1], err)
+	}
+	var b strings.Builder
+	for _, d := range found.Differences {
+		fmt.Fprintf(&b, "%s: %s\n", d.Subject, difference(d))
+	}
+	fmt.Fprintf(&b, "%d calls, %d writes are the same, %d differ\n", found.Calls, found.Same, len(found.Differences))
+	if _, err := io.WriteString(stdout, b.String()); err != nil {
+		return err
+	}
+	if len(found.Differences) > 0 {
+		return fmt.Errorf("%s: %w", files[1], errDifferent)
+	}
+	return nil
+}
+
+// difference returns what is different.
+func difference(d host.Difference) string {
+	switch {
+	case d.Now == nil:
+		return "only in the recording"
+	case d.Recorded == nil:
+		return "not in the recording"
+	}
+	var recorded, now any
+	if json.Unmarshal(d.Recorded, &recorded) != nil || json.Unmarshal(d.Now, &now) != nil {
+		return "another body"
+	}
+	return "other values of " + strings.Join(fieldsThatDiffer("", recorded, now), ", ")
+}
+
+// fieldsThatDiffer returns the paths of the fields in which two JSON values differ.
+func fieldsThatDiffer(path string, a, b any) []string {
+	if reflect.DeepEqual(a, b) {
+		return nil
+	}
+	x, ok1 := a.(map[string]any)
+	y, ok2 := b.(map[string]any)
+	if !ok1 || !ok2 {
+		return []string{path}
+	}
+	names := maps.Clone(x)
+	maps.Copy(names, y)
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		all = append(all, fieldsThatDiffer(path+"."+name, x[name], y[name])...)
+	}
+	return all
+}
