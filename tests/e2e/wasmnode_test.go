@@ -27,7 +27,8 @@ import (
 )
 
 // wasmNode runs the example as a node of its own, and returns its name. Guest.wasm is in its directory of images.
-func wasmNode(t *testing.T, c *kube.Client) (name string, guest []byte) {
+// Restart stops the program and starts another one for the same node.
+func wasmNode(t *testing.T, c *kube.Client) (name string, guest []byte, restart func()) {
 	t.Helper()
 	dir := t.TempDir()
 	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", filepath.Join(dir, "guest.wasm"),
@@ -49,11 +50,20 @@ func wasmNode(t *testing.T, c *kube.Client) (name string, guest []byte) {
 			t.Error(err)
 		}
 	})
-	background(t, func(ctx context.Context) error {
-		return node.Run(ctx, c, node.Options{
-			Name: name, Address: "127.0.0.1", Images: dir, Memory: 64 << 20, Pods: 10, BackOff: time.Second,
+	start := func() (stop func() error) {
+		return background(t, func(ctx context.Context) error {
+			return node.Run(ctx, c, node.Options{
+				Name: name, Address: "127.0.0.1", Images: dir, Memory: 64 << 20, Pods: 10, BackOff: time.Second,
+			})
 		})
-	})
+	}
+	stop := start()
+	restart = func() {
+		if err := stop(); !errors.Is(err, errStopped) {
+			t.Errorf("the program of the node has ended with %v", err)
+		}
+		stop = start()
+	}
 	_, err = kube.Await(limit(t), nodes, name, func(n *corev1.Node) error {
 		if n.UID == "" {
 			return core.ErrNotFound
@@ -68,7 +78,7 @@ func wasmNode(t *testing.T, c *kube.Client) (name string, guest []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return name, guest
+	return name, guest, restart
 }
 
 // wasmPod returns a pod for a node with containers that have arguments, such as main=exit 3.
@@ -100,7 +110,7 @@ func TestWasmNodeRunsPods(t *testing.T) {
 	c := connect(t, &kube.ClientOptions{Config: ownCluster(t, new(cluster.Options))}) // others run their pods on any node
 	ns := newNamespace(t, c)
 	awaitPods(t, c, ns)
-	name, guest := wasmNode(t, c)
+	name, guest, _ := wasmNode(t, c)
 	leases := kube.Namespaced[coordinationv1.Lease](c, corev1.NamespaceNodeLease)
 	_, err := kube.Await(limit(t), leases, name, func(l *coordinationv1.Lease) error { // a ready node may have none yet
 		if len(l.OwnerReferences) != 1 || l.Spec.RenewTime == nil {
@@ -176,6 +186,69 @@ func TestWasmNodeRunsPods(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestWasmNodeStaysReadyAndContinuesAfterARestart checks that the program renews the lease of its node, before and after
+// a restart. A container that has run in the stopped program is started again.
+func TestWasmNodeStaysReadyAndContinuesAfterARestart(t *testing.T) {
+	t.Parallel()
+	c := connect(t, &kube.ClientOptions{Config: ownCluster(t, new(cluster.Options))}) // others run their pods on any node
+	ns := newNamespace(t, c)
+	awaitPods(t, c, ns)
+	name, _, restart := wasmNode(t, c)
+	leases := kube.Namespaced[coordinationv1.Lease](c, corev1.NamespaceNodeLease)
+	renewed := func(after time.Time) time.Time {
+		t.Helper()
+		l, err := kube.Await(limit(t), leases, name, func(l *coordinationv1.Lease) error {
+			if l.Spec.RenewTime == nil || !l.Spec.RenewTime.After(after) {
+				return fmt.Errorf("it was renewed at %v, want after %v", l.Spec.RenewTime, after)
+			}
+			return nil
+		}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l.Spec.RenewTime.Time
+	}
+	if _, err := kube.Namespaced[corev1.ConfigMap](c, ns).Create(limit(t), &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "guest"}, Data: map[string]string{"color": "blue"},
+	}, nil); err != nil {
+		t.Fatal(err)
+	}
+	pods := kube.Namespaced[corev1.Pod](c, ns)
+	pod := wasmPod("shop", name, "file:guest.wasm", corev1.RestartPolicyAlways, "web=serve")
+	if _, err := pods.Create(limit(t), pod, nil); err != nil {
+		t.Fatal(err)
+	}
+	running := func(restarts int32) {
+		t.Helper()
+		if _, err := kube.Await(limit(t), pods, pod.Name, func(p *corev1.Pod) error {
+			for _, s := range p.Status.ContainerStatuses {
+				if s.State.Running == nil || !s.Ready || s.RestartCount != restarts {
+					return fmt.Errorf("the container %s: %+v, want %d restarts", s.Name, s, restarts)
+				}
+			}
+			return kube.StatusCondition[corev1.Pod]("Ready", metav1.ConditionTrue)(p)
+		}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	running(0)
+	last := renewed(renewed(renewed(time.Time{}))) // by the running program
+
+	restart()
+	running(1)
+	renewed(renewed(last))
+	n, err := kube.ClusterWide[corev1.Node](c).Get(limit(t), name, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := kube.StatusCondition[corev1.Node]("Ready", metav1.ConditionTrue)(n); err != nil {
+		t.Errorf("after the restart: %v", err)
+	}
+	if err := kube.DeleteAndWait(limit(t), pods, pod.Name, nil); err != nil {
+		t.Error(err)
+	}
 }
 
 func testWasmRestarts(t *testing.T, pods *kube.API[corev1.Pod], pod *corev1.Pod) {
