@@ -50,7 +50,7 @@ type guest struct {
 	idling    bool         // the guest has been idle for a while
 	unloaded  bool
 	timer     *time.Timer // for the next timer of the guest, or the next start
-	closed    bool        // there are no further turns
+	closed    bool        // no turn follows
 	ended     chan struct{}
 }
 

@@ -139,7 +139,7 @@ type Host struct {
 
 	mu       sync.Mutex // guards the fields below
 	running  bool
-	ended    bool // Run has ended: there are no further guests
+	ended    bool // Run has ended: no guest is added
 	guests   map[string]*guest
 	setting  map[string]chan struct{} // the names for which Set or Remove runs; closed at its end
 	programs map[string]*program      // by digest

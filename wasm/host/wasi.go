@@ -293,7 +293,7 @@ func newEvent(userdata []byte, kind byte) (e event) {
 type poll struct {
 	due   []event   // clocks whose timeout has passed
 	stall *event    // the event of the stall descriptor, if the guest waits for it
-	next  time.Time // the earliest timeout; zero if there is none
+	next  time.Time // the earliest timeout; zero if the guest waits for no clock
 	first event     // the event of that timeout
 }
 

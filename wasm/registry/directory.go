@@ -30,7 +30,7 @@ type Directory struct {
 type file struct {
 	mark   mark
 	loaded mark   // the state that was last read; zero before
-	digest string // of the module; empty if there is none
+	digest string // of the module that was reported; empty before the first one
 }
 
 // mark identifies a state of a file.
