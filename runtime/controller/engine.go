@@ -264,7 +264,10 @@ func (s *session) worker() *worker {
 func (s *session) report(ctx context.Context, r Result) {
 	if r.Err != nil {
 		attrs := append(describe(s.resource.Kind, r.Key, r.Err), r.causeAttrs()...)
-		attrs = append(attrs, slog.Int("failures", r.Failures), slog.Duration("retryIn", r.RetryIn))
+		attrs = append(attrs, slog.Int("failures", r.Failures))
+		if r.RetryIn > 0 {
+			attrs = append(attrs, slog.Duration("retryIn", r.RetryIn))
+		}
 		s.opts.Logger.LogAttrs(ctx, slog.LevelError, "reconcile", attrs...)
 	}
 	if s.opts.OnResult == nil {

@@ -30,6 +30,9 @@ func TestLogRecordsNameTheControllerTheKindAndTheObject(t *testing.T) {
 					t.Errorf("the log has %d records %q of %s:\n%s", len(lines), msg, tt.want, w.log)
 				}
 			}
+			if lines := w.log.with("retryIn="); len(lines) > 0 {
+				t.Errorf("a failure that is not retried is logged with a delay:\n%s", w.log)
+			}
 		})
 	}
 }
