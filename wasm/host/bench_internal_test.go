@@ -26,7 +26,13 @@ import (
 func private(b *testing.B) float64 {
 	b.Helper()
 	debug.FreeOSMemory()
-	data, err := os.ReadFile("/proc/self/smaps_rollup")
+	return privateOf(b, os.Getpid())
+}
+
+// privateOf returns the bytes of memory that only one process has.
+func privateOf(b *testing.B, pid int) float64 {
+	b.Helper()
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
 	if err != nil {
 		b.Skip(err)
 	}
