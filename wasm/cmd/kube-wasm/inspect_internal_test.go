@@ -1,0 +1,33 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+func TestInspectEndsAModuleThatNeverFinishesItsInitialisation(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "sleeper.wasm")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-buildmode=c-shared", "-ldflags=-s -w", "-o", file, "./testdata/sleeper")
+	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	errLate := errors.New("the time of the test is over")
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 2*time.Second, errLate)
+	defer cancel()
+	i, err := inspect(ctx, file)
+	if err != nil && !errors.Is(err, errLate) && !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatal(err)
+	}
+	if err == nil && i.problem == nil {
+		t.Errorf("inspect has the description %+v of a module that never finishes its initialisation", i.description)
+	}
+}
