@@ -4,6 +4,7 @@
 package e2e_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -60,7 +61,7 @@ func TestExamplesBehaveTheSameAsModules(t *testing.T) {
 			}); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(want, program.story(t, c)); diff != "" {
+			if diff := gocmp.Diff(want, program.story(t, c)); diff != "" {
 				t.Errorf("the objects of the process (-) are not those of the module (+):\n%s", diff)
 			}
 			if s := h.Status(); s[0].Stats.Failures > 0 {
@@ -82,6 +83,11 @@ func withoutChance(t *testing.T, obj metav1.Object) string {
 	t.Helper()
 	ns := obj.GetNamespace()
 	obj.SetResourceVersion("")
+	managed := obj.GetManagedFields() // the server orders them by their times
+	slices.SortFunc(managed, func(a, b metav1.ManagedFieldsEntry) int {
+		return cmp.Or(strings.Compare(a.Manager, b.Manager), strings.Compare(string(a.Operation), string(b.Operation)),
+			strings.Compare(a.Subresource, b.Subresource))
+	})
 	text, err := json.MarshalIndent(obj, "", " ")
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -78,6 +79,40 @@ func FuzzReplayedTape(f *testing.F) {
 		}
 		if err == io.EOF && len(data) < len(magic) {
 			t.Error("an empty recording has an end, but no header")
+		}
+	})
+}
+
+// FuzzReadScript checks that a recording from anywhere is ordered, and its permissions are found, without a panic.
+func FuzzReadScript(f *testing.F) {
+	recording := func(frames ...any) []byte {
+		var b bytes.Buffer
+		t := newTape(&b, 1<<20, cover{Digest: "sha256:0", Name: "a"})
+		for i := 0; i < len(frames); i += 2 {
+			t.output(frames[i].(frame), []byte(frames[i+1].(string)))
+		}
+		if err := t.close(); err != nil {
+			f.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	f.Add(recording(frameExport, `{"name":"start"}`, frameClock, "\x02", frameSubmit, `3 2 {"resource":"pods"}`,
+		frameID, "\x01\x00\x00\x00\x00\x00\x00\x00", frameResult, "{}"))
+	f.Add(recording(frameExport, `{}`, frameCall, "1 x", frameAnswer, "\x00\x00\x00\x00\x00\x00\x00\x00y"))
+	f.Add(recording(frameResult, "{}"))
+	f.Add(recording(frameID, "12345678"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := readScript(bytes.NewReader(data))
+		if err != nil {
+			return
+		}
+		if _, err := Rules(bytes.NewReader(data)); err != nil {
+			t.Errorf("a recording that is readable has no rules: %v", err)
+		}
+		for key, all := range s.asked {
+			if _, _, found := strings.Cut(key, " "); !found || len(all) == 0 {
+				t.Errorf("%q has %d questions", key, len(all))
+			}
 		}
 	})
 }

@@ -5,6 +5,7 @@ package host
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -143,6 +144,9 @@ func (p *scriptReader) frame(kind frame, data []byte) error {
 		}
 		s.steps, p.monos = append(s.steps, st), append(p.monos, 0)
 	case frameResult:
+		if len(s.steps) == 0 {
+			return errors.New("the recording has the result of a call that it does not have")
+		}
 		s.steps[len(s.steps)-1].result = data
 	case frameSubmit, frameCall:
 		fields := 2

@@ -66,14 +66,15 @@ func (Grant) Step(c ctx, to fsm.To[fromGrant]) fsm.Result[fromGrant] {
 	return to.Go(Issue{})
 }
 
-// Step declares the secret, and waits until the server has put the token into it.
+// Step declares the secret, and waits until the server has put the token into it. The secret has a wave of its own, so
+// that it is deleted before the service account: the server would delete it with the account.
 func (Issue) Step(c ctx, to fsm.To[fromIssue]) fsm.Result[fromIssue] {
 	c.Apply(inventory.Declaration{Object: &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: c.Obj.Name, Annotations: map[string]string{corev1.ServiceAccountNameKey: c.Obj.Name},
 		},
 		Type: corev1.SecretTypeServiceAccountToken,
-	}})
+	}, Wave: 1})
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: c.Obj.Name}}
 	switch _, err := c.Get(secret); {
 	case err != nil:
