@@ -101,7 +101,7 @@ func (p *pool) defers(f func()) bool {
 	return len(p.workers) > 0
 }
 
-// runs returns the current runs, the oldest first.
+// runs returns the current runs, in no order.
 func (p *pool) runs() (all []*run) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -110,14 +110,17 @@ func (p *pool) runs() (all []*run) {
 			all = append(all, r)
 		}
 	}
-	slices.SortFunc(all, func(a, b *run) int { return a.begun.Compare(b.begun) })
 	return all
 }
+
+// compare orders runs by their beginning.
+func (r *run) compare(other *run) int { return r.begun.Compare(other.begun) }
 
 // oldest returns the age and the key of the oldest run, or zero values.
 func (p *pool) oldest() (time.Duration, Key) {
 	if all := p.runs(); len(all) > 0 {
-		return time.Since(all[0].begun), all[0].item.Key
+		first := slices.MinFunc(all, (*run).compare)
+		return time.Since(first.begun), first.item.Key
 	}
 	return 0, Key{}
 }

@@ -61,7 +61,7 @@ func (s *session) runHealth() (all []RunHealth) {
 	for _, stage := range s.stages {
 		runs = append(runs, stage.runs()...)
 	}
-	slices.SortFunc(runs, func(a, b *run) int { return a.begun.Compare(b.begun) })
+	slices.SortFunc(runs, (*run).compare)
 	for _, r := range runs {
 		key := r.item.Key
 		h := RunHealth{Key: key, Source: r.worker.maps, Cause: r.item.Cause.cause(key), Age: time.Since(r.begun)}
@@ -108,6 +108,7 @@ func (s *session) abandonEach(runs []*run) string {
 		}
 		names = append(names, name)
 	}
+	slices.Sort(names)
 	more := ""
 	if len(names) > maxNamed {
 		names, more = names[:maxNamed], ", …"
