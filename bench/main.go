@@ -54,7 +54,7 @@ func parse(args []string, out io.Writer) (*flags, error) {
 	set.SetOutput(out)
 	set.StringVar(&f.run, "run", "", "measure only the figures whose names match this regular expression")
 	set.IntVar(&f.size.objects, "n", 20_000, "number of pods")
-	set.DurationVar(&f.size.time, "time", 500*time.Millisecond, "how long each case repeats a short operation")
+	set.DurationVar(&f.size.time, "time", 400*time.Millisecond, "how long each case repeats a short operation")
 	set.IntVar(&f.repeat, "repeat", 5, "how often each case runs; the table has the median and the best")
 	set.BoolVar(&f.strict, "strict", false, "fail if a figure misses its bar")
 	set.StringVar(&f.profile, "profile", "", "an existing folder for heap profiles of the caches; this slows the cases down")
@@ -94,12 +94,13 @@ func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error 
 	if len(figures) == 0 {
 		return fmt.Errorf("-run %q matches no figure", f.run)
 	}
+	began := time.Now()
 	results, failed := runTrials(ctx, f, trialsOf(figures))
 	if failed != nil && !results.complete(figures) {
 		return failed
 	}
-	fmt.Fprintf(out, "%d pods, %d rounds, %s, GOMAXPROCS %d\n\n",
-		f.size.objects, f.repeat, runtime.Version(), runtime.GOMAXPROCS(0))
+	fmt.Fprintf(out, "%d pods, %d rounds in %v, %s, GOMAXPROCS %d\n\n",
+		f.size.objects, f.repeat, time.Since(began).Round(time.Second), runtime.Version(), runtime.GOMAXPROCS(0))
 	met := printTable(out, figures, results)
 	if f.strict && !met && failed == nil {
 		return errMissed
