@@ -77,9 +77,10 @@ func TestIgnoredOwnWritesCauseNoRun(t *testing.T) {
 		}
 		return kube.AwaitChange(), maps.Delete(ctx, s.Name+"-short-lived", nil)
 	}
-	ctl := kube.NewController(kube.For[corev1.Secret](cache), &kube.ControllerOptions{
+	here := &kube.Selection{Namespace: ns}
+	ctl := kube.NewController(kube.ForView(kube.ViewOf[corev1.Secret](cache, here)), &kube.ControllerOptions{
 		Logger: debugLogger(t), IgnoreOwnWrites: true,
-	}).Owns(kube.Source[corev1.ConfigMap](cache))
+	}).Owns(kube.SourceView(kube.ViewOf[corev1.ConfigMap](cache, here)))
 	background(t, func(ctx context.Context) error { return ctl.Run(ctx, reconcile) })
 	want := map[string]string{"disturbed": "1 2"}
 	for i := range objects {
@@ -92,11 +93,14 @@ func TestIgnoredOwnWritesCauseNoRun(t *testing.T) {
 		}
 	}
 	// The objects run again after a last change, whose run follows those of all earlier events.
-	for name := range want {
+	for name, values := range want {
 		eventually(t, "the first runs are over", func(ctx context.Context) error {
 			s, err := secrets.Get(ctx, name, nil)
 			if err == nil && s.Annotations[label] != "2" {
 				err = fmt.Errorf("%s has the annotations %v", name, s.Annotations)
+			}
+			if got := runs.of(name); err == nil && got != values { // a later run would see the last change instead
+				err = fmt.Errorf("the runs of %s saw %s, want %s", name, got, values)
 			}
 			return err
 		})
