@@ -30,8 +30,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("document-controller", flag.ContinueOnError)
-	dir := flags.String("dir", "documents", "write the rendered files to this `directory`")
-	noFiles := flags.Bool("no-files", false, "write no files, such as in a WebAssembly module")
+	dir := flags.String("dir", "documents", "write the rendered files to this `directory`; if it is empty, write none")
 	install := flags.Bool("install", false, "install the CustomResourceDefinition before running")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -48,9 +47,8 @@ func run(ctx context.Context, args []string) error {
 	}
 	logger.Info("running", "server", c.Server())
 	return documents.Run(ctx, c, &documents.Options{
-		Dir:     *dir,
-		NoFiles: *noFiles,
-		Logger:  logger,
+		Dir:    *dir,
+		Logger: logger,
 		OnResult: func(r kube.Result) {
 			logger.Info("reconciled", "document", r.Key.String(), "next", r.Action.String(), "took", r.Took, "err", r.Err)
 		},

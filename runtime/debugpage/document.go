@@ -247,7 +247,7 @@ func watchOf(cluster string, w *cache.Watch) watchDoc {
 	return d
 }
 
-// selectionOf returns what a watch selects, and who selects the objects of its shard.
+// selectionOf describes the selection of a watch, and whether the server or the cache selects its shard.
 func selectionOf(w *cache.Watch) string {
 	var all []string
 	s := &w.Selection

@@ -97,7 +97,7 @@ func (n *narrow) choose(d *driver, selector string) {
 	case selector == "":
 		d.fields += "," + noObjects
 	case !d.opts.Server.has(shards, d.src.Resource(), time.Now()):
-		d.selector, d.status.AllShards = "", true // and has drops the objects of other shards
+		d.selector, d.status.AllShards = "", true // the method has drops the objects of other shards
 	}
 }
 

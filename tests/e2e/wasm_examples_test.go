@@ -41,7 +41,7 @@ func TestExamplesBehaveTheSameAsModules(t *testing.T) {
 		args  []string
 		story func(*testing.T, *kube.Client) map[string]string
 	}{
-		{"document-controller", []string{"-install", "-no-files"}, documentStory},
+		{"document-controller", []string{"-install", "-dir="}, documentStory},
 		{"moose", nil, mooseStory},
 	} {
 		t.Run(program.name, func(t *testing.T) {

@@ -51,7 +51,8 @@ func buildInC(t *testing.T, source string) []byte {
 func buildInGo(t *testing.T, program string) []byte {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "module.wasm")
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-buildmode=c-shared", "-ldflags=-s -w", "-o", file, program)
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-buildmode=c-shared", "-tags=nethttpomithttp2",
+		"-ldflags=-s -w", "-o", file, program)
 	cmd.Dir, cmd.Env = "../../wasm/host", append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

@@ -45,7 +45,8 @@ var build = sync.OnceValues(func() ([]byte, error) { return buildGuest(".", "./t
 // buildGuest builds a program as a guest.
 func buildGuest(dir, program string) ([]byte, error) {
 	file := filepath.Join(compiled, filepath.Base(program)+".wasm")
-	cmd := exec.CommandContext(context.Background(), "go", "build", "-buildmode=c-shared", "-ldflags=-s -w", "-o", file, program)
+	cmd := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-buildmode=c-shared",
+		"-tags=nethttpomithttp2", "-ldflags=-s -w", "-o", file, program)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
 	if out, err := cmd.CombinedOutput(); err != nil {

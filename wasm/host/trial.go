@@ -208,7 +208,7 @@ func (t *trial) called(kind abi.Operation, message []byte) ([]byte, error) {
 	return q.answer[8:], nil
 }
 
-// deliver sends the items that the recording has up to the current step, until there are no more.
+// deliver sends the items that the recording has up to the current step, also those that follow from them.
 func (t *trial) deliver(ticking bool) error {
 	for {
 		for _, l := range t.live {

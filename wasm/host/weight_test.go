@@ -6,7 +6,6 @@ package host_test
 import (
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -15,19 +14,8 @@ import (
 const maxLeanBytes = 18_500_000
 
 func TestLeanGuestStaysSmall(t *testing.T) {
-	module := filepath.Join(t.TempDir(), "lean.wasm")
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildmode=c-shared", "-tags=nethttpomithttp2",
-		"-ldflags=-s -w", "-o", module, "./testdata/kubeguest")
-	build.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	stat, err := os.Stat(module)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if stat.Size() > maxLeanBytes {
-		t.Errorf("the module has %d bytes, want at most %d", stat.Size(), maxLeanBytes)
+	if n := len(guestOf(t, ".", "./testdata/kubeguest")); n > maxLeanBytes {
+		t.Errorf("the module has %d bytes, want at most %d", n, maxLeanBytes)
 	}
 }
 

@@ -4,7 +4,6 @@
 package documents
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -32,10 +31,8 @@ const resync = 5 * time.Minute
 
 // Options are the options of [Run].
 type Options struct {
-	// Dir is the directory for the files. Default: documents, in the working directory.
+	// Dir is the directory for the files. Default: no files, as in a WebAssembly module, which has no file system.
 	Dir string
-	// NoFiles leaves out the files. A WebAssembly module has no file system.
-	NoFiles bool
 	// Election has the options of the election if several replicas run. Default: no election, there is one replica.
 	Election *kube.ElectionOptions
 	// DebugAddr is the address of the debug page, such as "localhost:8082". Default: no page.
@@ -51,16 +48,12 @@ func Run(ctx context.Context, c *kube.Client, o *Options) error {
 	if o == nil {
 		o = &Options{}
 	}
-	dir := cmp.Or(o.Dir, "documents")
-	if o.NoFiles {
-		dir = ""
-	}
 	recorder := kube.NewRecorder(c, &kube.RecorderOptions{Controller: "docs.example.com/" + Manager, Logger: o.Logger})
 	r := &reconciler{
 		docs:     kube.ClusterWide[v1.Document](c),
 		maps:     kube.ClusterWide[corev1.ConfigMap](c),
 		recorder: recorder,
-		dir:      dir,
+		dir:      o.Dir,
 	}
 	cache := kube.NewCache(c, &kube.CacheOptions{Logger: o.Logger})
 	ctlOptions := &kube.ControllerOptions{Logger: o.Logger, OnResult: o.OnResult}
@@ -79,7 +72,7 @@ type reconciler struct {
 	docs     *kube.API[v1.Document]
 	maps     *kube.API[corev1.ConfigMap]
 	recorder *kube.Recorder
-	dir      string // of the files; empty if there are none
+	dir      string // of the files, or empty
 }
 
 func (r *reconciler) reconcile(ctx context.Context, doc *v1.Document) (kube.Action, error) {

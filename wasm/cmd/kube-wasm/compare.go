@@ -7,17 +7,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/kube-go/sdk/wasm/host"
-	"github.com/kube-go/sdk/wasm/registry"
 )
 
 // errDifferent is the error of a comparison that has found differences.
@@ -25,38 +22,24 @@ var errDifferent = errors.New("the module does not write what the recording has"
 
 // compareFile compares what a module writes with a recording. It prints fields, but no values: they may be secret.
 func compareFile(ctx context.Context, args []string, stdout io.Writer) error {
-	files, rest, err := parse(flag.NewFlagSet("compare", flag.ContinueOnError), args)
-	if err != nil {
-		return err
-	}
-	if len(files) != 2 || len(rest) > 0 {
-		return fmt.Errorf("compare takes a module and a recording, not %d files; %w", len(files)+len(rest), errUsage)
-	}
-	m, err := registry.ReadFile(files[0], 0)
-	if err != nil {
-		return err
-	}
-	recording, err := os.Open(files[1])
-	if err != nil {
-		return err
-	}
-	defer recording.Close()
-	found, err := host.Compare(ctx, m.Binary, recording, nil)
-	if err != nil {
-		return fmt.Errorf("%s: %w", files[1], err)
-	}
-	var b strings.Builder
-	for _, d := range found.Differences {
-		fmt.Fprintf(&b, "%s: %s\n", d.Subject, difference(d))
-	}
-	fmt.Fprintf(&b, "%d calls, %d writes are the same, %d differ\n", found.Calls, found.Same, len(found.Differences))
-	if _, err := io.WriteString(stdout, b.String()); err != nil {
-		return err
-	}
-	if len(found.Differences) > 0 {
-		return fmt.Errorf("%s: %w", files[1], errDifferent)
-	}
-	return nil
+	return withRecording("compare", args, func(binary []byte, recording io.Reader) error {
+		found, err := host.Compare(ctx, binary, recording, nil)
+		if err != nil {
+			return err
+		}
+		var b strings.Builder
+		for _, d := range found.Differences {
+			fmt.Fprintf(&b, "%s: %s\n", d.Subject, difference(d))
+		}
+		fmt.Fprintf(&b, "%d calls, %d writes are the same, %d differ\n", found.Calls, found.Same, len(found.Differences))
+		if _, err := io.WriteString(stdout, b.String()); err != nil {
+			return err
+		}
+		if len(found.Differences) > 0 {
+			return errDifferent
+		}
+		return nil
+	})
 }
 
 // difference returns what is different.

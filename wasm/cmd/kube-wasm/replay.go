@@ -19,12 +19,24 @@ const recordings = ".tape"
 
 // replayFile repeats the calls of a recording.
 func replayFile(ctx context.Context, args []string, stdout io.Writer) error {
-	files, rest, err := parse(flag.NewFlagSet("replay", flag.ContinueOnError), args)
+	return withRecording("replay", args, func(binary []byte, recording io.Reader) error {
+		calls, err := host.Replay(ctx, binary, recording, nil)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(stdout, "%d calls are the same\n", calls)
+		return err
+	})
+}
+
+// withRecording opens the files of a command that takes a module and a recording. The error of f gets the recording's name.
+func withRecording(command string, args []string, f func(binary []byte, recording io.Reader) error) error {
+	files, rest, err := parse(flag.NewFlagSet(command, flag.ContinueOnError), args)
 	if err != nil {
 		return err
 	}
 	if len(files) != 2 || len(rest) > 0 {
-		return fmt.Errorf("replay takes a module and a recording, not %d files; %w", len(files)+len(rest), errUsage)
+		return fmt.Errorf("%s takes a module and a recording, not %d files; %w", command, len(files)+len(rest), errUsage)
 	}
 	m, err := registry.ReadFile(files[0], 0)
 	if err != nil {
@@ -35,10 +47,8 @@ func replayFile(ctx context.Context, args []string, stdout io.Writer) error {
 		return err
 	}
 	defer recording.Close()
-	calls, err := host.Replay(ctx, m.Binary, recording, nil)
-	if err != nil {
+	if err := f(m.Binary, recording); err != nil {
 		return fmt.Errorf("%s: %w", files[1], err)
 	}
-	_, err = fmt.Fprintf(stdout, "%d calls are the same\n", calls)
-	return err
+	return nil
 }
