@@ -52,6 +52,9 @@ func runTrials(ctx context.Context, f *flags, trials []*trial) (results, error) 
 	for round := range f.repeat {
 		fmt.Fprintf(os.Stderr, "round %d of %d with %d cases\n", round+1, f.repeat, len(order))
 		for _, t := range order {
+			if t.rounds > 0 && round >= t.rounds {
+				continue
+			}
 			v, err := runProcess(ctx, f, t, bySize[max(f.size.objects, t.fixed)])
 			if err != nil {
 				return got, fmt.Errorf("case %s: %w", t.name, err)

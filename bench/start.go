@@ -120,7 +120,7 @@ const (
 // The times of the calls of the mapper are subtracted: one call for each state of the changed pod.
 func slowMapTrial(name string) *trial {
 	const mappedPause = 200 * time.Millisecond // 4 of the 8 workers of the mapper make 6.7 pairs of calls a second
-	return &trial{name: name, fixed: startObjects, run: func(ctx context.Context, e *env) (values, error) {
+	return &trial{name: name, fixed: startObjects, rounds: 3, run: func(ctx context.Context, e *env) (values, error) {
 		c, err := newClient(ctx, e)
 		if err != nil {
 			return nil, err

@@ -21,6 +21,7 @@ type trial struct {
 	server replay.Options // without Collections and Limit
 	limit  int            // of the number of objects; 0: none
 	fixed  int            // the number of objects, whatever -n is; 0: -n
+	rounds int            // the most rounds of a trial that takes long; 0: no limit
 
 	// stores returns the trial's server with some objects, if the trial writes. Such a server has no control. Otherwise it
 	// is nil, and the server replays the collections.
