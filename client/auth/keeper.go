@@ -59,12 +59,16 @@ type keeper struct {
 	// obtain returns a credential to replace old, which is nil at first. It must return within a bounded time. The context
 	// has the values of the first caller's context, and does not end with it.
 	obtain func(ctx context.Context, old *credential) (*credential, error)
+	// failurePause is how long an error of obtain is also the result of further requests.
+	failurePause time.Duration
 
 	mu      sync.Mutex // guards the fields below
 	current *credential
 	renewAt time.Time // when to obtain the next one; zero means never
 	quiet   time.Time // the source is not called before this time after a rejection
 	flight  *flight   // nil if the source is not being called
+	failed  *flight   // the last flight, if it failed
+	retryAt time.Time // failed is returned before this time
 }
 
 // flight is one call of obtain.
@@ -134,6 +138,8 @@ func (k *keeper) join(ctx context.Context) *flight {
 	switch {
 	case k.flight != nil:
 		return k.flight
+	case k.failed != nil && time.Now().Before(k.retryAt):
+		return k.failed
 	case ctx.Err() != nil: // a request that has ended starts nothing
 		f := &flight{done: make(chan struct{}), err: context.Cause(ctx)}
 		close(f.done)
@@ -149,10 +155,12 @@ func (k *keeper) fly(ctx context.Context, f *flight, old *credential) {
 	f.cred, f.err = k.obtain(ctx, old)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.flight = nil
-	if f.err == nil {
-		k.store(f.cred)
+	k.flight, k.failed = nil, nil
+	if f.err != nil {
+		k.failed, k.retryAt = f, time.Now().Add(k.failurePause)
+		return
 	}
+	k.store(f.cred)
 }
 
 // wait returns the result of a flight, or the cause if ctx ends first.

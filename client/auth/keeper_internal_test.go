@@ -64,13 +64,14 @@ func TestKeeper(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		source source
+		pause  time.Duration // after a failure
 		steps  []step
 	}{
-		{"a credential without expiration is kept", source{}, []step{
+		{"a credential without expiration is kept", source{}, 0, []step{
 			{0, nil, "token-1", 1},
 			{1000 * time.Hour, nil, "token-1", 1},
 		}},
-		{"a credential is replaced thirty seconds before it expires", source{lives: time.Hour}, []step{
+		{"a credential is replaced thirty seconds before it expires", source{lives: time.Hour}, 0, []step{
 			{0, nil, "token-1", 1},
 			{time.Hour - 31*time.Second, nil, "token-1", 1},
 			{time.Second, nil, "token-2", 2},
@@ -78,14 +79,14 @@ func TestKeeper(t *testing.T) {
 		}},
 		{
 			"a short-lived credential is replaced when a quarter of its lifetime is left",
-			source{lives: 20 * time.Second},
+			source{lives: 20 * time.Second}, 0,
 			[]step{
 				{0, nil, "token-1", 1},
 				{14 * time.Second, nil, "token-1", 1},
 				{time.Second, nil, "token-2", 2},
 			},
 		},
-		{"the old credential is used while renewal fails", source{lives: time.Hour}, []step{
+		{"the old credential is used while renewal fails", source{lives: time.Hour}, 0, []step{
 			{0, nil, "token-1", 1},
 			{time.Hour - 25*time.Second, func(s *source) { s.err = broken }, "token-1", 2},
 			{9 * time.Second, nil, "token-1", 2},
@@ -95,9 +96,14 @@ func TestKeeper(t *testing.T) {
 			{0, nil, "broken", 6},
 			{0, func(s *source) { s.err = nil }, "token-7", 7},
 		}},
+		{"the error of a source with a pause is repeated for its duration", source{err: broken}, time.Second, []step{
+			{0, nil, "broken", 1},
+			{999 * time.Millisecond, func(s *source) { s.err = nil }, "broken", 1},
+			{time.Millisecond, nil, "token-2", 2},
+		}},
 		{
 			"a source that returns the same credential until it expires is not called all the time",
-			source{lives: time.Hour, same: true},
+			source{lives: time.Hour, same: true}, 0,
 			[]step{
 				{0, nil, "token-1", 1},
 				{time.Hour - 30*time.Second, nil, "token-1", 2},
@@ -107,7 +113,7 @@ func TestKeeper(t *testing.T) {
 				{10 * time.Second, func(s *source) { s.same = false }, "token-5", 5},
 			},
 		},
-		{"an expired credential is used, and the source is not called for a while", source{lives: -time.Hour}, []step{
+		{"an expired credential is used, and the source is not called for a while", source{lives: -time.Hour}, 0, []step{
 			{0, nil, "token-1", 1},
 			{9 * time.Second, nil, "token-1", 1},
 			{time.Second, nil, "token-2", 2},
@@ -116,7 +122,7 @@ func TestKeeper(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := tc.source
-				k := &keeper{obtain: s.obtain}
+				k := &keeper{obtain: s.obtain, failurePause: tc.pause}
 				for i, step := range tc.steps {
 					wait(step.after)
 					if step.change != nil {

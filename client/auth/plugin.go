@@ -103,6 +103,8 @@ func (e *PluginError) Unwrap() error { return e.Err }
 //
 // The plugin receives the environment of this process, the variables of the configuration, and KUBERNETES_EXEC_INFO as
 // specified by https://kubernetes.io/docs/reference/config-api/client-authentication.v1/.
+//
+// For a second after it has failed, further requests get the same error and do not run it.
 func NewPlugin(cfg *config.Config, o *PluginOptions) (*Plugin, error) {
 	if cfg.Exec == nil {
 		return nil, errors.New("the configuration has no exec plugin: set Exec")
@@ -124,7 +126,7 @@ func NewPlugin(cfg *config.Config, o *PluginOptions) (*Plugin, error) {
 		}
 		p.cluster = info
 	}
-	p.obtain = p.run
+	p.obtain, p.failurePause = p.run, failurePause
 	return p, nil
 }
 

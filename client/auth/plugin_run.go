@@ -28,6 +28,9 @@ const (
 	stderrBytes     = 2 << 10  // the end of standard error in an error
 	tailBytes       = 64 << 10 // the end of standard error that is searched for secrets
 	hintBytes       = 2 << 10
+	// failurePause is how long a failed plugin is not run again. The requests of one operation start within moments: if a
+	// user has mistyped a password, the second one must not ask for it again.
+	failurePause = time.Second
 )
 
 // run runs the plugin once.

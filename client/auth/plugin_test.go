@@ -439,6 +439,14 @@ func TestPluginRuns(t *testing.T) {
 	if err == nil || err.Error() != want {
 		t.Errorf("error = %v, want %s", err, want)
 	}
+
+	// The next request, of the same operation for example, gets the error of the failed run. On a very slow machine, it
+	// may start after the pause.
+	runs, failed := len(p.calls(t)), time.Now()
+	_, again := send(t, plug.Layer, to, nil)
+	if again == nil || again.Error() != want || len(p.calls(t)) != runs && time.Since(failed) < time.Second {
+		t.Errorf("error after %d runs = %v, want that of run %d: %s", len(p.calls(t)), again, runs, want)
+	}
 }
 
 // TestPluginCrowd checks that many requests wait for one run of the plugin, each as long as its context allows.
