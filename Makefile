@@ -113,9 +113,9 @@ soak:
 go-get:
 	$(GO) test -count=1 -v -run '^TestReadmeStepsWorkWithARelease$$' ./tests/e2e
 
-## weight: print the number of foreign modules and the bytes of hello-controller, natively and as a guest
+## weight: print the number of foreign modules and the bytes of hello-controller, and the bytes of WebAssembly modules
 weight:
-	@cd examples && $(GO) test -count=1 -v -run '^Test(Controller|Guest)StaysSmall$$' ./hello-controller | grep -v -e '^=== ' -e '^--- '
+	@$(GO) test -count=1 -v -run '^Test(ControllerStays|GuestsStay)Small$$' ./examples/hello-controller ./wasm/host | grep -v -e '^=== ' -e '^--- '
 
 ## bench: compare memory, CPU time and latency with client-go and controller-runtime; takes minutes; ARGS=-help
 bench:

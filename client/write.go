@@ -28,6 +28,9 @@ func (e *endpoint) create(ctx context.Context, obj core.Object, o *request.Creat
 // Update replaces an object and returns it as stored. If obj has a resource version, the stored object must still be at
 // that version; such an update is not sent again when its response is lost, since it may have succeeded.
 //
+// The server removes the fields that obj does not have, also those that K does not declare: with a type that has only
+// some fields of a kind, use [API.Modify], [API.Apply] or [API.Patch].
+//
 // Errors: [core.ErrConflict] when the object has changed since it was read, [core.ErrNotFound], [core.ErrInvalid].
 func (a *API[K]) Update(ctx context.Context, obj *K, o *request.UpdateOptions) (*K, error) {
 	return typed[K](a.update(ctx, copyOf(obj), o))

@@ -20,7 +20,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx); err != nil {
+	if err := run(ctx); err != nil && ctx.Err() == nil {
 		slog.Error("hello-controller", "err", err)
 		os.Exit(1)
 	}

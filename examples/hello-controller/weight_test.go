@@ -19,9 +19,6 @@ const (
 	maxBytes   = 18_052_000
 )
 
-// The limit for the same program as a WebAssembly module. An empty program that imports core/v1 has 15.5 MB.
-const maxGuestBytes = 21_400_000
-
 func TestControllerStaysSmall(t *testing.T) {
 	binary := filepath.Join(t.TempDir(), "hello-controller")
 	// The binary has the paths of source files: without -trimpath, its size depends on the place of the checkout.
@@ -51,23 +48,5 @@ func TestControllerStaysSmall(t *testing.T) {
 	}
 	if stat.Size() > maxBytes {
 		t.Errorf("the binary has %d bytes, want at most %d", stat.Size(), maxBytes)
-	}
-}
-
-func TestGuestStaysSmall(t *testing.T) {
-	module := filepath.Join(t.TempDir(), "hello.wasm")
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildmode=c-shared", "-tags=nethttpomithttp2",
-		"-ldflags=-s -w", "-o", module, ".")
-	build.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	stat, err := os.Stat(module)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("as a module, hello-controller has %.1f MB (limit %.1f)", float64(stat.Size())/1e6, maxGuestBytes/1e6)
-	if stat.Size() > maxGuestBytes {
-		t.Errorf("the module has %d bytes, want at most %d", stat.Size(), maxGuestBytes)
 	}
 }

@@ -26,7 +26,7 @@ import (
 	"github.com/kube-go/sdk/wasm/host"
 )
 
-// TestExamplesBehaveTheSameAsModules runs two examples as processes, and then, from the same source, as modules of a
+// TestExamplesBehaveTheSameAsModules runs examples as processes, and then, from the same source, as modules of a
 // host. In the end, each has written the same objects. The test has a cluster of its own, since the examples run for
 // the objects of all namespaces.
 func TestExamplesBehaveTheSameAsModules(t *testing.T) {
@@ -43,12 +43,14 @@ func TestExamplesBehaveTheSameAsModules(t *testing.T) {
 	}{
 		{"document-controller", []string{"-install", "-dir="}, documentStory},
 		{"moose", nil, mooseStory},
+		{"restarts", nil, restartsStory},
+		{"hello-controller", nil, helloStory},
 	} {
 		t.Run(program.name, func(t *testing.T) {
 			process := call{program: program.name, args: program.args, env: []string{"KUBECONFIG=" + kubeconfig}}.start(t)
 			want := program.story(t, c)
 			if got := process.stop(); got.code != 0 {
-				t.Errorf("exit code %d after SIGTERM, want 0", got.code)
+				t.Errorf("exit code %d after SIGTERM, want 0:\n%s", got.code, got.stderr)
 			}
 
 			h, err := host.New(t.Context(), c, &host.Options{Logger: debugLogger(t)})
@@ -243,6 +245,95 @@ func mooseStory(t *testing.T, c *kube.Client) map[string]string {
 	}
 	if err := kube.AwaitGone(limit(t), mooses, "elk", "", nil); err != nil {
 		t.Fatal(err)
+	}
+	return out
+}
+
+// restartsStory reports restarts of pods, and returns what the controller has made of the pods.
+func restartsStory(t *testing.T, c *kube.Client) map[string]string {
+	t.Helper()
+	ns := newNamespace(t, c)
+	awaitPods(t, c, ns)
+	pods := kube.Namespaced[corev1.Pod](c, ns)
+	restart := func(name string, counts ...int32) {
+		_, err := pods.Status().Modify(limit(t), name, func(pod *corev1.Pod) error {
+			pod.Status.ContainerStatuses = nil
+			for i, n := range counts {
+				pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses,
+					corev1.ContainerStatus{Name: pod.Spec.Containers[i].Name, RestartCount: n})
+			}
+			return nil
+		}, &kube.ModifyOptions{FieldManager: "node"})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	labelled := func(name string) *corev1.Pod {
+		pod, err := kube.Await(limit(t), pods, name, func(pod *corev1.Pod) error {
+			if got := pod.Labels["restarts"]; got != "many" {
+				return fmt.Errorf("the label restarts is %q, want many", got)
+			}
+			return nil
+		}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pod
+	}
+	for _, name := range []string{"healthy", "broken"} {
+		_, err := pods.Create(limit(t), &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": name}},
+			Spec: corev1.PodSpec{
+				NodeSelector:                 map[string]string{"example.com/no": "node"},
+				Containers:                   []corev1.Container{{Name: "main", Image: "none"}, {Name: "sidecar", Image: "none"}},
+				AutomountServiceAccountToken: new(false), // the server would add a volume with a random name
+			},
+		}, &kube.CreateOptions{FieldManager: "user"})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	restart("healthy", 2, 2)
+	restart("broken", 2, 3)
+	out := map[string]string{"broken": withoutChance(t, labelled("broken"))}
+	healthy, err := pods.Get(limit(t), "healthy", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if healthy.Labels["restarts"] != "" {
+		t.Errorf("the pod with 4 restarts has the labels %v", healthy.Labels)
+	}
+	out["healthy"] = withoutChance(t, healthy)
+	restart("healthy", 2, 3)
+	out["healthy no more"] = withoutChance(t, labelled("healthy"))
+	return out
+}
+
+// helloStory creates ConfigMaps, and returns what the controller has made of them.
+func helloStory(t *testing.T, c *kube.Client) map[string]string {
+	t.Helper()
+	maps := kube.Namespaced[corev1.ConfigMap](c, newNamespace(t, c))
+	out := make(map[string]string)
+	for name, labels := range map[string]map[string]string{"ann": {"hello": "please"}, "bob": nil} {
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
+		if _, err := maps.Create(limit(t), cm, &kube.CreateOptions{FieldManager: "user"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := kube.Await(limit(t), maps, "ann", func(cm *corev1.ConfigMap) error {
+		if got := cm.Data["greeting"]; got != "hello, ann" {
+			return fmt.Errorf("the greeting is %q, want hello, ann", got)
+		}
+		return nil
+	}, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"ann", "bob"} {
+		cm, err := maps.Get(limit(t), name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[name] = withoutChance(t, cm)
 	}
 	return out
 }
