@@ -87,7 +87,7 @@ func heapSlack() uint64 {
 	return 64 << 20
 }
 
-// usage is the goroutines of a test and the live memory of the process.
+// usage is the goroutines of a test and the live memory of the process without the record of its output.
 type usage struct {
 	goroutines int
 	heap       uint64
@@ -103,7 +103,7 @@ func currentUsage(t *testing.T) usage {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return usage{goroutines: goroutines(t), heap: m.HeapAlloc}
+	return usage{goroutines: goroutines(t), heap: m.HeapAlloc - uint64(recorder.Memory())} //nolint:gosec // it is positive
 }
 
 // inProfile matches one stack of a goroutine profile: the number of its goroutines and their labels.

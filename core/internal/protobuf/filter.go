@@ -182,66 +182,98 @@ func (f *Filter) Append(dst, data []byte) []byte {
 	if f == nil {
 		return append(dst, data...)
 	}
-	return f.append(dst, data, maxDepth)
+	c := copier{dst: dst, data: data}
+	c.message(f, 0, len(data), maxDepth)
+	return append(c.dst, data[c.from:]...)
 }
 
-func (f *Filter) append(dst, data []byte, depth int) []byte {
+// A copier copies data to dst. The bytes of data that follow from are copied later: parts between omitted bytes are
+// copied at once, whatever messages they belong to.
+type copier struct {
+	dst, data []byte
+	from      int
+}
+
+// omit omits the bytes of data from start to end.
+func (c *copier) omit(start, end int) {
+	c.dst = append(c.dst, c.data[c.from:start]...)
+	c.from = end
+}
+
+// place returns where a byte of data, which is not omitted, is in dst or will be.
+func (c *copier) place(pos int) int { return len(c.dst) + pos - c.from }
+
+// message filters the message of data from pos to end.
+func (c *copier) message(f *Filter, pos, end, depth int) {
 	if depth == 0 {
-		return append(dst, data...)
+		return
 	}
+	data, rules := c.data[:end], f.rules
 	last := uint64(0) // the greatest number of a field
-	from := 0         // the start of the fields before pos that are copied unchanged, later and at once
-	for pos := 0; pos < len(data); {
+	for pos < len(data) {
 		// Most fields are strings and numbers that are there once, with a tag and a length or value of one byte.
 		if tag, next := data[pos], pos+2; next <= len(data) && tag|data[next-1] < 0x80 {
-			num, size := uint64(tag>>3), int(data[next-1])
-			if num > last && num < uint64(len(f.rules)) && f.rules[num].action == nonzero && f.rules[num].tag == uint16(tag) {
-				last = num
-				if size == 0 {
-					dst = append(dst, data[from:pos]...)
-					from = next
+			if num := uint64(tag >> 3); num > last && num < uint64(len(rules)) {
+				if r := &rules[num]; r.action == nonzero && r.tag == uint16(tag) {
+					last = num
+					size := int(data[next-1])
+					if size == 0 {
+						c.omit(pos, next)
+					}
+					if pos = next; tag&7 == byte(protowire.BytesType) {
+						pos += size
+					}
+					continue
 				}
-				if pos = next; tag&7 == byte(protowire.BytesType) {
-					pos += size
-				}
-				if pos > len(data) {
-					break
-				}
-				continue
 			}
 		}
 		r, action, num, value, next := f.field(data, pos)
 		if next == 0 {
-			break
+			return
 		}
 		if num > last {
 			last = num
 		} else if action != element && action != moments && action != omitted {
 			action = copied // a value that is not the first is merged with those before it
 		}
-		field := data[pos:next]
 		switch action {
 		case copied:
 		case filtered, element, reduced:
-			head := next - len(value)
-			dst = r.appendMessage(append(dst, data[from:head]...), head-pos, value, depth)
-			from = next
+			c.inner(r, pos, next-len(value), next, depth)
 		case omitted:
-			dst = append(dst, data[from:pos]...)
-			from = next
+			c.omit(pos, next)
 		default:
-			if r.isEmpty(field) && (action == nonzero || action == instants) {
-				dst = append(dst, data[from:pos]...)
-				from = next
+			if field := data[pos:next]; r.isEmpty(field) && (action == nonzero || action == instants) {
+				c.omit(pos, next)
 			} else if action != nonzero && isWhole(value) && len(field) == len(value)+tagSize(r.tag)+1 {
-				dst = append(dst, data[from:next-2]...)
-				dst[len(dst)-len(value)+1] -= 2 // the length
-				from = next
+				c.omit(next-2, next)
+				c.dst[len(c.dst)-len(value)+1] -= 2 // the length
 			}
 		}
 		pos = next
 	}
-	return append(dst, data[from:]...)
+}
+
+// inner filters the value of a field that is a message. The field begins at pos, and its value at head.
+func (c *copier) inner(r *rule, pos, head, end, depth int) {
+	start, body := c.place(pos), c.place(head)
+	c.message(r.elem, head, end, depth-1)
+	size := c.place(end) - body
+	switch {
+	case size == 0 && r.action == reduced:
+		if c.from <= pos { // the value was empty
+			c.omit(pos, end)
+		}
+		c.dst = c.dst[:start]
+	case size < end-head: // so dst has the length, which may need fewer bytes now
+		var buf [binary.MaxVarintLen64]byte
+		length := buf[:binary.PutUvarint(buf[:], uint64(size))]
+		at := start + tagSize(r.tag)
+		copy(c.dst[at:], length)
+		if at += len(length); at < body {
+			c.dst = append(c.dst[:at], c.dst[body:]...)
+		}
+	}
 }
 
 // field reads the field at pos, and returns its rule, what to do with it, its number, its value unless it is a number,
@@ -295,30 +327,6 @@ func isWhole(value []byte) bool {
 	}
 	_, next, err := varint(value, 1)
 	return err == nil && next == len(value)-2 && value[next] == 2<<3 && value[next+1] == 0
-}
-
-// appendMessage appends the value of a field that is a message. dst ends with the tag and the length of the field, which
-// are head bytes.
-func (r *rule) appendMessage(dst []byte, head int, value []byte, depth int) []byte {
-	start := len(dst) - head
-	dst = r.elem.append(dst, value, depth-1)
-	size := len(dst) - start - head
-	switch {
-	case size == 0 && r.action == reduced:
-		return dst[:start]
-	case size == len(value):
-		return dst
-	}
-	// The length may need fewer bytes now.
-	var buf [binary.MaxVarintLen64]byte
-	length := buf[:binary.PutUvarint(buf[:], uint64(size))]
-	at := start + tagSize(r.tag)
-	copy(dst[at:], length)
-	if end := at + len(length); end < start+head {
-		copy(dst[end:], dst[start+head:])
-		dst = dst[:end+size]
-	}
-	return dst
 }
 
 // tagSize returns the number of bytes of a tag.

@@ -76,6 +76,16 @@ func (r *Recorder) Size(source string) int {
 	return r.outputs[source].Len()
 }
 
+// Memory returns how many bytes of memory the records need.
+func (r *Recorder) Memory() (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, o := range r.outputs {
+		n += o.Cap()
+	}
+	return n
+}
+
 // Capture replaces a file such as [os.Stdout] by one whose content is recorded and copied to the original file. The
 // caller must call restore, which waits until everything is copied.
 func (r *Recorder) Capture(file **os.File, source string) (restore func() error, err error) {
