@@ -148,14 +148,26 @@ func TestInitialisationCanNotUseTheHost(t *testing.T) {
 }
 
 func TestInitialisationWithoutEndDoesNotDelayOtherModules(t *testing.T) {
-	w := newHostileWorld(t, host.Options{})
-	hangs := module{describes: actor, waits: "_initialize"}.encode()
-	for n := range 5 {
-		w.add(t, host.Module{Name: fmt.Sprint("hostile-", n), Binary: hangs, Limits: host.Limits{Wake: time.Minute}})
+	for name, m := range map[string]module{
+		"_initialize":                       {},
+		"start function":                    {starts: true},
+		"start function, and without image": {starts: true, setsTable: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newHostileWorld(t, host.Options{})
+			m.describes, m.waits = actor, "_initialize"
+			hangs := m.encode()
+			for n := range 5 {
+				w.add(t, host.Module{Name: fmt.Sprint("hostile-", n), Binary: hangs, Limits: host.Limits{Wake: time.Minute}})
+			}
+			w.await(t, "a start", func() bool { return w.status("hostile-0").Stats.Starts > 0 })
+			w.add(t, host.Module{Name: "other", Binary: module{describes: actor}.encode()})
+			w.awaitFor(t, prompt, "the start of the other module", func() bool {
+				return w.status("other").Phase == host.Running
+			})
+			within(t, "Remove", func() { w.Remove(t.Context(), "hostile-0") })
+		})
 	}
-	w.add(t, host.Module{Name: "other", Binary: module{describes: actor}.encode()})
-	w.awaitFor(t, prompt, "the start of the other module", func() bool { return w.status("other").Phase == host.Running })
-	within(t, "Remove", func() { w.Remove(t.Context(), "hostile-0") })
 }
 
 func TestEndlessLoopsDoNotDelayOtherModules(t *testing.T) {

@@ -21,6 +21,8 @@ type module struct {
 	describesAt uint64 // the result of kube_describe; 0 for the place of the description
 	traps       string // the name of an export that is a trap
 	waits       string // the name of an export that never returns
+	starts      bool   // _initialize is also its start function
+	setsTable   bool   // it has a table that kube_tick changes, so that no image can be taken of it
 }
 
 // The value types and instructions of the modules.
@@ -28,6 +30,7 @@ const (
 	i32, i64                                       = 0x7f, 0x7e
 	unreachable, loop, branch, end                 = 0x00, 0x03, 0x0c, 0x0b
 	constantI32, constantI64, noResult, exportFunc = 0x41, 0x42, 0x40, 0x00
+	funcref, noFunction, setTable                  = 0x70, 0xd0, 0x26
 )
 
 // exports are the functions of the modules, with their parameters and results.
@@ -98,6 +101,12 @@ func (m module) encode() []byte {
 		10: vector(codes...),
 		11: vector(slices.Concat([]byte{0, constantI32}, signed(data), []byte{end}, text(m.describes))),
 	}
+	if m.setsTable {
+		sections[4] = []byte{1, funcref, 0, 1}
+	}
+	if m.starts {
+		sections[8] = []byte{byte(len(imports))}
+	}
 	all := []byte("\x00asm\x01\x00\x00\x00")
 	for n, s := range sections {
 		if len(s) > 0 {
@@ -115,6 +124,9 @@ func (m module) body(name string, out []byte) []byte {
 	}
 	if name == m.waits {
 		code = append(code, loop, noResult, branch, 0, end)
+	}
+	if name == abi.Tick && m.setsTable {
+		code = append(code, constantI32, 0, noFunction, funcref, setTable, 0)
 	}
 	switch {
 	case name == abi.Describe && m.describesAt != 0:
@@ -157,32 +169,36 @@ func TestHostRefusesModules(t *testing.T) {
 		module module
 		names  string // what the error must name
 	}{
-		"imports another module":       {importing("env", "secret"), "env"},
-		"imports another version":      {importing("kube_v2", "submit"), "kube_v2"},
-		"imports another WASI":         {importing("wasi_unstable", "fd_write"), "wasi_unstable"},
-		"imports an unknown function":  {importing("kube_v1", "steal"), "steal"},
-		"imports another signature":    {importing("kube_v1", "submit"), "submit"},
-		"exports no memory":            {module{describes: actor, lacks: "memory"}, "memory"},
-		"exports no _initialize":       {module{describes: actor, lacks: "_initialize"}, "_initialize"},
-		"exports no kube_describe":     {module{describes: actor, lacks: abi.Describe}, abi.Describe},
-		"exports no kube_alloc":        {module{describes: actor, lacks: abi.Alloc}, abi.Alloc},
-		"exports no kube_start":        {module{describes: actor, lacks: abi.Start}, "export"},
-		"exports no kube_wake":         {module{describes: actor, lacks: abi.Wake}, abi.Wake},
-		"exports no kube_tick":         {module{describes: actor, lacks: abi.Tick}, abi.Tick},
-		"exports no kube_reconcile":    {module{describes: reconciler, lacks: abi.Reconcile}, abi.Reconcile},
-		"describes nothing":            {describing(""), abi.Describe},
-		"describes invalid JSON":       {describing("{"), abi.Describe},
-		"describes another interface":  {describing(`{"abi":"kube_v2","profile":"actor"}`), "kube_v2"},
-		"describes no interface":       {describing(`{"profile":"actor"}`), ""},
-		"describes another profile":    {describing(`{"abi":"kube_v1","profile":"daemon"}`), "daemon"},
-		"describes unknown features":   {describing(`{"abi":"kube_v1","profile":"actor","features":["teleport"]}`), "teleport"},
-		"describes beyond its memory":  {module{describes: actor, describesAt: 0xfffffff0_00001000}, abi.Describe},
-		"describes with an overflow":   {module{describes: actor, describesAt: 0xffffffff_ffffffff}, abi.Describe},
-		"describes no controllers":     {describing(`{"abi":"kube_v1","profile":"reconciler"}`), "controllers"},
-		"fails in _initialize":         {module{describes: actor, traps: "_initialize"}, ""},
-		"fails in kube_describe":       {module{describes: actor, traps: abi.Describe}, ""},
-		"fails in kube_alloc":          {module{describes: actor, traps: abi.Alloc}, ""},
-		"does not leave _initialize":   {module{describes: actor, waits: "_initialize"}, ""},
+		"imports another module":      {importing("env", "secret"), "env"},
+		"imports another version":     {importing("kube_v2", "submit"), "kube_v2"},
+		"imports another WASI":        {importing("wasi_unstable", "fd_write"), "wasi_unstable"},
+		"imports an unknown function": {importing("kube_v1", "steal"), "steal"},
+		"imports another signature":   {importing("kube_v1", "submit"), "submit"},
+		"exports no memory":           {module{describes: actor, lacks: "memory"}, "memory"},
+		"exports no _initialize":      {module{describes: actor, lacks: "_initialize"}, "_initialize"},
+		"exports no kube_describe":    {module{describes: actor, lacks: abi.Describe}, abi.Describe},
+		"exports no kube_alloc":       {module{describes: actor, lacks: abi.Alloc}, abi.Alloc},
+		"exports no kube_start":       {module{describes: actor, lacks: abi.Start}, "export"},
+		"exports no kube_wake":        {module{describes: actor, lacks: abi.Wake}, abi.Wake},
+		"exports no kube_tick":        {module{describes: actor, lacks: abi.Tick}, abi.Tick},
+		"exports no kube_reconcile":   {module{describes: reconciler, lacks: abi.Reconcile}, abi.Reconcile},
+		"describes nothing":           {describing(""), abi.Describe},
+		"describes invalid JSON":      {describing("{"), abi.Describe},
+		"describes another interface": {describing(`{"abi":"kube_v2","profile":"actor"}`), "kube_v2"},
+		"describes no interface":      {describing(`{"profile":"actor"}`), ""},
+		"describes another profile":   {describing(`{"abi":"kube_v1","profile":"daemon"}`), "daemon"},
+		"describes unknown features":  {describing(`{"abi":"kube_v1","profile":"actor","features":["teleport"]}`), "teleport"},
+		"describes beyond its memory": {module{describes: actor, describesAt: 0xfffffff0_00001000}, abi.Describe},
+		"describes with an overflow":  {module{describes: actor, describesAt: 0xffffffff_ffffffff}, abi.Describe},
+		"describes no controllers":    {describing(`{"abi":"kube_v1","profile":"reconciler"}`), "controllers"},
+		"fails in _initialize":        {module{describes: actor, traps: "_initialize"}, ""},
+		"fails in kube_describe":      {module{describes: actor, traps: abi.Describe}, ""},
+		"fails in kube_alloc":         {module{describes: actor, traps: abi.Alloc}, ""},
+		"does not leave _initialize":  {module{describes: actor, waits: "_initialize"}, "time limit"},
+		"does not leave its start":    {module{describes: actor, waits: "_initialize", starts: true}, "time limit"},
+		"does not leave its start without an image": {
+			module{describes: actor, waits: "_initialize", starts: true, setsTable: true}, "time limit",
+		},
 		"does not leave kube_describe": {module{describes: actor, waits: abi.Describe}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -309,6 +309,9 @@ func TestModulesThatWazeroAcceptsAreAccepted(t *testing.T) {
 			return nil
 		}
 		accepted++
+		if compiles(r, wasm) && !compilesWithoutStart(r, m) {
+			t.Errorf("%s: wazero refuses the module without its start section", path)
+		}
 		if out, err := m.Rewrite(); err == nil && compiles(r, wasm) {
 			rewritten++
 			if !compiles(r, out.Wasm) {
@@ -341,6 +344,12 @@ func compiles(r wazero.Runtime, wasm []byte) bool {
 	return true
 }
 
+// compilesWithoutStart reports whether wazero accepts a module without its start section.
+func compilesWithoutStart(r wazero.Runtime, m *binary.Module) bool {
+	wasm, _, err := m.WithoutStart()
+	return err != nil || compiles(r, wasm)
+}
+
 // FuzzRead checks that a module that is accepted can be rewritten, and that wazero agrees about both.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(full))
@@ -351,6 +360,9 @@ func FuzzRead(f *testing.F) {
 		m, err := binary.Read(wasm)
 		if err != nil {
 			return
+		}
+		if compiles(r, wasm) && !compilesWithoutStart(r, m) {
+			t.Fatal("wazero refuses the module without its start section")
 		}
 		out, err := m.Rewrite()
 		if err != nil {

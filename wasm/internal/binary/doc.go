@@ -16,5 +16,7 @@
 //     not write them again. Passive segments stay and keep their indexes, since memory.init refers to them.
 //   - The start function is not called by the instantiation, but exported under a reserved name.
 //
+// [Module.WithoutStart] makes only the last change, for modules of which no image can be taken.
+//
 // One rewritten module serves first instances and those from images, so its code is compiled only once.
 package binary

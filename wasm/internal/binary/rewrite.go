@@ -49,8 +49,23 @@ func (m *Module) Rewrite() (*Rewritten, error) {
 	if m.start >= 0 {
 		out.Start = export(reserved+"start", Function, int(m.start))
 	}
-	out.Wasm = m.assemble(exports, added)
+	out.Wasm = m.assemble(exports, added, false)
 	return out, nil
+}
+
+// WithoutStart returns the module without its start section, also if no image can be taken of it, and the export of its
+// start function, or "" if it has none.
+func (m *Module) WithoutStart() (wasm []byte, start string, err error) {
+	if m.start < 0 {
+		return m.wasm, "", nil
+	}
+	start = reserved + "start"
+	for _, e := range m.Exports {
+		if e.Name == start {
+			return nil, "", fmt.Errorf("the module has a start function and the export %s: rename the export", start)
+		}
+	}
+	return m.assemble(appendExport(nil, start, Function, int(m.start)), 1, true), start, nil
 }
 
 // Segments calls f with the offset and the content of each active data segment, in order.
@@ -100,8 +115,9 @@ func (m *Module) checkState() error {
 
 func isNumber(t string) bool { return t == "i32" || t == "i64" || t == "f32" || t == "f64" }
 
-// assemble returns the module with further exports, without the start section and without active segments.
-func (m *Module) assemble(exports []byte, added int) []byte {
+// assemble returns the module with further exports and without the start section. Its active data segments are left out
+// unless segments is true.
+func (m *Module) assemble(exports []byte, added int, segments bool) []byte {
 	out := make([]byte, 0, len(m.wasm)+len(exports)+16)
 	out = append(out, header...)
 	done := added == 0
@@ -119,9 +135,9 @@ func (m *Module) assemble(exports []byte, added int) []byte {
 		} else if s.id == exportSection {
 			out = append(out, m.wasm[s.start:s.end]...)
 		}
-		switch s.id {
-		case exportSection, startSection:
-		case dataSection:
+		switch {
+		case s.id == exportSection, s.id == startSection:
+		case s.id == dataSection && !segments:
 			out = m.appendData(out)
 		default:
 			out = append(out, m.wasm[s.start:s.end]...)

@@ -62,8 +62,8 @@ func (i *Instance) Initialize(ctx context.Context) error {
 		return nil
 	}
 	i.initialized = true
-	if r := i.program.rewritten; r != nil && r.Start != "" {
-		if _, err := i.Call(ctx, r.Start); err != nil {
+	if start := i.program.start; start != "" {
+		if _, err := i.Call(ctx, start); err != nil {
 			return fmt.Errorf("start function: %w", err)
 		}
 	}

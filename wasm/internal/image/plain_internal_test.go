@@ -229,7 +229,7 @@ func TestMemoryIsNotReleasedDuringACall(t *testing.T) {
 	})
 }
 
-func TestModuleWithoutImageIsStartedUnchanged(t *testing.T) {
+func TestModuleWithoutImageIsInstantiated(t *testing.T) {
 	p := newPlain(t, plainWith("\x41\x00\xd0\x70\x26\x00"), platform)
 	if err := p.CanImage(); err == nil || !strings.Contains(err.Error(), "table.set") {
 		t.Errorf("CanImage: %v", err)
@@ -255,6 +255,45 @@ func TestModuleWithoutImageIsStartedUnchanged(t *testing.T) {
 	}
 	if err := i.Close(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestInstantiationRunsNoCodeOfTheModule has a start function that traps. A host limits the time of Initialize, and has
+// the instance that its functions need only after Start.
+func TestInstantiationRunsNoCodeOfTheModule(t *testing.T) {
+	tableSet := "\x41\x00\xd0\x70\x26\x00"
+	for name, code := range map[string]string{"with an image": "", "without an image": tableSet} {
+		wasm := "\x00asm\x01\x00\x00\x00" + section(1, vector("\x60\x00\x00")) + section(3, vector("\x00")) +
+			section(4, vector("\x70\x00\x01")) + section(5, vector("\x00\x01")) + section(8, "\x00") +
+			section(10, vector("\x0a\x00"+"\x00"+code+strings.Repeat("\x01", 7-len(code))+"\x0b"))
+		p := newPlain(t, wasm, platform)
+		if has := p.CanImage() == nil; has != (code == "") {
+			t.Errorf("%s: CanImage: %v", name, p.CanImage())
+		}
+		i, err := p.Start(t.Context(), plainConfig())
+		if err != nil {
+			t.Errorf("%s: Start: %v", name, err)
+			continue
+		}
+		if err := i.Initialize(t.Context()); err == nil || !strings.Contains(err.Error(), "start function") {
+			t.Errorf("%s: Initialize: %v", name, err)
+		}
+		if err := i.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestStartFunctionAndAnExportOfItsReservedNameAreRefused(t *testing.T) {
+	code := "\x00asm\x01\x00\x00\x00" + section(1, vector("\x60\x00\x00")) + section(3, vector("\x00")) +
+		section(7, vector(name("kube.image.start")+"\x00\x00")) + section(8, "\x00") + section(10, vector(name("\x00\x0b")))
+	m, err := wasm.Read([]byte(code))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := compile(t.Context(), plainRuntime(), m, platform); err == nil ||
+		!strings.Contains(err.Error(), "kube.image.start") {
+		t.Errorf("compile: %v", err)
 	}
 }
 

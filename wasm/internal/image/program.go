@@ -25,6 +25,7 @@ type Program struct {
 	limits    *wasm.Limits
 	rewritten *wasm.Rewritten // nil if no image can be taken
 	reason    error           // why
+	start     string          // the export of the start function, or ""
 }
 
 // Config is what an instance needs besides its program.
@@ -48,10 +49,13 @@ func compile(ctx context.Context, r wazero.Runtime, m *wasm.Module, s system) (*
 	switch {
 	case errors.Is(err, wasm.ErrNoImage):
 		p.reason = err
+		if code, p.start, err = m.WithoutStart(); err != nil {
+			return nil, err
+		}
 	case err != nil:
 		return nil, err
 	default:
-		p.rewritten, code = rewritten, rewritten.Wasm
+		p.rewritten, p.start, code = rewritten, rewritten.Start, rewritten.Wasm
 	}
 	if p.compiled, err = r.CompileModule(ctx, code); err != nil {
 		return nil, fmt.Errorf("compile: %w", err)
@@ -68,8 +72,7 @@ func (p *Program) CanImage() error { return p.reason }
 // Close releases the code. No instance may be open.
 func (p *Program) Close(ctx context.Context) error { return p.compiled.Close(ctx) }
 
-// Start returns a new instance, which [Instance.Initialize] must initialise. If no image can be taken of the module,
-// its start function was called.
+// Start returns a new instance, which [Instance.Initialize] must initialise. It runs no code of the module.
 func (p *Program) Start(ctx context.Context, c Config) (*Instance, error) {
 	i, err := p.instantiate(ctx, c, nil)
 	if err != nil {
