@@ -6,6 +6,7 @@ package applier
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -68,10 +69,29 @@ func (o *Options) withDefaults() Options {
 	return d
 }
 
-func (o Options) valid() bool {
-	b := o.Backoff
-	return o.Concurrency >= 0 && o.Aging > 0 && o.Debounce >= 0 && o.MaxDebounce >= o.Debounce &&
-		b.InitialBackoff > 0 && b.MaxBackoff >= b.InitialBackoff && b.Jitter >= 0 && b.Jitter <= 1
+// Validate returns an error that names an invalid field and the remedy, or nil.
+func (o *Options) Validate() error {
+	d := o.withDefaults()
+	b := d.Backoff
+	switch {
+	case d.Concurrency < 0:
+		return fmt.Errorf("Options.Concurrency: %d is negative; leave it zero for the default", d.Concurrency)
+	case d.Aging < 0:
+		return fmt.Errorf("Options.Aging: %v is negative; leave it zero for the default", d.Aging)
+	case d.Debounce < 0:
+		return fmt.Errorf("Options.Debounce: %v is negative; leave it zero for none", d.Debounce)
+	case d.Debounce == 0 && d.MaxDebounce != 0:
+		return fmt.Errorf("Options.MaxDebounce: %v has no effect without Debounce; set both, or none", d.MaxDebounce)
+	case d.MaxDebounce < d.Debounce:
+		return fmt.Errorf("Options.MaxDebounce: %v is less than Debounce, which is %v", d.MaxDebounce, d.Debounce)
+	case b.InitialBackoff < 0:
+		return fmt.Errorf("Backoff.InitialBackoff: %v is negative; leave it zero for the default", b.InitialBackoff)
+	case b.MaxBackoff < b.InitialBackoff:
+		return fmt.Errorf("Backoff.MaxBackoff: %v is less than InitialBackoff, which is %v", b.MaxBackoff, b.InitialBackoff)
+	case !(b.Jitter >= 0 && b.Jitter <= 1): // also if it is not a number
+		return fmt.Errorf("Backoff.Jitter: %v is not between 0 and 1", b.Jitter)
+	}
+	return nil
 }
 
 // Backoff has the delays of the retries of a key. The zero value of a field is its default.
@@ -136,13 +156,12 @@ type Applier[K comparable, C any] struct {
 	drained chan struct{}   // closed when no key waits or runs; nil before Drain
 }
 
-// New creates an empty applier. It panics if a duration in opts other than HoldTimeout is negative, MaxBackoff is less
-// than InitialBackoff, MaxDebounce is less than Debounce, Concurrency is negative, or Jitter is not between 0 and 1.
+// New creates an empty applier. It panics if opts are invalid, see [Options.Validate].
 func New[K comparable, C any](opts *Options) *Applier[K, C] {
-	o := opts.withDefaults()
-	if !o.valid() {
-		panic("applier: invalid options")
+	if err := opts.Validate(); err != nil {
+		panic("applier: " + err.Error())
 	}
+	o := opts.withDefaults()
 	return &Applier[K, C]{created: time.Now(), state: newState[K, C](o, newBackoff(o.Backoff)), alarm: never}
 }
 

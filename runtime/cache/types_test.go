@@ -227,6 +227,45 @@ func stopped() context.Context {
 	return ctx
 }
 
+func TestIndexOfAViewThatNeedsMoreHasOnlyWholeObjects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer("prod/a", "prod/b")
+		empty := configMap("prod/empty", "")
+		empty.Data, empty.Labels = nil, nil // the same in both forms
+		s.Put(configMaps, empty)
+		c := cache.New(s.Client(), nil)
+		before := metadataView(c)
+		start(t, before)
+		answer := make(chan struct{})
+		s.Kind(configMaps).Behave(fakesource.Behaviour{OnWatch: func(*request.WatchOptions) error { <-answer; return nil }})
+		full := cache.Of[corev1.ConfigMap](c, nil)
+		x := reflector.IndexBy(full.Store(), func(cm *corev1.ConfigMap) []string {
+			if cm.Data == nil && cm.Name != "empty" {
+				t.Errorf("the index has %s without its data", cm.Name)
+			}
+			return []string{cm.Data["value"]}
+		})
+		synctest.Wait()
+		if err := before.Ready(t.Context()); err != nil {
+			t.Error(err)
+		}
+		for _, err := range x.All("first") {
+			if !errors.Is(err, reflector.ErrNotReady) {
+				t.Errorf("before the list, the error of the index is %v", err)
+			}
+		}
+		if x.Len("first")+x.Len("") != 0 {
+			t.Errorf("before the list, the index has %d and %d objects, want none", x.Len("first"), x.Len(""))
+		}
+		s.Delete(configMaps, ref("prod/b"))
+		close(answer)
+		start(t, full)
+		if x.Len("first") != 1 || x.Len("") != 1 {
+			t.Errorf("after the list, the index has %d and %d objects, want 1 and 1", x.Len("first"), x.Len(""))
+		}
+	})
+}
+
 func TestObjectsAreDiscardedAMinuteAfterTheLastRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer("prod/a")

@@ -37,13 +37,13 @@ func (v *View[K]) Resource() core.Resource { return v.watch.resource }
 // Store returns the store with the objects. It is filled while the view runs.
 func (v *View[K]) Store() *reflector.Store[K] { return v.store }
 
-// Ready waits until the current watch, or the next one, has synced the store; see [reflector.Reflector.Ready]. If the
-// view is invalid, Ready immediately returns the same error as Run.
+// Ready waits until the current watch, or the next one, has synced the store; see [reflector.Store.Ready]. If the view
+// is invalid, Ready immediately returns the same error as Run.
 func (v *View[K]) Ready(ctx context.Context) error {
 	if v.watch.setup != nil {
 		return v.watch.setup
 	}
-	return v.watch.reflector.Ready(ctx)
+	return v.store.Ready(ctx)
 }
 
 // Subscribe yields the existing objects, then each change; see [reflector.Store.Subscribe]. If the view is invalid,

@@ -6,6 +6,7 @@ package controller
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"runtime"
 	"strings"
@@ -90,10 +91,10 @@ func (o *Options) withDefaults() Options {
 	if d.Concurrency <= 0 {
 		d.Concurrency = defaultConcurrency()
 	}
-	if d.SyncTimeout <= 0 {
+	if d.SyncTimeout == 0 {
 		d.SyncTimeout = 30 * time.Second
 	}
-	if d.StopTimeout <= 0 {
+	if d.StopTimeout == 0 {
 		d.StopTimeout = 30 * time.Second
 	}
 	if d.HoldTimeout == 0 {
@@ -103,6 +104,21 @@ func (o *Options) withDefaults() Options {
 		d.Logger = slog.Default()
 	}
 	return d
+}
+
+// check returns an error that names an invalid field and the remedy, or nil.
+func (o *Options) check() error {
+	for name, limit := range map[string]time.Duration{
+		"SyncTimeout": o.SyncTimeout, "RunTimeout": o.RunTimeout, "StopTimeout": o.StopTimeout,
+	} {
+		if limit < 0 {
+			return fmt.Errorf("controller: Options.%s: %v is negative; leave it zero for the default", name, limit)
+		}
+	}
+	if err := o.applier().Validate(); err != nil {
+		return fmt.Errorf("controller: %w", err)
+	}
+	return nil
 }
 
 func defaultConcurrency() int { return max(8, 2*runtime.GOMAXPROCS(0)) }
@@ -149,10 +165,9 @@ func (c *Controller[K]) Watches(t Trigger) *Controller[K] {
 }
 
 // Run runs the reconcile for every object, and again for each object that a change concerns, until the context ends.
-// When all of its runs and watches have ended, it returns the context's cause, or the error of an invalid source. If
-// runs do not return, the error also names their objects, see [Options.StopTimeout]. Run may be called again when all
-// runs have returned; the new runs then begin when the caches are up to date. It panics if [Options.Retry],
-// [Options.Debounce] or [Options.MaxDebounce] is invalid, see [applier.New].
+// When all of its runs and watches have ended, it returns the context's cause, or the error of an invalid source or
+// option. If runs do not return, the error also names their objects, see [Options.StopTimeout]. Run may be called again
+// when all runs have returned; the new runs then begin when the caches are up to date.
 func (c *Controller[K]) Run(ctx context.Context, reconcile Reconcile[K]) error {
 	return c.engine.run(ctx, func(ctx context.Context, object reflector.State) (Action, error) {
 		obj := new(K)

@@ -4,6 +4,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,7 +70,7 @@ var (
 func (e *engine) run(ctx context.Context, reconcile func(context.Context, reflector.State) (Action, error)) error {
 	members, err := e.members()
 	if err == nil {
-		err = e.invalid
+		err = cmp.Or(e.invalid, e.opts.check())
 	}
 	if err != nil {
 		return err
@@ -93,11 +94,11 @@ func (e *engine) run(ctx context.Context, reconcile func(context.Context, reflec
 			s.stages[src] = src.start(s)
 		}
 	}
-	if err := s.begin(members); err != nil {
-		return err
-	}
 	if s.shard != nil {
 		s.ownership = s.shard(s)
+	}
+	if err := s.begin(members); err != nil { // calls of engage see the session from now on
+		return err
 	}
 	for _, m := range members {
 		s.running.Go(func() { stopTaking(m.run(feeds, s)) })

@@ -77,22 +77,21 @@ func TestFailedRunIsRetriedWithDelaysFrom5msTo1000s(t *testing.T) {
 	})
 }
 
-func TestRunPanicsOnInvalidOptions(t *testing.T) {
-	for name, o := range map[string]*controller.Options{
-		"a negative delay":             {Retry: &applier.Backoff{InitialBackoff: -1}},
-		"a negative quiet time":        {Debounce: -1},
-		"less than the quiet time":     {Debounce: time.Second, MaxDebounce: time.Millisecond},
-		"a jitter of more than a time": {Retry: &applier.Backoff{Jitter: 2}},
+func TestRunReturnsAnErrorThatNamesAnInvalidOption(t *testing.T) {
+	for want, o := range map[string]*controller.Options{
+		"Backoff.InitialBackoff: -1ns is negative":                    {Retry: &applier.Backoff{InitialBackoff: -1}},
+		"Backoff.Jitter: 2 is not between 0 and 1":                    {Retry: &applier.Backoff{Jitter: 2}},
+		"Options.Debounce: -1ns is negative":                          {Debounce: -1},
+		"Options.MaxDebounce: 1ms is less than Debounce, which is 1s": {Debounce: time.Second, MaxDebounce: time.Millisecond},
+		"Options.MaxDebounce: 1s has no effect without Debounce":      {MaxDebounce: time.Second},
+		"Options.RunTimeout: -1s is negative":                         {RunTimeout: -time.Second},
+		"Options.SyncTimeout: -1s is negative":                        {SyncTimeout: -time.Second},
+		"Options.StopTimeout: -1s is negative":                        {StopTimeout: -time.Second},
 	} {
-		t.Run(name, func(t *testing.T) {
-			c := controller.New(controller.For[document](newWorld(t).cache), o)
-			defer func() {
-				if recover() == nil {
-					t.Error("Run does not panic")
-				}
-			}()
-			t.Errorf("Run() = %v", c.Run(t.Context(), idle))
-		})
+		err := controller.New(controller.For[document](newWorld(t).cache), o).Run(t.Context(), idle)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error = %v, want %q", err, want)
+		}
 	}
 }
 

@@ -206,6 +206,7 @@ func (s *sharded) reshard(m *member, part int, shard *core.Shard) {
 				session.applier.Add(key, applier.Low, cause)
 			case was && !is && !running[key]: // after a run, the worker does it
 				session.trackers.gone(key)
+				session.failing.remove(key)
 			}
 		})
 	}

@@ -142,7 +142,7 @@ func (f *memberFeed) addAll(s *session, cause *event) {
 // existing calls each for the objects that a subscription begins with.
 func (f *memberFeed) existing(s *session, each func(Key, reflector.State)) {
 	if !ready(f.feed) {
-		return // follow adds them when it is
+		return // a feed that is late: follow adds them when it is synced
 	}
 	for change, err := range f.feed.Subscribe(s.feeds) {
 		if err != nil || change.Type == core.Bookmark {

@@ -60,6 +60,7 @@ type worker struct {
 	started   time.Time    // of the goroutine
 	goroutine atomic.Int64 // see goroutineID
 	current   atomic.Pointer[run]
+	moves     func() // ends the ownership of the current run, and forgets the object if it moves; may be nil
 }
 
 // run takes keys until take ends or the worker leaves. A run that has begun continues until running ends, which may be
@@ -100,8 +101,7 @@ func (w *worker) one(ctx context.Context, item applier.Item[Key, *event]) {
 	exists := object.Exists()
 	uid, gone := w.gone.take(item.Key, object)
 	if !exists && err == nil {
-		w.trackers.gone(item.Key)
-		w.failing.remove(item.Key)
+		w.forget(item.Key)
 	}
 	if !exists && !gone && err == nil {
 		w.applier.Done(item.Key)
@@ -115,11 +115,15 @@ func (w *worker) one(ctx context.Context, item applier.Item[Key, *event]) {
 		}
 		end, ok := w.ownership.begin(r, uid)
 		if !ok {
-			w.trackers.gone(item.Key)
+			w.forget(item.Key)
 			w.applier.Done(item.Key)
 			return
 		}
-		defer end()
+		w.moves = func() {
+			if end(); !w.ownership.owns(item.Key.Cluster, object) {
+				w.forget(item.Key)
+			}
+		}
 	}
 	w.current.Store(r)
 	if w.timeout > 0 {
@@ -142,9 +146,6 @@ func (w *worker) reconciled(ctx context.Context, r *run, object reflector.State,
 		}
 		if w.trackers.any() {
 			w.left(r.item.Key)
-			if w.ownership != nil && !w.ownership.owns(r.item.Key.Cluster, object) {
-				w.trackers.gone(r.item.Key)
-			}
 		}
 		w.finish(ctx, r.item, result)
 	}()
@@ -209,5 +210,15 @@ func (w *worker) finish(ctx context.Context, item applier.Item[Key, *event], r R
 // release ends the key's run. The applier holds the key until the sources have observed the writes of the run.
 func (w *worker) release(key Key) {
 	w.writes.record(key)
+	if w.moves != nil {
+		w.moves()
+		w.moves = nil
+	}
 	w.applier.Done(key)
+}
+
+// forget forgets an object that does not exist, or that another replica owns. No run of it is active.
+func (w *worker) forget(key Key) {
+	w.trackers.gone(key)
+	w.failing.remove(key)
 }

@@ -121,18 +121,7 @@ func (t *table) compress() {
 	runtime.Gosched() // so that the subscribers read the last change first
 	t.writing.Lock()
 	defer t.writing.Unlock()
-	for _, ref := range c.recent {
-		e := t.objects[ref.Namespace][ref.Name]
-		if e == nil || isCompressed(e.object) {
-			continue
-		}
-		name, kept := t.pack(ref.Name, e.object.Encoding(), e.object.Bytes(), false)
-		ref.Name = name
-		t.mu.Lock()
-		t.rename(e, ref)
-		e.object = kept
-		t.mu.Unlock()
-	}
+	t.repack(c.recent)
 	c.recent, c.recentBytes = nil, 0
 }
 
@@ -160,17 +149,26 @@ func (t *table) train(form uint64) error {
 		return fmt.Errorf("compress %s: %w", t.resource, err)
 	}
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	c.codecs = append(c.codecs, codec)
 	c.form = form
-	for ns, objects := range t.objects {
-		packed := make(map[string]*entry, len(objects))
-		for name, e := range objects {
-			object := t.state(e.object).Packed()
-			name, e.object = t.pack(name, object.Encoding(), object.Bytes(), false)
-			packed[name] = e
-		}
-		t.objects[ns] = packed
-	}
+	t.mu.Unlock()
+	t.repack(t.refs())
 	return nil
+}
+
+// repack compresses objects with the last codec, without blocking readers meanwhile. The caller holds t.writing.
+func (t *table) repack(refs []core.ObjectRef) {
+	for _, ref := range refs {
+		e := t.objects[ref.Namespace][ref.Name]
+		if e == nil || int(e.object.Encoding()>>1) == len(t.compression.codecs) {
+			continue
+		}
+		object := t.state(e.object).Packed()
+		name, kept := t.pack(ref.Name, object.Encoding(), object.Bytes(), false)
+		ref.Name = name
+		t.mu.Lock()
+		t.rename(e, ref)
+		e.object = kept
+		t.mu.Unlock()
+	}
 }

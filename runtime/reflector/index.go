@@ -18,7 +18,7 @@ type Index[K any, T comparable] struct {
 }
 
 // IndexBy returns an index of a store by the values of f. The index always has the same objects as the store: it
-// changes together with each object. IndexBy calls f for each object that the store already has, before it returns.
+// changes together with each object. If the store is ready, IndexBy calls f for each of its objects before it returns.
 // After that, f is called once for each new state of each object, in the goroutine of the watch, so it must be fast.
 // The result must depend only on the object. If an object can't be decoded, or f panics, the object has no values, and
 // the logger of the watch receives the error.
@@ -37,7 +37,7 @@ func IndexBy[K any, T comparable](s *Store[K], f func(*K) []T) *Index[K, T] {
 		})
 		return values
 	})
-	s.table().addIndex(x)
+	s.table().addIndex(x, s.form)
 	return &Index[K, T]{s, x}
 }
 
@@ -45,20 +45,26 @@ func IndexBy[K any, T comparable](s *Store[K], f func(*K) []T) *Index[K, T] {
 //
 // Errors: [ErrNotReady].
 func (x *Index[K, T]) All(value T) iter.Seq2[*K, error] {
-	return x.store.each(func() ([]wire.Packed, filter, error) {
-		t := x.store.table()
-		t.mu.RLock()
-		defer t.mu.RUnlock()
-		return x.index.entries(value).objects(), nil, nil
+	return x.store.each(func() (objects []wire.Packed, _ filter, _ error) {
+		x.read(value, func(s *set) { objects = s.objects() })
+		return objects, nil, nil
 	})
 }
 
-// Len returns the number of objects that have a value.
-func (x *Index[K, T]) Len(value T) int {
+// Len returns the number of objects that have a value. It is 0 until the store is ready.
+func (x *Index[K, T]) Len(value T) (n int) {
+	x.read(value, func(s *set) { n = s.len() })
+	return n
+}
+
+// read calls f with the entries that have a value, unless the table may be filling the index.
+func (x *Index[K, T]) read(value T, f func(*set)) {
 	t := x.store.table()
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	return x.index.entries(value).len()
+	if t.form >= x.store.form {
+		f(x.index.entries(value))
+	}
 }
 
 // indexer is an index of a table. Its methods are called with the table's writing held, and all but prepare with mu.
@@ -68,19 +74,51 @@ type indexer interface {
 	reset()                                      // all entries are gone
 }
 
-// addIndex adds an index and fills it.
-func (t *table) addIndex(x indexer) {
+// addIndex adds an index that reads objects of a form, and fills it. If the table has an older form, it does so at the
+// end of the list that replaces it.
+func (t *table) addIndex(x indexer, form uint64) {
 	t.writing.Lock()
 	defer t.writing.Unlock()
-	for _, objects := range t.objects {
-		for _, e := range objects {
-			x.prepare(t.state(e.object).Packed()) // nobody else writes
-			x.update(e, wire.Packed{}, false)     // no reader has the index yet
-		}
+	if t.form < form {
+		t.later = append(t.later, laterIndex{x, form})
+		return
 	}
+	t.fill(x, func(*entry) bool { return true })
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.indexes = append(t.indexes, x)
+}
+
+// laterIndex is an index that waits for objects of a form.
+type laterIndex struct {
+	indexer
+	form uint64
+}
+
+// fill fills an index, which no reader has yet, with some entries. The caller holds t.writing.
+func (t *table) fill(x indexer, has func(*entry) bool) {
+	for _, objects := range t.objects {
+		for _, e := range objects {
+			if has(e) {
+				x.prepare(t.state(e.object).Packed())
+				x.update(e, wire.Packed{}, false)
+			}
+		}
+	}
+}
+
+// fillLater fills the indexes that have waited for a form with the entries of the current list, and returns them. The
+// caller holds t.writing.
+func (t *table) fillLater(form uint64) (filled []indexer) {
+	t.later = slices.DeleteFunc(t.later, func(l laterIndex) bool {
+		if l.form > form {
+			return false
+		}
+		t.fill(l.indexer, func(e *entry) bool { return e.list == t.list })
+		filled = append(filled, l.indexer)
+		return true
+	})
+	return filled
 }
 
 // index is an index by values of a function. It holds each value once, not for each entry.

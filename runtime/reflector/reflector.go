@@ -94,7 +94,6 @@ func (r *Reflector) add(n need) (form uint64) {
 		r.need = r.need.union(n)
 	}
 	r.form++
-	r.table.require(r.form)
 	if r.change != nil {
 		r.change()
 	}
@@ -111,12 +110,6 @@ func (r *Reflector) Status() watcher.Status {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return t.status
-}
-
-// Ready waits until the current run, or the next one, has listed all objects. Then no object is older than the start of
-// that run. If ctx ends first, the error includes the last error of the reflector.
-func (r *Reflector) Ready(ctx context.Context) error {
-	return r.table.awaitAll(ctx, func() bool { return r.table.current })
 }
 
 // Reset discards all objects, so that a reflector that is not used needs no memory. The next Run lists them again. Reset

@@ -123,7 +123,10 @@ func TestReadyWaitsForEachRun(t *testing.T) {
 		r, store := reflect(server)
 		look, stopLooking := context.WithCancel(t.Context())
 		stopLooking() // what waits with it only looks
-		ready := func() (run, ever bool) { return r.Ready(look) == nil, store.Ready(look) == nil }
+		ready := func() (run, ever bool) {
+			_, err := store.Get(ref("prod/missing"))
+			return store.Ready(look) == nil, !errors.Is(err, reflector.ErrNotReady)
+		}
 		if run, ever := ready(); run || ever {
 			t.Errorf("ready %v, ever %v before the first run", run, ever)
 		}

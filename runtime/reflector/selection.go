@@ -53,14 +53,14 @@ func (t *table) prepareIndexes(owners, byLabels bool) {
 			uids, _ := p.Owners() // the object was read before, so its metadata is valid
 			return uids
 		})
-		t.addIndex(x)
+		t.addIndex(x, 0)
 		t.mu.Lock()
 		t.owners = x
 		t.mu.Unlock()
 	}
 	if byLabels && t.labels == nil {
 		x := newLabelIndex()
-		t.addIndex(x)
+		t.addIndex(x, 0)
 		t.mu.Lock()
 		t.labels = x
 		t.mu.Unlock()

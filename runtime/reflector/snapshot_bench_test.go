@@ -49,11 +49,11 @@ func BenchmarkSnapshot(b *testing.B) {
 					dir = b.TempDir()
 				}
 				r := reflector.New(source, &reflector.Options{SnapshotDir: dir})
-				reflector.StoreOf[corev1.Pod](r)
+				store := reflector.StoreOf[corev1.Pod](r)
 				ctx, cancel := context.WithCancel(b.Context())
 				ended := make(chan error, 1)
 				go func() { ended <- r.Run(ctx) }()
-				if err := r.Ready(ctx); err != nil {
+				if err := store.Ready(ctx); err != nil {
 					b.Fatal(err)
 				}
 				b.StopTimer()

@@ -160,7 +160,7 @@ func TestRestartResumesFromItsSnapshot(t *testing.T) {
 			after := prepare(server, dir, nil)
 			sub := subscribe(t, after.Store)
 			after.start(t)
-			if err := after.reflector.Ready(t.Context()); err != nil {
+			if err := after.Ready(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			wantSame(t, after.Store, server)
@@ -766,7 +766,7 @@ func TestRestartsEqualTheServer(t *testing.T) {
 					change()
 				}
 				if random.IntN(5) > 0 {
-					if err := p.reflector.Ready(t.Context()); err != nil {
+					if err := p.Ready(t.Context()); err != nil {
 						t.Fatal(err)
 					}
 					newest := server.Tick()

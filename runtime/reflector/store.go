@@ -178,11 +178,12 @@ func (s *Store[K]) ResourceVersion() string {
 	return t.version
 }
 
-// Ready waits until the store has been synced once. From then on the store is ready, but its objects may become
-// outdated: when the server can't be reached, see [Reflector.Health], or when Run is not running, see
-// [Reflector.Ready]. If ctx ends first, the error includes the last error of the reflector.
+// Ready waits until the current call of [Reflector.Run], or the next one, has listed all objects. Then no object is
+// older than the start of that call. The objects may become outdated later, when the server can't be reached: see
+// [Reflector.Health]. If ctx ends first, the error includes the last error of the reflector.
 func (s *Store[K]) Ready(ctx context.Context) error {
-	return s.table().awaitAll(ctx, func() bool { return s.table().isReady(s.form) })
+	t := s.table()
+	return t.awaitAll(ctx, func() bool { return t.current >= s.form })
 }
 
 // WaitFor waits until the store has observed a resource version, such as that of the response to a write. Later reads

@@ -39,14 +39,14 @@ type table struct {
 	version string // the resource version that the table has observed
 	number  uint64 // the same as a number; 0 if the version is not a number
 	ready   bool   // a list has been completed
-	current bool   // a list of the current run has been completed, in the wanted form
 	form    uint64 // the form of the objects since the last complete list, see [Reflector.add]
-	wanted  uint64 // the form that the stores need
+	current uint64 // the form of the last complete list of the current run, or 0
 	status  watcher.Status
 	failed  error // the error that ended the run permanently
 
-	indexes []indexer   // changed with writing held, too
-	labels  *labelIndex // nil until the first selection by labels
+	indexes []indexer    // changed with writing held, too
+	later   []laterIndex // guarded by writing
+	labels  *labelIndex  // nil until the first selection by labels
 	owners  *index[types.UID]
 
 	compression compression
@@ -130,6 +130,7 @@ func (t *table) beginList(form uint64) {
 			t.sweep() // an incomplete list had another form
 		}
 		t.form = form
+		t.indexes = append(t.indexes, t.fillLater(form)...)
 	}
 }
 
@@ -137,17 +138,19 @@ func (t *table) beginList(form uint64) {
 func (t *table) endList(version string, form uint64) error {
 	t.writing.Lock()
 	defer t.writing.Unlock()
-	t.finishList(version, form)
+	filled := t.fillLater(form)
+	t.finishList(version, form, filled)
 	t.deliver()
 	return t.train(form)
 }
 
-func (t *table) finishList(version string, form uint64) {
+func (t *table) finishList(version string, form uint64, filled []indexer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.indexes = append(t.indexes, filled...)
 	t.sweep()
 	t.form = form
-	t.current = form == t.wanted
+	t.current = form
 	if !t.ready {
 		t.ready = true
 		for s := range t.subscriptions {
@@ -375,19 +378,11 @@ func (t *table) setStatus(s watcher.Status) {
 	t.status = s
 }
 
-// require records the form that the stores need.
-func (t *table) require(form uint64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.wanted = form
-	t.current = false
-}
-
 // endRun records that the run has ended.
 func (t *table) endRun() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.current = false
+	t.current = 0
 }
 
 // setFailed records the error that ended the run permanently, or clears it with nil.

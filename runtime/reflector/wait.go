@@ -16,6 +16,7 @@ type waiter struct {
 	list    func() bool   // reports whether the list is complete; called with the table's lock held
 	done    chan struct{} // closed when the wait is over, or will never be
 	slot    int           // the index in the heap or list; -1 if it is not there
+	failed  error         // why it will never be
 }
 
 func (w *waiter) over(t *table) bool {
@@ -85,7 +86,7 @@ func (ws *waiters) remove(w *waiter) {
 func (t *table) await(ctx context.Context, w *waiter) error {
 	w.done, w.slot = make(chan struct{}), -1
 	t.mu.Lock()
-	if t.failed == nil && !w.over(t) {
+	if w.failed = t.failed; w.failed == nil && !w.over(t) {
 		t.waiters.add(w)
 	} else {
 		close(w.done)
@@ -101,8 +102,8 @@ func (t *table) await(ctx context.Context, w *waiter) error {
 	switch {
 	case w.over(t):
 		return nil
-	case t.failed != nil:
-		return t.failed
+	case w.failed != nil: // also if another run has begun meanwhile
+		return w.failed
 	case t.status.Err != nil:
 		return fmt.Errorf("%w; the last error was: %w", context.Cause(ctx), t.status.Err)
 	}
@@ -121,7 +122,9 @@ func (t *table) awaitAll(ctx context.Context, cond func() bool) error {
 func (t *table) wakeVersions() {
 	h := &t.waiters.versions
 	for len(*h) > 0 && (t.failed != nil || (*h)[0].over(t)) {
-		close(heap.Pop(h).(*waiter).done)
+		w := heap.Pop(h).(*waiter)
+		w.failed = t.failed
+		close(w.done)
 	}
 }
 
@@ -131,6 +134,7 @@ func (t *table) wake() {
 	for _, w := range slices.Backward(t.waiters.lists) { // so that remove moves only waiters that were visited
 		if t.failed != nil || w.over(t) {
 			t.waiters.remove(w)
+			w.failed = t.failed
 			close(w.done)
 		}
 	}

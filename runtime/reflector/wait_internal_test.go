@@ -4,8 +4,12 @@
 package reflector
 
 import (
+	"errors"
 	"math/rand/v2"
 	"testing"
+	"testing/synctest"
+
+	"github.com/kube-go/sdk/core"
 )
 
 // TestWaitersKnowTheirPlaces adds and removes waiters at random. A waiter is removed from the place that it names, since
@@ -50,4 +54,25 @@ func TestWaitersKnowTheirPlaces(t *testing.T) {
 	if len(waiting) < 20 {
 		t.Errorf("%d waiters at the end, which tests too little", len(waiting))
 	}
+}
+
+func TestFailureIsReturnedAlsoAfterTheNextRunHasBegun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := newTable(core.Resource{})
+		got := make(chan error, 2)
+		go func() { got <- table.awaitAll(t.Context(), func() bool { return false }) }()
+		go func() { got <- table.awaitVersion(t.Context(), "9") }()
+		synctest.Wait()
+		failure := errors.New("broken")
+		table.mu.Lock() // the waiters continue later
+		table.failed = failure
+		table.wake()
+		table.failed = nil
+		table.mu.Unlock()
+		for range 2 {
+			if err := <-got; !errors.Is(err, failure) {
+				t.Errorf("error = %v, want %v", err, failure)
+			}
+		}
+	})
 }

@@ -39,7 +39,8 @@
 //   - When a streaming list ends early, or is silent for 20 seconds, the next list is paged.
 //   - A server ignores the request for a streaming list if it sends a bookmark that is not the end of the list, or
 //     changes without the end of the list within 20 seconds. Such a server is listed in pages. A list that is only long
-//     is not interrupted.
+//     is not interrupted. A server that ignores the request, and sends neither bookmarks nor other changes than new
+//     objects, is noticed when it ends the watch, after ten minutes at most.
 //
 // # Guarantees
 //
