@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -248,4 +249,94 @@ func TestShardedSourcesByNamespaceHaveTheirNamespaces(t *testing.T) {
 			t.Errorf("Run = %v, want %v", err, errStop)
 		}
 	})
+}
+
+func TestClusterThatEngagesBeforeRunBelongsToTheShards(t *testing.T) {
+	for range 20 { // Engage waits for Run: the race detector finds what Run sets too late
+		hub, spoke := newCluster(t, "hub"), newCluster(t, "spoke")
+		hub.Put(documents, doc("prod/a", "1"))
+		spoke.Put(documents, doc("prod/a", "1"))
+		runs := make(chan string, 10)
+		c := controller.New(controller.For[document](hub.cache), &controller.Options{
+			OnResult: func(r controller.Result) { runs <- r.Key.Cluster },
+		})
+		r := c.With(idle)
+		r.Shard(newReplica(false, whole(t)))
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 2)
+		go func() { ended <- c.Engage(ctx, spoke.cache) }()
+		time.Sleep(time.Millisecond)
+		go func() { ended <- r.Run(ctx) }()
+		for range 2 {
+			select {
+			case <-runs:
+			case <-time.After(time.Minute):
+				t.Fatal("a cluster has not run for a minute")
+			}
+		}
+		stop()
+		<-ended
+		<-ended
+	}
+}
+
+func TestFailingObjectThatMovesToAnotherReplicaIsForgotten(t *testing.T) {
+	for _, running := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			w.Put(documents, doc("prod/a", "1"))
+			c := controller.New(controller.For[document](w.cache), &controller.Options{Logger: w.log.logger()})
+			proceed := make(chan struct{})
+			runs := 0
+			r := c.With(func(context.Context, *document) (controller.Action, error) {
+				if runs++; running && runs == 2 {
+					<-proceed
+				}
+				return controller.Action{}, errNo
+			})
+			shards := &moving{shard: whole(t)}
+			r.Shard(shards)
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan error)
+			go func() { ended <- r.Run(ctx) }()
+			after(time.Minute)
+			if n := r.Inspect(1).FailingKeys; n != 1 {
+				t.Errorf("running %v: %d failing objects before the move, want one", running, n)
+			}
+			shards.move(new(core.Shard))
+			close(proceed)
+			after(time.Hour)
+			if in := r.Inspect(1); in.FailingKeys != 0 {
+				t.Errorf("running %v: failing objects of another replica: %+v", running, in.Failing)
+			}
+			stop()
+			<-ended
+		})
+	}
+}
+
+// moving is shards without windows that a test changes.
+type moving struct {
+	mu       sync.Mutex // guards the fields below
+	shard    *core.Shard
+	follower func(*core.Shard)
+}
+
+func (m *moving) Begin(uid types.UID, namespace string) (end func(), ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return func() {}, m.shard.Has(uid, namespace)
+}
+
+func (m *moving) Follow(f func(*core.Shard)) (stop func()) {
+	m.follower = f
+	f(m.shard)
+	return func() {}
+}
+
+func (m *moving) move(shard *core.Shard) {
+	m.mu.Lock()
+	m.shard = shard
+	m.mu.Unlock()
+	m.follower(shard)
 }

@@ -16,12 +16,15 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/runtime/cache"
 	"github.com/kube-go/sdk/runtime/controller"
 	"github.com/kube-go/sdk/runtime/internal/fakeapi"
+	"github.com/kube-go/sdk/runtime/internal/fakesource"
 )
 
 // errStop ends the controllers of the tests.
@@ -217,4 +220,16 @@ type broken struct {
 
 func clusterWide[K any, P core.ObjectPtr[K]](w *world) *client.API[K] {
 	return client.ClusterWide[K, P](w.Client())
+}
+
+// widen creates a view that needs more of a kind than the other views. Its list is not complete before answer is closed.
+func widen(w *world, res core.Resource) (answer chan struct{}) {
+	answer = make(chan struct{})
+	w.Kind(res).Behave(fakesource.Behaviour{OnWatch: func(*request.WatchOptions) error {
+		<-answer
+		return nil
+	}})
+	cache.OfResource[unstructured.Unstructured](w.cache, res, nil)
+	synctest.Wait()
+	return answer
 }

@@ -308,3 +308,24 @@ func TestFeedsThatAreNotViewsAreReconciled(t *testing.T) {
 		}
 	})
 }
+
+func TestReconcileAllRunsObjectsWhileANewViewNeedsMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(documents, doc("prod/a", "1"))
+		var runs journal
+		c := controller.New(controller.For[document](w.cache), nil)
+		start(t, c, runs.note)
+		runs.want(t, "a=1")
+		answer := widen(w, documents)
+		if h := c.Health(); !h[0].Ready {
+			t.Errorf("Health() = %+v, want a ready source", h)
+		}
+		c.ReconcileAll()
+		synctest.Wait()
+		runs.want(t, "a=1")
+		close(answer)
+		after(time.Minute)
+		runs.want(t)
+	})
+}

@@ -7,7 +7,9 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -423,6 +425,35 @@ func TestLogsDoNotContainTheDataOfObjects(t *testing.T) {
 			if strings.Contains(log, text) {
 				t.Errorf("the log has %q", text)
 			}
+		}
+	})
+}
+
+func TestWritesAreHeldWhileANewViewNeedsMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(documents, doc("prod/a", "1"))
+		api, store := clusterWide[page](w), viewOf[page](w).Store()
+		var begin atomic.Bool
+		c := controller.New(controller.For[document](w.cache), nil).Owns(controller.Source[page](w.cache))
+		start(t, c, func(ctx context.Context, d *document) (controller.Action, error) {
+			if !begin.Load() || store.Len() > 0 {
+				return controller.RequeueAfter(time.Second), nil
+			}
+			p := pageOf("prod/"+strconv.FormatInt(time.Now().Unix(), 10), owner("docs.example.com/v1", "Document", "a", true))
+			_, err := api.Create(ctx, p, nil)
+			return controller.RequeueAfter(time.Second), err
+		})
+		answer := widen(w, pages)
+		begin.Store(true)
+		after(3500 * time.Millisecond)
+		if n := c.Stats().Applier.Held; n != 1 {
+			t.Errorf("%d objects are held back, want one", n)
+		}
+		close(answer)
+		after(time.Minute)
+		if n := store.Len(); n != 1 {
+			t.Errorf("%d pages, want one", n)
 		}
 	})
 }
