@@ -240,16 +240,29 @@ func (s *set) len() int {
 	return len(s.few) + len(s.many)
 }
 
+// all yields the entries.
+func (s *set) all() iter.Seq[*entry] {
+	return func(yield func(*entry) bool) {
+		if s == nil {
+			return
+		}
+		for _, e := range s.few {
+			if !yield(e) {
+				return
+			}
+		}
+		for e := range s.many {
+			if !yield(e) {
+				return
+			}
+		}
+	}
+}
+
 // objects returns the objects of the entries.
 func (s *set) objects() []wire.Packed {
 	objects := make([]wire.Packed, 0, s.len())
-	if s == nil {
-		return objects
-	}
-	for _, e := range s.few {
-		objects = append(objects, e.object)
-	}
-	for e := range s.many {
+	for e := range s.all() {
 		objects = append(objects, e.object)
 	}
 	return objects

@@ -86,28 +86,65 @@ func (t *table) candidates(q query, requirements labels.Requirements) ([]wire.Pa
 		size = len(t.objects[q.namespace])
 	}
 	var sets []*set
+	except := false // the candidates are all objects but those of the sets
 	if q.owner != "" {
 		if s := t.owners.entries(q.owner); s.len() < size {
 			satisfied, size, sets = byOwner, s.len(), []*set{s}
 		}
 	}
 	for i := range requirements {
-		found, n, ok := t.labels.find(&requirements[i])
+		found, n, others, ok := t.labels.find(&requirements[i])
+		if others {
+			n = t.count - n
+		}
 		if ok && n < size {
-			satisfied, size, sets = byOneOf, n, found
+			satisfied, size, sets, except = byOneOf, n, found, others
 			if len(requirements) == 1 {
 				satisfied = byLabel
 			}
 		}
 	}
-	if satisfied == byNamespace {
+	switch {
+	case satisfied == byNamespace:
 		return t.snapshot(q.namespace), byNamespace
+	case except:
+		return t.others(q.namespace, sets, t.count-size), satisfied
 	}
 	objects := make([]wire.Packed, 0, size)
 	for _, s := range sets {
 		objects = append(objects, s.objects()...)
 	}
 	return objects, satisfied
+}
+
+// others returns the objects of a namespace, or all objects if it is empty, that are in none of the sets, which have n
+// different entries. The caller holds t.mu.
+func (t *table) others(namespace string, sets []*set, n int) (objects []wire.Packed) {
+	var in map[*entry]struct{} // the union of the sets
+	switch {
+	case n == t.count:
+		return nil
+	case len(sets) == 1 && sets[0].many != nil:
+		in = sets[0].many
+	default:
+		in = make(map[*entry]struct{}, n)
+		for _, s := range sets {
+			for e := range s.all() {
+				in[e] = struct{}{}
+			}
+		}
+	}
+	for ns, entries := range t.objects {
+		if namespace != "" && ns != namespace {
+			continue
+		}
+		for _, e := range entries {
+			if _, ok := in[e]; !ok {
+				objects = append(objects, e.object)
+			}
+		}
+	}
+	return objects
 }
 
 // matches reports whether an object satisfies the query, of which it is known to satisfy a part.
@@ -175,25 +212,30 @@ func (x *labelIndex) update(e *entry, old wire.Packed, gone bool) {
 
 func (x *labelIndex) reset() { x.byKey = make(map[string]map[string]*set) }
 
-// find returns the sets whose entries satisfy a requirement, and the number of entries. It returns false for a
-// requirement that objects without the label satisfy, and for one that compares values.
-func (x *labelIndex) find(r *labels.Requirement) (sets []*set, n int, ok bool) {
+// find returns the sets whose entries satisfy a requirement, or if others is true, those whose entries do not, and the
+// number of entries. It returns false for a requirement that compares values.
+func (x *labelIndex) find(r *labels.Requirement) (sets []*set, n int, others, ok bool) {
 	values := x.byKey[r.Key()]
 	switch r.Operator() {
-	case selection.Equals, selection.DoubleEquals, selection.In:
+	case selection.NotEquals, selection.NotIn, selection.DoesNotExist:
+		others = true
+	default:
+	}
+	switch r.Operator() {
+	case selection.Equals, selection.DoubleEquals, selection.In, selection.NotEquals, selection.NotIn:
 		for value := range r.Values() {
 			if s := values[value]; s != nil {
 				sets = append(sets, s)
 				n += s.len()
 			}
 		}
-	case selection.Exists:
+	case selection.Exists, selection.DoesNotExist:
 		for _, s := range values {
 			sets = append(sets, s)
 			n += s.len()
 		}
 	default:
-		return nil, 0, false
+		return nil, 0, false, false
 	}
-	return sets, n, true
+	return sets, n, others, true
 }

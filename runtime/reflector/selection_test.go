@@ -83,7 +83,7 @@ func compareSelections(t *testing.T, store *reflector.Store[corev1.ConfigMap]) {
 	for _, namespace := range []string{"", "prod", "none"} {
 		for _, selector := range []string{
 			"", "app==a,tier=b", "app in (a,b),zone", "zone", "!zone", "tier!=b", "app notin (a,c),tier=d", "app=a,app=b",
-			"other=x", "zone,!app", "app in (a,a,b)",
+			"other=x", "zone,!app", "app in (a,a,b)", "app!=b", "app notin (a,b),zone", "!other", "other!=x,!zone",
 		} {
 			for _, owner := range []types.UID{"", "owner-1", "nobody"} {
 				o := reflector.SelectOptions{Namespace: namespace, LabelSelector: selector, Owner: owner}
