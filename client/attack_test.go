@@ -342,6 +342,12 @@ func TestLimitsOfHeadersAndErrors(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "HeaderBytes") {
 		t.Errorf("HeaderBytes with a Transport = %v, want an error", err)
 	}
+	for _, o := range []*client.Options{{Transport: http.DefaultTransport, StreamBufferBytes: 1}, {StreamBufferBytes: -1}} {
+		o.Config = newConfig("https://cluster.test")
+		if _, err := client.New(t.Context(), o); err == nil || !strings.Contains(err.Error(), "StreamBufferBytes") {
+			t.Errorf("StreamBufferBytes %d with the Transport %v = %v, want an error", o.StreamBufferBytes, o.Transport, err)
+		}
+	}
 }
 
 // TestSlowResponseEndsWithTheContext checks that a response that arrives slowly may take as long as the context allows.

@@ -85,6 +85,11 @@ type Options struct {
 	// Default: no logs.
 	Logger *slog.Logger
 
+	// StreamBufferBytes is the maximum number of bytes of each response that an HTTP/2 connection keeps for a slow reader.
+	// A server sends at most that many in one round trip. It must be less than 4 MiB, and cannot be combined with Share or
+	// Transport, which determine the connection. Default: that of package net/http, which is 4 MiB.
+	StreamBufferBytes int
+
 	// Limits limit the size of responses. HeaderBytes cannot be combined with Share or Transport, which determine the
 	// connection. Default: those of [wire.Limits].
 	Limits *wire.Limits

@@ -8,6 +8,7 @@ package client
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 
@@ -20,6 +21,14 @@ func connect(cfg *config.Config, o *Options) (connections, error) {
 		return connections{}, errors.New("Options.Limits.HeaderBytes: cannot be combined with Share or " +
 			"Transport, which determine the connection; set it there")
 	}
+	switch {
+	case o.StreamBufferBytes != 0 && (o.Share != nil || o.Transport != nil):
+		return connections{}, errors.New("Options.StreamBufferBytes: cannot be combined with Share or Transport, which " +
+			"determine the connection; set it there")
+	case o.StreamBufferBytes < 0 || o.StreamBufferBytes >= 4<<20: // package net/http would ignore it
+		return connections{}, fmt.Errorf("Options.StreamBufferBytes: %d must be positive and less than 4 MiB; leave it "+
+			"zero for the default", o.StreamBufferBytes)
+	}
 	if o.Share != nil {
 		return o.Share.shared(cfg, o)
 	}
@@ -31,7 +40,7 @@ func connect(cfg *config.Config, o *Options) (connections, error) {
 		return connections{requests: o.Transport, upgrades: o.Transport, auth: auth}, checkOwnTransport(cfg)
 	}
 	c := connections{auth: auth, own: true}
-	c.requests, c.upgrades, err = newTransports(cfg, certs, o.Limits)
+	c.requests, c.upgrades, err = newTransports(cfg, certs, boundsOf(o))
 	return c, err
 }
 

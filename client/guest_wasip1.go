@@ -40,6 +40,8 @@ func configOf(ctx context.Context, o *Options) (*config.Config, error) {
 		return nil, fmt.Errorf("Options.Context: is %q, but a module has no kubeconfig: leave it empty", o.Context)
 	case o.Transport != nil:
 		return nil, errors.New("Options.Transport: the requests of a module pass through its host: clear it")
+	case o.StreamBufferBytes != 0:
+		return nil, errors.New("Options.StreamBufferBytes: the host of a module has the connections: clear it")
 	case o.Limits != nil && o.Limits.HeaderBytes != 0:
 		return nil, errors.New("Options.Limits.HeaderBytes: the host of a module limits headers: clear it")
 	case own != nil:

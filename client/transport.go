@@ -23,7 +23,6 @@ import (
 	"time"
 
 	"github.com/kube-go/sdk/client/config"
-	"github.com/kube-go/sdk/core/wire"
 )
 
 // Timeouts of a connection. An HTTP/2 connection that receives nothing for pingAfter is pinged, and closed if there is
@@ -54,13 +53,27 @@ const headerBytes = 1 << 20
 // changed.
 type certSource = func(context.Context) (*tls.Certificate, error)
 
+// bounds limit what a connection keeps of a response. The zero value of a field is its default.
+type bounds struct {
+	header int64 // the header, see wire.Limits
+	stream int   // what a slow reader has not read, see Options.StreamBufferBytes
+}
+
+func boundsOf(o *Options) *bounds {
+	b := &bounds{stream: o.StreamBufferBytes}
+	if o.Limits != nil {
+		b.header = o.Limits.HeaderBytes
+	}
+	return b
+}
+
 // transport is the connection to one server. The files of its TLS settings may be replaced while it is in use, and its
 // source may return another certificate. Both require new connections, because a connection keeps its certificates:
 // requests in progress, such as watches, end on the old connections.
 type transport struct {
 	cfg       *config.Config
 	protocols *http.Protocols
-	limits    *wire.Limits
+	bounds    *bounds // nil for the defaults
 	files     []string
 	certs     certSource // nil for none
 
@@ -83,15 +96,15 @@ type retired struct {
 // newTransports returns the transports of a configuration: for requests, and for requests that are upgraded to streams.
 // It calls certs, which may be nil, for a client certificate before each request.
 func newTransports(
-	cfg *config.Config, certs certSource, limits *wire.Limits,
+	cfg *config.Config, certs certSource, b *bounds,
 ) (requests, upgrades http.RoundTripper, err error) {
 	if err := checkPlain(cfg); err != nil {
 		return nil, nil, err
 	}
-	if requests, err = newTransport(cfg, protocols(true), certs, limits); err != nil {
+	if requests, err = newTransport(cfg, protocols(true), certs, b); err != nil {
 		return nil, nil, err
 	}
-	upgrades, err = newTransport(cfg, protocols(false), certs, limits)
+	upgrades, err = newTransport(cfg, protocols(false), certs, b)
 	return requests, upgrades, err
 }
 
@@ -104,12 +117,9 @@ func protocols(http2 bool) *http.Protocols {
 }
 
 func newTransport(
-	cfg *config.Config, protocols *http.Protocols, certs certSource, limits *wire.Limits,
+	cfg *config.Config, protocols *http.Protocols, certs certSource, b *bounds,
 ) (*transport, error) {
-	t := &transport{cfg: cfg, protocols: protocols, certs: certs}
-	if limits != nil {
-		t.limits = new(*limits) // the caller may change its own
-	}
+	t := &transport{cfg: cfg, protocols: protocols, certs: certs, bounds: b}
 	for _, file := range []string{cfg.CAFile, cfg.ClientCertFile, cfg.ClientKeyFile} {
 		if file != "" {
 			t.files = append(t.files, file)
@@ -120,7 +130,7 @@ func newTransport(
 	if t.loaded, err = loadFiles(cfg); err != nil {
 		return nil, err
 	}
-	t.current, err = newHTTP(t.loaded, protocols, nil, t.limits)
+	t.current, err = newHTTP(t.loaded, protocols, nil, t.bounds)
 	return t, err
 }
 
@@ -174,7 +184,7 @@ func (t *transport) connection(cert *tls.Certificate) *http.Transport {
 		t.stamp = stamp
 		return t.current
 	}
-	next, err := newHTTP(loaded, t.protocols, cert, t.limits)
+	next, err := newHTTP(loaded, t.protocols, cert, t.bounds)
 	if err != nil {
 		return t.current
 	}
@@ -239,7 +249,7 @@ func checkPlain(cfg *config.Config) error {
 
 // newHTTP returns a transport for a loaded configuration. If cert is not nil, it replaces the client certificate.
 func newHTTP(
-	cfg *config.Config, protocols *http.Protocols, cert *tls.Certificate, limits *wire.Limits,
+	cfg *config.Config, protocols *http.Protocols, cert *tls.Certificate, b *bounds,
 ) (*http.Transport, error) {
 	tlsConfig, err := newTLS(cfg)
 	if err != nil {
@@ -265,8 +275,11 @@ func newHTTP(
 		IdleConnTimeout:        idleTimeout,
 		ReadBufferSize:         readBytes,
 	}
-	if limits != nil && limits.HeaderBytes > 0 {
-		t.MaxResponseHeaderBytes = limits.HeaderBytes
+	if b != nil {
+		t.HTTP2.MaxReceiveBufferPerStream = b.stream
+		if b.header > 0 {
+			t.MaxResponseHeaderBytes = b.header
+		}
 	}
 	return t, useProxy(t, cfg, dialer)
 }
