@@ -21,6 +21,8 @@ type module struct {
 	describesAt uint64 // the result of kube_describe; 0 for the place of the description
 	traps       string // the name of an export that is a trap
 	waits       string // the name of an export that never returns
+	submits     []byte // a request that kube_start submits until the host refuses it; the guest reads no items
+	body        int    // the number of bytes after submits that belong to the message
 	starts      bool   // _initialize is also its start function
 	setsTable   bool   // it has a table that kube_tick changes, so that no image can be taken of it
 }
@@ -30,6 +32,7 @@ const (
 	i32, i64                                       = 0x7f, 0x7e
 	unreachable, loop, branch, end                 = 0x00, 0x03, 0x0c, 0x0b
 	constantI32, constantI64, noResult, exportFunc = 0x41, 0x42, 0x40, 0x00
+	callFunc, branchIf, greater                    = 0x10, 0x0d, 0x55
 	funcref, noFunction, setTable                  = 0x70, 0xd0, 0x26
 )
 
@@ -52,8 +55,8 @@ func exports() []struct {
 	}
 }
 
-// data is the address of the description.
-const data = 1024
+// The addresses of the description and of the message that kube_start submits.
+const data, message = 1024, 4096
 
 func vector(items ...[]byte) []byte {
 	return append(binary.AppendUvarint(nil, uint64(len(items))), slices.Concat(items...)...)
@@ -83,6 +86,9 @@ func (m module) encode() []byte {
 	for _, i := range m.imports {
 		imports = append(imports, slices.Concat(text(i[0]), text(i[1]), []byte{0, 0}))
 	}
+	if m.submits != nil { // its type is the last one
+		imports = append(imports, slices.Concat(text(abi.Module), text(abi.Submit), []byte{0, byte(len(exports()) + 1)}))
+	}
 	if m.lacks != "memory" {
 		exported = append(exported, append(text("memory"), 2, 0))
 	}
@@ -94,12 +100,19 @@ func (m module) encode() []byte {
 		if ofProfile && e.name != m.lacks {
 			exported = append(exported, append(text(e.name), exportFunc, byte(len(imports)+n)))
 		}
-		codes = append(codes, sized(m.body(e.name, e.out)))
+		codes = append(codes, sized(m.code(e.name, e.out)))
+	}
+	contents := [][]byte{slices.Concat([]byte{0, constantI32}, signed(data), []byte{end}, text(m.describes))}
+	pages := byte(2)
+	if m.submits != nil {
+		pages = 80
+		types = append(types, []byte{0x60, 4, i32, i32, i32, i64, 1, i64})
+		contents = append(contents, slices.Concat([]byte{0, constantI32}, signed(message), []byte{end}, sized(m.submits)))
 	}
 	sections := [][]byte{
-		1: vector(types...), 2: vector(imports...), 3: vector(functions...), 5: {1, 0, 2}, 7: vector(exported...),
+		1: vector(types...), 2: vector(imports...), 3: vector(functions...), 5: {1, 0, pages}, 7: vector(exported...),
 		10: vector(codes...),
-		11: vector(slices.Concat([]byte{0, constantI32}, signed(data), []byte{end}, text(m.describes))),
+		11: vector(contents...),
 	}
 	if m.setsTable {
 		sections[4] = []byte{1, funcref, 0, 1}
@@ -116,8 +129,8 @@ func (m module) encode() []byte {
 	return all
 }
 
-// body returns the code of a function.
-func (m module) body(name string, out []byte) []byte {
+// code returns the code of a function.
+func (m module) code(name string, out []byte) []byte {
 	code := []byte{0} // no variables
 	if name == m.traps {
 		return append(code, unreachable, end)
@@ -128,7 +141,14 @@ func (m module) body(name string, out []byte) []byte {
 	if name == abi.Tick && m.setsTable {
 		code = append(code, constantI32, 0, noFunction, funcref, setTable, 0)
 	}
+	if name == abi.Start && m.submits != nil {
+		code = slices.Concat(code, []byte{loop, noResult, constantI32, byte(abi.OpRequest), constantI32}, signed(message),
+			[]byte{constantI32}, signed(int64(len(m.submits)+m.body)), []byte{constantI64, 0, callFunc, 0},
+			[]byte{constantI64, 0, greater, branchIf, 0, end})
+	}
 	switch {
+	case name == abi.Wake && m.submits != nil:
+		code = append(append(code, constantI32), signed(1000)...)
 	case name == abi.Describe && m.describesAt != 0:
 		code = append(append(code, constantI64), signed(int64(m.describesAt))...)
 	case name == abi.Describe:

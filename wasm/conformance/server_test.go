@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -33,6 +34,8 @@ type event struct {
 // the cases need.
 type server struct {
 	*httptest.Server
+
+	flooded atomic.Int64 // bytes that responses of /test/flood have sent
 
 	mu       sync.Mutex // guards the fields below
 	version  int
@@ -604,6 +607,15 @@ func (s *server) test(w http.ResponseWriter, r *http.Request, name string, body 
 		s.hang(r.URL.RawQuery, 1)
 		<-r.Context().Done()
 		s.hang(r.URL.RawQuery, -1)
+	case "flood": // a large response without an end
+		for r.Context().Err() == nil {
+			n, err := w.Write(chunk)
+			s.flooded.Add(int64(n))
+			if err != nil {
+				return
+			}
+			flush()
+		}
 	case "endless":
 		for r.Context().Err() == nil {
 			if _, err := w.Write(chunk[:1<<10]); err != nil {

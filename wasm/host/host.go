@@ -91,7 +91,9 @@ type Limits struct {
 	Logs     int           // log records per second; default 100
 
 	// Buffers is the memory of the host in bytes for operations that have not ended: their messages, the items that wait
-	// for the guest, and 512 KiB for each request, 128 KiB for each watch. Default: 64 MiB.
+	// for the guest, and 512 KiB for each request, 128 KiB for each watch. Default: 64 MiB. A module without a service
+	// account uses the connections of the host's client: their buffers are limited by its
+	// [client.Options.StreamBufferBytes], which should be at most 256 KiB.
 	Buffers int64
 }
 

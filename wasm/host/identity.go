@@ -38,8 +38,12 @@ func anonymous(ctx context.Context, c *client.Client) (*client.Client, error) {
 	return client.New(ctx, &client.Options{Config: &config.Config{
 		Server: all.Server, TLSServerName: all.TLSServerName, InsecureSkipTLSVerify: all.InsecureSkipTLSVerify,
 		CAFile: all.CAFile, CAData: all.CAData, ProxyURL: all.ProxyURL, DisableCompression: all.DisableCompression,
-	}})
+	}, StreamBufferBytes: streamBuffer})
 }
+
+// streamBuffer is the maximum number of bytes that a connection keeps of a response that a guest does not read. It is a
+// part of requestCost.
+const streamBuffer = 256 << 10
 
 // tokens provides the tokens of a service account.
 type tokens struct {
@@ -161,5 +165,6 @@ func newEgress() *http.Transport {
 	return &http.Transport{
 		Proxy: http.ProxyFromEnvironment, ResponseHeaderTimeout: time.Minute, TLSHandshakeTimeout: 10 * time.Second,
 		MaxResponseHeaderBytes: 1 << 20, MaxIdleConnsPerHost: 4, IdleConnTimeout: 90 * time.Second, ForceAttemptHTTP2: true,
+		HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: streamBuffer},
 	}
 }

@@ -138,7 +138,9 @@ func runModules(ctx context.Context, args []string, stderr io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("-kubeconfig: %w", err)
 	}
-	c, err := client.New(ctx, &client.Options{Config: cfg, UserAgent: "kube-wasm", Logger: logger})
+	c, err := client.New(ctx, &client.Options{
+		Config: cfg, UserAgent: "kube-wasm", Logger: logger, StreamBufferBytes: 256 << 10, // see host.Limits.Buffers
+	})
 	if err != nil {
 		return err
 	}

@@ -61,14 +61,6 @@ __attribute__((constructor)) static void initialise(void) {
 }
 #endif
 
-static int64_t begin(const char *method, const char *url, uint32_t body) {
-	kube_buffer m = {0};
-	kube_request(&m, method, kube_c(url), NULL, (kube_text){big, body});
-	int64_t id = kube_submit(KUBE_REQUEST, m.data, (uint32_t)m.len, 0);
-	free(m.data);
-	return id;
-}
-
 static int64_t watch(int64_t selector) {
 	char m[256];
 	int n = snprintf(m, sizeof m, "{\"version\":\"v1\",\"kind\":\"ConfigMap\",\"resource\":\"configmaps\",\"namespaced\":"
@@ -166,12 +158,6 @@ int start(kube_text startup) {
 		for (volatile int i = 0;; i++) {}
 	} else if (kube_is(act, "invalid")) {
 		for (;;) kube_call(KUBE_REQUEST, big, 0, out, 0);
-	} else if (kube_is(act, "bodies")) {
-		while (done < n && begin("PUT", "/test/hang?for=bodies", sizeof big - 1000) > 0) done++;
-		kube_say("accepted %lld", (long long)done);
-	} else if (kube_is(act, "responses")) {
-		while (done < n && begin("GET", "/test/endless", 0) > 0) done++;
-		kube_say("accepted %lld", (long long)done);
 	} else if (kube_is(act, "watches")) {
 		while (done < n && watch(done) > 0) done++;
 		kube_say("accepted %lld", (long long)done);

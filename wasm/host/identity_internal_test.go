@@ -1,0 +1,77 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/config"
+)
+
+// TestConnectionsKeepLittleOfUnreadResponses has a server that sends as much as it can. What a connection keeps must be
+// within the cost of a request.
+func TestConnectionsKeepLittleOfUnreadResponses(t *testing.T) {
+	var sent atomic.Int64
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ProtoMajor != 2 {
+			t.Errorf("the request has %s", r.Proto)
+		}
+		for r.Context().Err() == nil {
+			n, _ := w.Write(make([]byte, 16<<10))
+			sent.Add(int64(n))
+		}
+	}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	defer server.Close()
+	c, err := client.New(t.Context(), &client.Options{Config: &config.Config{
+		Server: server.URL,
+		CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	api, err := anonymous(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	egress := newEgress()
+	defer egress.CloseIdleConnections()
+	egress.TLSClientConfig = &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}
+	egress.TLSClientConfig.RootCAs.AddCert(server.Certificate())
+	for name, connection := range map[string]http.RoundTripper{"API server": api, "other server": egress} {
+		sent.Store(0)
+		ctx, stop := context.WithCancel(t.Context())
+		url := "/"
+		if name != "API server" {
+			url = server.URL
+		}
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := connection.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for before := int64(-1); before != sent.Load(); time.Sleep(200 * time.Millisecond) {
+			before = sent.Load()
+		}
+		t.Logf("%s: %d bytes", name, sent.Load())
+		if n := sent.Load(); n < streamBuffer/2 || n > requestCost {
+			t.Errorf("%s: the connection keeps %d bytes, want about %d", name, n, streamBuffer)
+		}
+		stop()
+		_ = resp.Body.Close()
+	}
+}
