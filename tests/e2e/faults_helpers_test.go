@@ -99,8 +99,33 @@ func (s *testbed) in(t *testing.T) *testbed {
 	own.maps = kube.Namespaced[corev1.ConfigMap](own.direct, own.ns)
 	own.secrets = kube.Namespaced[corev1.Secret](own.direct, own.ns)
 	own.widgets = kube.Dynamic(own.direct, s.widgets.Resource()).In(own.ns)
+	own.fill(t)
 	return own
 }
+
+// manyMaps is the number of ConfigMaps that a test begins with. A cache of at least 256 objects compresses them.
+const manyMaps = 300
+
+// fill creates the ConfigMaps with the names of manyName.
+func (s *testbed) fill(t *testing.T) {
+	t.Helper()
+	const atOnce = 8
+	errs := make([]error, atOnce)
+	var creating sync.WaitGroup
+	for worker := range atOnce {
+		creating.Go(func() {
+			for i := worker; i < manyMaps && errs[worker] == nil; i += atOnce {
+				_, errs[worker] = s.maps.Create(limit(t), configMap(manyName(i), "0"), nil)
+			}
+		})
+	}
+	creating.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func manyName(i int) string { return fmt.Sprintf("many-%03d", i) }
 
 // newClient returns a client. Its requests are not recorded, unlike those of connect, because the record would need
 // most of the memory of the process.
@@ -207,7 +232,9 @@ const kinds = 3
 // write creates, changes or deletes one object, or it creates one object and deletes another one.
 func (l *load) write(ctx context.Context, random *rand.Rand) error {
 	name, n := fmt.Sprintf("n-%02d", random.IntN(loadNames)), random.IntN(1000)
-	switch random.IntN(6) {
+	switch random.IntN(7) {
+	case 6: // rarely the same one
+		return l.act(ctx, actionPatch, 0, manyName(random.IntN(manyMaps)), n)
 	case 0, 1: // disturb the controller
 		if random.IntN(2) == 0 {
 			return l.maps.Delete(ctx, childPrefix+name, nil)
