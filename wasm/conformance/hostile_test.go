@@ -297,12 +297,15 @@ func TestForbiddenAndEndedWatchesLeaveNothingBehind(t *testing.T) {
 func TestSelectorsAreLimited(t *testing.T) {
 	w := newWorld(t, buildProgram(t, "C"), host.Options{})
 	g := w.start(t, host.Module{Name: "g"})
-	long := strings.Repeat("a", 5000)
-	for _, selectors := range [][2]string{{"a=b,c!=" + long, ""}, {"", "metadata.name=" + long}, {"a in (", ""}} {
+	long, terms := strings.Repeat("a", 5000), strings.Repeat("!a,", 2000)+"!b"
+	for _, selectors := range [][2]string{{terms, ""}, {"", "metadata.name=" + long}, {"a in (", ""}} {
 		watch := configMaps("g")
 		watch.LabelSelector, watch.FieldSelector = selectors[0], selectors[1]
 		g.wantCode(abi.Invalid, "submit w %d 0 %x", abi.OpWatch, encode(watch))
 	}
+	id := g.watch("w", configMaps("g"))
+	g.synced(id)
+	g.wantCode(abi.Invalid, "call %d 4096 %x", abi.OpList, encode(abi.List{Watch: id, LabelSelector: terms}))
 }
 
 func TestDeletedServiceAccountLosesItsReads(t *testing.T) {

@@ -190,7 +190,7 @@ func (i *instance) call(ctx context.Context, kind abi.Operation, message []byte)
 	case kind == abi.OpGet:
 		return i.get(message)
 	case kind == abi.OpList:
-		return i.list(message)
+		return i.list(ctx, message)
 	case kind == abi.OpRequest, kind == abi.OpHTTP:
 		return i.roundTrip(ctx, kind, message)
 	}

@@ -412,9 +412,9 @@ func (i *instance) get(message []byte) ([]byte, error) {
 const defaultPage = 500
 
 // list returns a page of the objects of a watch.
-func (i *instance) list(message []byte) ([]byte, error) {
+func (i *instance) list(ctx context.Context, message []byte) ([]byte, error) {
 	var l abi.List
-	if err := wire.UnmarshalJSON(message, &l); err != nil || l.Limit < 0 {
+	if err := wire.UnmarshalJSON(message, &l); err != nil || l.Limit < 0 || len(l.LabelSelector) > maxSelector {
 		return nil, abi.Invalid
 	}
 	w, err := i.watchOf(l.Watch)
@@ -424,7 +424,11 @@ func (i *instance) list(message []byte) ([]byte, error) {
 	case !w.isReady():
 		return nil, abi.NotReady
 	}
-	refs, err := w.objects.refs(l.Namespace, l.LabelSelector)
+	indexed, rest, err := splitSelector(l.LabelSelector)
+	if err != nil {
+		return nil, abi.Invalid
+	}
+	refs, err := w.objects.refs(l.Namespace, indexed)
 	if err != nil {
 		return nil, abi.Invalid
 	}
@@ -436,19 +440,53 @@ func (i *instance) list(message []byte) ([]byte, error) {
 		}
 		refs = refs[n:]
 	}
-	page := abi.Page{Items: []jsontext.Value{}}
+	page, err := w.page(ctx, refs, rest, cmp.Or(l.Limit, defaultPage))
+	if err != nil {
+		return nil, err
+	}
+	return marshal(page), nil
+}
+
+// indexedTerms is the number of terms of a label selector that the store evaluates, in one step that nothing can
+// interrupt.
+const indexedTerms = 4
+
+// splitSelector returns the first terms of a label selector, and a selector with the others.
+func splitSelector(text string) (indexed string, rest labels.Selector, err error) {
+	selector, err := labels.Parse(text)
+	if err != nil {
+		return "", nil, err
+	}
+	terms, _ := selector.Requirements() // every selector that was parsed is selectable
+	n := min(len(terms), indexedTerms)
+	return labels.NewSelector().Add(terms[:n]...).String(), labels.NewSelector().Add(terms[n:]...), nil
+}
+
+// page returns the first of the objects that a selector selects. The end of the call of the guest interrupts it.
+func (w *watch) page(ctx context.Context, refs []core.ObjectRef, rest labels.Selector, limit int) (*abi.Page, error) {
+	page := &abi.Page{Items: []jsontext.Value{}}
 	size := 0
 	var last core.ObjectRef // on the page
 	for _, ref := range refs {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		state := w.objects.state(ref)
 		if !state.Exists() {
 			continue // it was deleted meanwhile
+		}
+		if !rest.Empty() {
+			if has, err := state.Packed().Labels(); err != nil {
+				return nil, err
+			} else if !rest.Matches(labels.Set(has)) {
+				continue
+			}
 		}
 		object, err := w.objects.encode(state)
 		if err != nil {
 			return nil, err
 		}
-		if n := len(page.Items); n > 0 && (n == cmp.Or(l.Limit, defaultPage) || size+len(object) > abi.MaxMessage/2) {
+		if n := len(page.Items); n > 0 && (n == limit || size+len(object) > abi.MaxMessage/2) {
 			page.Continue = last.String()
 			break
 		}
@@ -456,5 +494,5 @@ func (i *instance) list(message []byte) ([]byte, error) {
 		last = ref
 		size += len(object)
 	}
-	return marshal(page), nil
+	return page, nil
 }
