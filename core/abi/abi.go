@@ -97,6 +97,7 @@ func (c Code) Error() string { return c.String() }
 // The limits of a host, unless its configuration has others.
 const (
 	MaxMessage = 4 << 20  // bytes of a message or of an item
+	MaxHead    = 64 << 10 // bytes of the head of a request
 	MaxChunk   = 64 << 10 // bytes of an item of a response's body
 	MaxDepth   = 64       // unread items of one id, after which the host sends no more until some are read
 )

@@ -293,6 +293,19 @@ func callClaims() []claim {
 // requestClaims are the cases of section 5.
 func requestClaims() []claim {
 	all := []claim{{
+		name: "a request with a large head is refused, and one with a large body is not",
+		run: func(g *guest) {
+			large := abi.Request{Method: "POST", URL: "/test/echo", Header: map[string][]string{}}
+			for n := range 8000 {
+				large.Header[fmt.Sprintf("a%04d", n)] = []string{}
+			}
+			g.wantCode(abi.TooLarge, "submit l %d 0 %x", abi.OpRequest, encode(large))
+			g.wantCode(abi.TooLarge, "call %d 100 %x", abi.OpRequest, encode(large))
+			g.wantCode(abi.TooLarge, "call %d 100 %x", abi.OpHTTP, encode(large))
+			small := requestWith(abi.Request{Method: "POST", URL: "/test/status?code=200"}, make([]byte, abi.MaxHead))
+			g.wantResponse(g.submit("l", abi.OpRequest, small), 200)
+		},
+	}, {
 		name: "a response is a head and then the body",
 		run: func(g *guest) {
 			id := g.submit("l", abi.OpRequest, abi.Request{

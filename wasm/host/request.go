@@ -26,8 +26,11 @@ func readRequest(message []byte) (abi.Request, []byte, error) {
 		return head, nil, abi.Invalid
 	}
 	size := binary.LittleEndian.Uint32(message)
-	if uint64(size) > uint64(len(message)-4) {
+	switch {
+	case uint64(size) > uint64(len(message)-4):
 		return head, nil, abi.Invalid
+	case size > abi.MaxHead: // it needs many times as much memory as it has bytes
+		return head, nil, abi.TooLarge
 	}
 	if err := wire.UnmarshalJSON(message[4:4+size], &head); err != nil {
 		return head, nil, abi.Invalid
