@@ -22,8 +22,8 @@ type (
 	// has. See [client.Client].
 	Client = client.Client
 	// ClientOptions are the options of [NewClient]: Context (of the kubeconfig) or Config, FieldManager, UserAgent,
-	// Logger, Middleware, PerAttempt, Retry, RateLimit, OnWarning, ResponseHeaderTimeout, Limits, Transport, Share,
-	// Plugin. See [client.Options].
+	// Logger, Middleware, PerAttempt, Retry, RateLimit, OnWarning, ResponseHeaderTimeout, StreamBufferBytes, Limits,
+	// Transport, Share, Plugin. See [client.Options].
 	ClientOptions = client.Options
 	// Config has the address of a server and the credentials: Server, Namespace, CAFile or CAData, ClientCertFile,
 	// ClientKeyFile, BearerToken, BearerTokenFile, Exec, Impersonate, ProxyURL and more. [LoadConfig] returns one, and

@@ -160,14 +160,14 @@ var ref = core.ObjectRef{Namespace: "n", Name: "a"}
 func TestObjectsAreReadFromTheHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := new(host)
-		r, s := start(t, h, false)
+		_, s := start(t, h, false)
 		h.send(abi.FlagSyncBegin, h.set("a", 5, 50, nil))
 		if _, err := s.Get(ref); err != nil {
 			t.Errorf("before the list is complete: %v", err)
 		}
 		h.send(0, h.set("b", 6, 60, nil))
 		h.send(abi.FlagSynced)
-		if err := r.Ready(t.Context()); err != nil {
+		if err := s.Ready(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := s.Get(ref); err != nil || got.Size != 50 {
