@@ -173,6 +173,34 @@ func reconcilerClaims() []reconcilerClaim {
 			}
 		},
 	}, {
+		name: "objects that are too large for a message fail the run and not the module", alone: true,
+		run: func(k *task) {
+			k.server.mu.Lock()
+			uid := fmt.Sprint("uid-", k.server.version+3) // of the task, after two notes
+			k.server.mu.Unlock()
+			var notes []object
+			for _, name := range []string{"n1", "n2"} {
+				notes = append(notes, object{
+					"apiVersion": "conformance.test/v1", "kind": "Note", "data": strings.Repeat("x", abi.MaxMessage/2),
+					"metadata": object{"namespace": k.namespace, "name": name, "ownerReferences": []any{object{
+						"apiVersion": "conformance.test/v1", "kind": "Task", "name": "task", "uid": uid, "controller": true,
+					}}},
+				})
+			}
+			k.server.putAll(notePath, notes)
+			k.do()
+			k.await(k.t, "the error", func() bool {
+				return slices.ContainsFunc(k.logged("reconciler"), func(r record) bool {
+					return strings.Contains(r.err, "Task "+k.namespace+"/task and 2 objects that it owns")
+				})
+			})
+			k.named("other")
+			k.await(k.t, "the run of another object", func() bool { return len(k.about("other", "r")) > 0 })
+			if s := k.status("reconciler"); s.Stats.Failures > 0 {
+				k.t.Errorf("the module has failed: %+v", s)
+			}
+		},
+	}, {
 		name: "a change of an owned object wakes its owner",
 		run: func(k *task) {
 			k.do("apply " + k.note("n", "one"))

@@ -93,6 +93,27 @@ func watchClaims() []claim {
 			}
 		},
 	}, {
+		name: "an item of a watch is not larger than a message, and the watch of a larger object ends",
+		run: func(g *guest) {
+			g.put("a", object{"k": strings.Repeat("x", 40_000)})
+			g.put("b", object{"k": strings.Repeat("x", abi.MaxMessage-20_000)})
+			id := g.watch("w", configMaps(g.module.Name))
+			g.known(id, "a", "b")
+			for _, it := range g.items(id) {
+				if it.size > abi.MaxMessage {
+					g.t.Errorf("an item has %d bytes", it.size)
+				}
+			}
+			keys := configMaps(g.module.Name)
+			keys.KeysOnly = true
+			other := g.watch("w", keys)
+			g.put("c", object{"k": strings.Repeat("x", abi.MaxMessage)})
+			g.wantError(id, abi.TooLarge)
+			g.known(other, "a", "b", "c")
+			g.remove("c")
+			g.known(other, "a", "b")
+		},
+	}, {
 		name: "a watch without objects is synced",
 		run: func(g *guest) {
 			id := g.watch("w", configMaps(g.module.Name))

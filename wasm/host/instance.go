@@ -87,8 +87,11 @@ func (i *instance) limited(name string, run func(context.Context) ([]uint64, err
 
 // pass copies a message into the memory of the guest.
 func (i *instance) pass(message []byte) (ptr uint64, err error) {
-	if len(message) == 0 {
+	switch {
+	case len(message) == 0:
 		return 0, nil
+	case len(message) > abi.MaxMessage:
+		return 0, fmt.Errorf("the message for the guest has %d bytes, more than %d", len(message), abi.MaxMessage)
 	}
 	ptr, err = i.invoke(abi.Alloc, uint64(len(message)))
 	switch {

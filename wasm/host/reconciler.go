@@ -189,24 +189,11 @@ func (r *reconciler) dynamic(w *abi.Watch) (*dynamic, error) {
 func (r *reconciler) reconcile(
 	ctx context.Context, c *abi.Controller, owned []*dynamic, obj *unstructured.Unstructured,
 ) (controller.Action, error) {
-	in := abi.ReconcileRequest{Controller: c.Name, Namespace: obj.GetNamespace(), Name: obj.GetName()}
-	var err error
-	if in.Object, err = wire.MarshalJSON(obj); err != nil {
+	message, err := requestOf(c, owned, obj)
+	if err != nil {
 		return controller.Action{}, err
 	}
-	for _, v := range owned {
-		for o, err := range v.Store().All(&reflector.SelectOptions{Owner: obj.GetUID()}) {
-			if err != nil {
-				return controller.Action{}, err
-			}
-			data, err := wire.MarshalJSON(o)
-			if err != nil {
-				return controller.Action{}, err
-			}
-			in.Owned = append(in.Owned, data)
-		}
-	}
-	out, err := r.call(ctx, &in)
+	out, err := r.call(ctx, message)
 	if err != nil {
 		return controller.Action{}, err
 	}
@@ -224,8 +211,44 @@ func (r *reconciler) reconcile(
 	return controller.AwaitChange(), nil
 }
 
+// requestOf returns the message about an object for the guest. It is limited: otherwise the guest would not have the
+// memory for it, and count as failed.
+func requestOf(c *abi.Controller, owned []*dynamic, obj *unstructured.Unstructured) ([]byte, error) {
+	in := abi.ReconcileRequest{Controller: c.Name, Namespace: obj.GetNamespace(), Name: obj.GetName()}
+	tooLarge := func(bytes int) error {
+		return fmt.Errorf("%s %s and %d objects that it owns have %d bytes or more, and a message has at most %d: make "+
+			"them fewer or smaller", obj.GetKind(), core.ObjectRef{Namespace: in.Namespace, Name: in.Name}, len(in.Owned),
+			bytes, abi.MaxMessage)
+	}
+	var err error
+	if in.Object, err = wire.MarshalJSON(obj); err != nil {
+		return nil, err
+	}
+	size := len(in.Object)
+	for _, v := range owned {
+		for o, err := range v.Store().All(&reflector.SelectOptions{Owner: obj.GetUID()}) {
+			if err != nil {
+				return nil, err
+			}
+			data, err := wire.MarshalJSON(o)
+			if err != nil {
+				return nil, err
+			}
+			in.Owned = append(in.Owned, data)
+			if size += len(data); size > abi.MaxMessage {
+				return nil, tooLarge(size)
+			}
+		}
+	}
+	message := marshal(&in)
+	if len(message) > abi.MaxMessage {
+		return nil, tooLarge(len(message))
+	}
+	return message, nil
+}
+
 // call calls the guest in an instance that nobody else uses. An instance that fails is discarded.
-func (r *reconciler) call(ctx context.Context, in *abi.ReconcileRequest) (*abi.ReconcileResponse, error) {
+func (r *reconciler) call(ctx context.Context, message []byte) (*abi.ReconcileResponse, error) {
 	h := r.guest.host
 	select {
 	case r.places <- struct{}{}:
@@ -240,7 +263,7 @@ func (r *reconciler) call(ctx context.Context, in *abi.ReconcileRequest) (*abi.R
 		return nil, err
 	}
 	var out abi.ReconcileResponse
-	data, _, err := i.perform(&export{Name: abi.Reconcile, Message: marshal(in)})
+	data, _, err := i.perform(&export{Name: abi.Reconcile, Message: message})
 	if err == nil {
 		if err = wire.UnmarshalJSON(data, &out); err != nil {
 			err = fmt.Errorf("%s: the result: %w", abi.Reconcile, err)

@@ -107,7 +107,11 @@ func (op *operation) stream(r *http.Request) error {
 	}
 	defer resp.Body.Close()
 	op.instance.noteWrite(r)
-	if !op.send(item{data: marshal(abi.Response{Status: resp.StatusCode, Header: resp.Header})}) {
+	head := marshal(abi.Response{Status: resp.StatusCode, Header: resp.Header})
+	if len(head) > abi.MaxMessage {
+		return &abi.Error{Code: abi.TooLarge, Message: "the head of the response is too large for a message"}
+	}
+	if !op.send(item{data: head}) {
 		return context.Cause(op.ctx)
 	}
 	chunk := make([]byte, abi.MaxChunk)

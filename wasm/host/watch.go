@@ -229,8 +229,20 @@ func (op *operation) follow(view *objects) error {
 				continue
 			}
 		default:
+			before := len(it.data)
 			if it.data, err = w.append(view, it.data, c.Change); err != nil {
 				return err
+			}
+			if len(it.data) > abi.MaxMessage && before > 0 { // the change may fit into an item of its own
+				if !op.send(item{it.flags, it.data[:before]}) {
+					return context.Cause(op.ctx)
+				}
+				it = item{data: it.data[before:]}
+			}
+			if len(it.data) > abi.MaxMessage {
+				return &abi.Error{Code: abi.TooLarge, Message: fmt.Sprintf("object %s has %d bytes in JSON, and a message has "+
+					"at most %d: leave it out with a selector, or set the projection %s or keysOnly",
+					c.Ref, len(it.data), abi.MaxMessage, abi.ProjectionMetadata)}
 			}
 		}
 		if c.Seen != "" && w.isReady() {
