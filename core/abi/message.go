@@ -27,7 +27,7 @@ type Description struct {
 	Profile     string       `json:"profile"` // [ProfileActor] or [ProfileReconciler]
 	Name        string       `json:"name,omitempty"`
 	Version     string       `json:"version,omitempty"`
-	Features    []string     `json:"features,omitempty"`    // without which the guest can't run
+	Features    []string     `json:"features,omitempty"`    // of the host, without which the guest can't run
 	Rules       []Rule       `json:"rules,omitempty"`       // permissions that the guest needs
 	Controllers []Controller `json:"controllers,omitempty"` // of a reconciler
 }

@@ -177,7 +177,12 @@ func describing(description string) module { return module{describes: descriptio
 
 func TestHostRunsAnEmptyModule(t *testing.T) {
 	w := newWorld(t, program{}, host.Options{})
-	for name, description := range map[string]string{"actor": actor, "reconciler": reconciler} {
+	requires := strings.NewReplacer(`"kube_v1"`, `"kube_v1","features":["`+abi.FeatureSeen+`"]`)
+	for name, description := range map[string]string{
+		"actor": actor, "reconciler": reconciler,
+		"actor that requires a feature":      requires.Replace(actor),
+		"reconciler that requires a feature": requires.Replace(reconciler),
+	} {
 		w.set(t, host.Module{Name: name, Binary: module{describes: description}.encode()})
 		w.await(t, "the start of "+name, func() bool { return w.status(name).Phase == host.Running })
 	}
@@ -207,7 +212,7 @@ func TestHostRefusesModules(t *testing.T) {
 		"describes another interface": {describing(`{"abi":"kube_v2","profile":"actor"}`), "kube_v2"},
 		"describes no interface":      {describing(`{"profile":"actor"}`), ""},
 		"describes another profile":   {describing(`{"abi":"kube_v1","profile":"daemon"}`), "daemon"},
-		"describes unknown features":  {describing(`{"abi":"kube_v1","profile":"actor","features":["teleport"]}`), "teleport"},
+		"describes unknown features":  {describing(`{"abi":"kube_v1","profile":"actor","features":["seen","teleport"]}`), `"teleport"`},
 		"describes beyond its memory": {module{describes: actor, describesAt: 0xfffffff0_00001000}, abi.Describe},
 		"describes with an overflow":  {module{describes: actor, describesAt: 0xffffffff_ffffffff}, abi.Describe},
 		"describes no controllers":    {describing(`{"abi":"kube_v1","profile":"reconciler"}`), "controllers"},

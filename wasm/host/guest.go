@@ -198,7 +198,7 @@ func (g *guest) start() error {
 	m := &g.module
 	_, code, err := i.perform(&export{Name: abi.Start, Message: marshal(abi.Startup{
 		Module: m.Name, Namespace: m.Namespace, Server: g.client.Server(), Args: m.Args, Env: m.Env,
-		Features: []string{abi.FeatureSeen},
+		Features: features(),
 	})})
 	if err == nil && code != 0 {
 		err = fmt.Errorf("%s: the guest returned the code %d (%w)", abi.Start, code, abi.Code(code))
@@ -212,6 +212,9 @@ func (g *guest) start() error {
 	return nil
 }
 
+// features returns the features of the host.
+func features() []string { return []string{abi.FeatureSeen} }
+
 // check returns an error if the host can't run a module with a description.
 func (g *guest) check(d abi.Description) error {
 	profile := abi.ProfileReconciler
@@ -223,8 +226,11 @@ func (g *guest) check(d abi.Description) error {
 		return fmt.Errorf("%s: abi is %q, want %q", abi.Describe, d.ABI, abi.Module)
 	case d.Profile != profile:
 		return fmt.Errorf("%s: profile is %q, but the module has the exports of %q", abi.Describe, d.Profile, profile)
-	case len(d.Features) > 0:
-		return fmt.Errorf("%s: features has %q, but a guest can't require features of this host", abi.Describe, d.Features)
+	}
+	for _, feature := range d.Features {
+		if !slices.Contains(features(), feature) {
+			return fmt.Errorf("%s: features has %q, which this host does not have; it has %q", abi.Describe, feature, features())
+		}
 	}
 	watches := len(d.Controllers)
 	for _, c := range d.Controllers {
