@@ -6,6 +6,8 @@ package conformance_test
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -414,6 +416,17 @@ func TestGuestCanNotLeaveTheServer(t *testing.T) {
 	g.wantCode(abi.Forbidden, "call %d 4096 %x", abi.OpRequest, encode(connect))
 	connect.URL = origin + "/"
 	g.wantCode(abi.Forbidden, "call %d 4096 %x", abi.OpHTTP, encode(connect))
+}
+
+func TestNameOfALocalAddressIsNotReached(t *testing.T) {
+	w := newWorld(t, buildProgram(t, "C"), host.Options{})
+	local := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(local.Close)
+	named := strings.Replace(local.URL, "127.0.0.1", "localhost", 1)
+	g := w.start(t, host.Module{Name: "g", Origins: []string{local.URL, named}})
+	g.wantCode(abi.Forbidden, "call %d 4096 %x", abi.OpHTTP, encode(get(named+"/")))
+	g.wantError(g.submit("l", abi.OpHTTP, get(named+"/")), abi.Forbidden)
+	g.wantResponse(g.submit("l", abi.OpHTTP, get(local.URL+"/")), 200)
 }
 
 func TestLongestDelayDoesNotEnd(t *testing.T) {

@@ -67,7 +67,8 @@ type Module struct {
 	ServiceAccount core.ObjectRef
 
 	// Origins are the servers, apart from the API server, that the module may send requests to, such as
-	// https://hooks.example.com or http://10.0.0.1:8080. Default: none.
+	// https://hooks.example.com or http://10.0.0.1:8080. A name whose address is a loopback or link-local one is refused:
+	// name the address instead, such as http://127.0.0.1:8080. Default: none.
 	Origins []string
 
 	// Record returns a writer for a recording of each new instance, see [Replay]. The recording contains what the module
@@ -176,7 +177,7 @@ func New(ctx context.Context, c *client.Client, o *Options) (*Host, error) {
 	if h.anonymous, err = anonymous(ctx, c); err != nil {
 		return nil, fmt.Errorf("host: %w", err)
 	}
-	h.egress = newEgress()
+	h.egress = newEgress(http.ProxyFromEnvironment)
 	h.discovered = discovery.NewCache(nil)
 	h.watches = newShared(c, &cache.Options{Logger: h.options.Logger})
 	h.ctx, h.end = context.WithCancel(context.WithoutCancel(ctx))

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"sync"
 	"time"
 
@@ -157,14 +156,5 @@ func (g *guest) guard(ctx context.Context, w *abi.Watch) error {
 		if unchecked++; codeOf(err) == abi.Forbidden || unchecked >= maxUnchecked {
 			return err
 		}
-	}
-}
-
-// newEgress returns the transport for requests to other servers than the API server. It follows no redirects.
-func newEgress() *http.Transport {
-	return &http.Transport{
-		Proxy: http.ProxyFromEnvironment, ResponseHeaderTimeout: time.Minute, TLSHandshakeTimeout: 10 * time.Second,
-		MaxResponseHeaderBytes: 1 << 20, MaxIdleConnsPerHost: 4, IdleConnTimeout: 90 * time.Second, ForceAttemptHTTP2: true,
-		HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: streamBuffer},
 	}
 }

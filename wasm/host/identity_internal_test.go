@@ -10,6 +10,7 @@ import (
 	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -45,7 +46,7 @@ func TestConnectionsKeepLittleOfUnreadResponses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	egress := newEgress()
+	egress := newEgress(func(*http.Request) (*url.URL, error) { return nil, nil })
 	defer egress.CloseIdleConnections()
 	egress.TLSClientConfig = &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}
 	egress.TLSClientConfig.RootCAs.AddCert(server.Certificate())

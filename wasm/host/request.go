@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -205,6 +206,9 @@ func (g *guest) send(r *http.Request) (*http.Response, error) {
 		return resp, nil
 	case cause != nil:
 		return nil, cause
+	}
+	if refused, ok := errors.AsType[*abi.Error](err); ok {
+		return nil, refused
 	}
 	return nil, &abi.Error{Code: abi.Unavailable, Message: err.Error()}
 }

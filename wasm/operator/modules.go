@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -45,6 +46,7 @@ type modules struct {
 	store   *registry.Store // nil if the host pulls no images
 	root    *os.Root        // nil if the host reads no files
 	maxSize int64
+	origins []string // that objects may have
 	jobs    *jobs
 
 	recorder *events.Recorder
@@ -109,12 +111,20 @@ func (m *modules) check(spec *v1alpha1.WasmControllerSpec) error {
 		return errors.New("spec.limits: inFlight, watches, requests and logs must not be negative")
 	}
 	for _, origin := range spec.Origins {
-		u, err := url.Parse(origin)
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Scheme+"://"+u.Host != origin {
+		switch {
+		case !isOrigin(origin):
 			return fmt.Errorf("spec.origins has %q, want a scheme and a host, such as https://hooks.example.com", origin)
+		case !slices.Contains(m.origins, origin):
+			return fmt.Errorf("spec.origins: this host does not allow %s; start kube-wasm with -allow-origin %s", origin, origin)
 		}
 	}
 	return nil
+}
+
+// isOrigin reports whether a text is a scheme and a host.
+func isOrigin(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.Scheme+"://"+u.Host == text
 }
 
 // moduleOf returns the module of an object.

@@ -71,7 +71,20 @@ func TestInvalidSpecsNameTheField(t *testing.T) {
 	if err := m.check(&v1alpha1.WasmControllerSpec{Image: "a"}); err != nil {
 		t.Error(err)
 	}
-	err := new(modules).check(&v1alpha1.WasmControllerSpec{Image: "a"})
+	allowed, other := []string{"https://a"}, []string{"https://a", "http://169.254.169.254"}
+	err := m.check(&v1alpha1.WasmControllerSpec{Image: "a", Origins: allowed})
+	if err == nil || !strings.Contains(err.Error(), "-allow-origin https://a") {
+		t.Errorf("an origin of a host that allows none: %v", err)
+	}
+	m.origins = allowed
+	if err := m.check(&v1alpha1.WasmControllerSpec{Image: "a", Origins: allowed}); err != nil {
+		t.Error(err)
+	}
+	err = m.check(&v1alpha1.WasmControllerSpec{Image: "a", Origins: other})
+	if err == nil || !strings.Contains(err.Error(), "-allow-origin http://169.254.169.254") {
+		t.Errorf("an origin that the host does not allow: %v", err)
+	}
+	err = new(modules).check(&v1alpha1.WasmControllerSpec{Image: "a"})
 	if err == nil || !strings.Contains(err.Error(), "-cache") {
 		t.Errorf("an image without a store: %v", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"maps"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -44,6 +45,10 @@ type Options struct {
 	// MaxSize is the maximum size of the modules in Files, in bytes. Default: [registry.DefaultMaxSize].
 	MaxSize int64
 
+	// Origins are the servers that objects may list in their origins, such as https://hooks.example.com. The modules send
+	// their requests from the network of this program. Default: none; objects with another origin do not run.
+	Origins []string
+
 	// Logger logs failed runs. Default: [slog.Default].
 	Logger *slog.Logger
 }
@@ -71,9 +76,15 @@ func New(c *client.Client, h *host.Host, o *Options) (*Operator, error) {
 	if options.Logger == nil {
 		options.Logger = slog.Default()
 	}
+	for _, origin := range options.Origins {
+		if !isOrigin(origin) {
+			return nil, fmt.Errorf("operator: Options.Origins has %q, want a scheme and a host, such as "+
+				"https://hooks.example.com", origin)
+		}
+	}
 	op := &Operator{host: h, wakes: newWakes()}
 	op.modules = &modules{
-		host: h, store: options.Store, maxSize: options.MaxSize, jobs: newJobs(op.wakes.add),
+		host: h, store: options.Store, maxSize: options.MaxSize, origins: slices.Clone(options.Origins), jobs: newJobs(op.wakes.add),
 		pulling: make(chan struct{}, pulls), compiling: make(chan struct{}, compiles), all: make(map[string]*record),
 	}
 	if options.Files != "" {

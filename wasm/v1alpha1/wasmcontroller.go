@@ -60,7 +60,8 @@ type WasmControllerSpec struct {
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 
 	// Origins are the servers, apart from the API server, that the module may send requests to, such as
-	// https://hooks.example.com or http://10.0.0.1:8080. A host may allow fewer.
+	// https://hooks.example.com or http://10.0.0.1:8080. The host must allow each
+	// of them: see the flag -allow-origin of kube-wasm.
 	// +optional
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=256

@@ -354,7 +354,7 @@ const wasmControllerCRD = `{
           }
          },
          "origins": {
-          "description": "Origins are the servers, apart from the API server, that the module may send requests to, such as\nhttps://hooks.example.com or http://10.0.0.1:8080. A host may allow fewer.",
+          "description": "Origins are the servers, apart from the API server, that the module may send requests to, such as\nhttps://hooks.example.com or http://10.0.0.1:8080. The host must allow each\nof them: see the flag -allow-origin of kube-wasm.",
           "type": "array",
           "items": {
            "type": "string",

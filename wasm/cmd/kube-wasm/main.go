@@ -54,6 +54,8 @@ Flags of run:
   -docker-config FILE  a docker configuration file with the credentials of registries
   -plain-http HOST     use HTTP for this registry; may be repeated
   -images PREFIX       allow only images that begin with this text, such as ghcr.io/example/; may be repeated
+  -allow-origin URL    a server that objects may list in spec.origins, such as https://hooks.example.com; may be repeated;
+                       their modules reach it from the network of kube-wasm (default: none)
   -kubeconfig FILE     the kubeconfig (default: $KUBECONFIG, ~/.kube/config, or the service account of the pod)
   -leader-election NAME
                        run the modules in one of several replicas, which share the lease of this name

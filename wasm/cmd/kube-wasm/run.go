@@ -46,8 +46,8 @@ type settings struct {
 // parseRun parses the flags of run.
 func parseRun(args []string) (*settings, error) {
 	var (
-		s             settings
-		hosts, images texts
+		s                      settings
+		hosts, images, origins texts
 	)
 	flags := flag.NewFlagSet("run", flag.ContinueOnError)
 	flags.StringVar(&s.dir, "dir", "", "")
@@ -62,6 +62,7 @@ func parseRun(args []string) (*settings, error) {
 	flags.StringVar(&s.registry.DockerConfig, "docker-config", "", "")
 	flags.Var(&hosts, "plain-http", "")
 	flags.Var(&images, "images", "")
+	flags.Var(&origins, "allow-origin", "")
 	flags.StringVar(&s.kubeconfig, "kubeconfig", "", "")
 	flags.StringVar(&s.manager.LeaderElection, "leader-election", "", "")
 	flags.StringVar(&s.manager.HealthAddr, "health-addr", "", "")
@@ -71,7 +72,7 @@ func parseRun(args []string) (*settings, error) {
 	if s.files, s.args, err = parse(flags, args); err != nil {
 		return nil, err
 	}
-	s.registry.PlainHTTP, s.registry.Prefixes = hosts, images
+	s.registry.PlainHTTP, s.registry.Prefixes, s.operator.Origins = hosts, images, origins
 	return &s, s.check(flags)
 }
 
@@ -85,7 +86,7 @@ func (s *settings) check(flags *flag.FlagSet) (err error) {
 	}
 	flags.Visit(func(f *flag.Flag) {
 		switch f.Name {
-		case "install", "namespace", "files":
+		case "install", "namespace", "files", "allow-origin":
 			if !s.controller {
 				err = errors.Join(err, fmt.Errorf("run: -%s has no effect without -controller; %w", f.Name, errUsage))
 			}

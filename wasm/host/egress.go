@@ -1,0 +1,65 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/kube-go/sdk/core/abi"
+)
+
+// newEgress returns the transport for requests to other servers than the API server. It follows no redirects. It
+// connects to the addresses that only the machine of the host can reach, such as 127.0.0.1 and 169.254.169.254, only if
+// the origin names them: a name that somebody else has in DNS must not lead there.
+func newEgress(proxy func(*http.Request) (*url.URL, error)) *http.Transport {
+	var proxies sync.Map // the addresses of proxies, which guests do not choose
+	plain := &net.Dialer{Timeout: 30 * time.Second}
+	guarded := &net.Dialer{Timeout: plain.Timeout, Control: refuseLocal}
+	return &http.Transport{
+		Proxy: func(r *http.Request) (*url.URL, error) {
+			u, err := proxy(r)
+			if u != nil {
+				ports := map[string]string{"http": "80", "https": "443", "socks5": "1080", "socks5h": "1080"}
+				proxies.Store(net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), ports[u.Scheme])), true)
+			}
+			return u, err
+		},
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			name, _, err := net.SplitHostPort(address)
+			if err != nil {
+				return nil, err
+			}
+			_, isProxy := proxies.Load(address)
+			if _, err := netip.ParseAddr(name); err == nil || isProxy {
+				return plain.DialContext(ctx, network, address)
+			}
+			return guarded.DialContext(ctx, network, address)
+		},
+		ResponseHeaderTimeout: time.Minute, TLSHandshakeTimeout: 10 * time.Second,
+		MaxResponseHeaderBytes: 1 << 20, MaxIdleConnsPerHost: 4, IdleConnTimeout: 90 * time.Second, ForceAttemptHTTP2: true,
+		HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: streamBuffer},
+	}
+}
+
+// refuseLocal returns an error if an address is one of the machine, or of its link.
+func refuseLocal(_, address string, _ syscall.RawConn) error {
+	to, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	if ip := to.Addr().Unmap(); ip.IsLoopback() || ip.IsLinkLocalUnicast() || ip.IsLinkLocalMulticast() || ip.IsUnspecified() {
+		return &abi.Error{Code: abi.Forbidden, Message: fmt.Sprintf("the name has the local address %s: a host connects to "+
+			"such an address only if the origin names it instead", ip)}
+	}
+	return nil
+}
