@@ -8,6 +8,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -299,6 +302,32 @@ func (j *journal) await(t *testing.T, text string) {
 	}
 }
 
+// freeAddress returns an address at which nothing listens.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// fetch returns a page of a server.
+func fetch(t *testing.T, url string) string {
+	t.Helper()
+	resp, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("%s = %s, %v", url, resp.Status, err)
+	}
+	return string(body)
+}
+
 func TestRunRunsModulesOfFilesAndOfADirectory(t *testing.T) {
 	dir := t.TempDir()
 	kubeconfig := writeFile(t, t.TempDir(), "config", []byte(`{"apiVersion":"v1","kind":"Config","current-context":"a",
@@ -310,12 +339,20 @@ func TestRunRunsModulesOfFilesAndOfADirectory(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	result := make(chan int)
 	tapes := filepath.Join(t.TempDir(), "tapes")
+	metrics, debug := freeAddress(t), freeAddress(t)
 	go func() {
 		result <- run(ctx, []string{
-			"run", "-kubeconfig", kubeconfig, "-cache", t.TempDir(), "-record", tapes, "-dir", dir, file, "--", "x",
+			"run", "-kubeconfig", kubeconfig, "-cache", t.TempDir(), "-record", tapes, "-metrics-addr", metrics,
+			"-debug-addr", debug, "-dir", dir, file, "--", "x",
 		}, log, log)
 	}()
 	log.await(t, "msg=hello module=file")
+	if page := fetch(t, "http://"+metrics+"/metrics"); !strings.Contains(page, `kube_wasm_starts_total{module="file"} 1`) {
+		t.Errorf("the metrics have no module:\n%s", page)
+	}
+	if page := fetch(t, "http://"+debug+"/debug/controllers/data"); !strings.Contains(page, `"WebAssembly modules"`) {
+		t.Errorf("the debug page has no table of modules:\n%s", page)
+	}
 	log.await(t, `msg="the module can't run" module=bad`)
 	writeFile(t, dir, "added.wasm", registrytest.Guest{Log: "hello", Fails: true}.Module())
 	log.await(t, `msg="module has failed" module=added`)
