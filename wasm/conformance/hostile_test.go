@@ -225,8 +225,9 @@ func TestGuestCanNotFillTheMemoryOfTheHost(t *testing.T) {
 			})
 			w.await(t, "the start", func() bool { return w.status("a").Phase == host.Running })
 			// The buffers of the connections are full when the server can't send any more.
-			for sent := int64(-1); sent < w.server.flooded.Load() && sent < 100*limit; time.Sleep(time.Second) {
+			for sent := int64(-1); sent < w.server.flooded.Load() && sent < 100*limit; {
 				sent = w.server.flooded.Load()
+				<-time.After(time.Second)
 			}
 			s, grown := w.status("a"), int64(heap())-int64(before)
 			t.Logf("%d requests, %d bytes received, %d bytes in the budget, heap grown by %d bytes",

@@ -65,8 +65,9 @@ func TestConnectionsKeepLittleOfUnreadResponses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for before := int64(-1); before != sent.Load(); time.Sleep(200 * time.Millisecond) {
+		for before := int64(-1); before != sent.Load(); {
 			before = sent.Load()
+			<-time.After(200 * time.Millisecond)
 		}
 		t.Logf("%s: %d bytes", name, sent.Load())
 		if n := sent.Load(); n < streamBuffer/2 || n > requestCost {

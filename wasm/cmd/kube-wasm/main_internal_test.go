@@ -316,7 +316,11 @@ func freeAddress(t *testing.T) string {
 // fetch returns a page of a server.
 func fetch(t *testing.T, url string) string {
 	t.Helper()
-	resp, err := http.Get(url)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func Compile(ctx context.Context, r wazero.Runtime, m *wasm.Module) (*Program, e
 
 func compile(ctx context.Context, r wazero.Runtime, m *wasm.Module, s system) (*Program, error) {
 	p := &Program{id: sha256.Sum256(m.Bytes()), system: s, runtime: r, limits: m.Memory}
-	code := m.Bytes()
+	var code []byte
 	rewritten, err := m.Rewrite()
 	switch {
 	case errors.Is(err, wasm.ErrNoImage):
