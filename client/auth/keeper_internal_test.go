@@ -79,7 +79,8 @@ func TestKeeper(t *testing.T) {
 		}},
 		{
 			"a short-lived credential is replaced when a quarter of its lifetime is left",
-			source{lives: 20 * time.Second}, 0,
+			source{lives: 20 * time.Second},
+			0,
 			[]step{
 				{0, nil, "token-1", 1},
 				{14 * time.Second, nil, "token-1", 1},
@@ -103,7 +104,8 @@ func TestKeeper(t *testing.T) {
 		}},
 		{
 			"a source that returns the same credential until it expires is not called all the time",
-			source{lives: time.Hour, same: true}, 0,
+			source{lives: time.Hour, same: true},
+			0,
 			[]step{
 				{0, nil, "token-1", 1},
 				{time.Hour - 30*time.Second, nil, "token-1", 2},

@@ -275,8 +275,8 @@ func TestClusterThatEngagesBeforeRunBelongsToTheShards(t *testing.T) {
 			}
 		}
 		stop()
-		<-ended
-		<-ended
+		_ = <-ended
+		_ = <-ended
 	}
 }
 
@@ -310,7 +310,7 @@ func TestFailingObjectThatMovesToAnotherReplicaIsForgotten(t *testing.T) {
 				t.Errorf("running %v: failing objects of another replica: %+v", running, in.Failing)
 			}
 			stop()
-			<-ended
+			_ = <-ended
 		})
 	}
 }
