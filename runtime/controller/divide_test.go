@@ -5,6 +5,7 @@ package controller_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -275,8 +276,11 @@ func TestClusterThatEngagesBeforeRunBelongsToTheShards(t *testing.T) {
 			}
 		}
 		stop()
-		_ = <-ended
-		_ = <-ended
+		for range 2 {
+			if err := <-ended; !errors.Is(err, context.Canceled) {
+				t.Errorf("error = %v, want the cause", err)
+			}
+		}
 	}
 }
 
@@ -310,7 +314,9 @@ func TestFailingObjectThatMovesToAnotherReplicaIsForgotten(t *testing.T) {
 				t.Errorf("running %v: failing objects of another replica: %+v", running, in.Failing)
 			}
 			stop()
-			_ = <-ended
+			if err := <-ended; !errors.Is(err, context.Canceled) {
+				t.Errorf("Run() = %v, want the cause", err)
+			}
 		})
 	}
 }
