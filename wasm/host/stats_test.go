@@ -55,7 +55,7 @@ func TestMetricsAndDebugPageDescribeModules(t *testing.T) {
 	set(t, h, "bad", "panic")
 	set(t, h, "sender", "get", "/a")
 	log.await(t, "idle [begun 0 1 2]", "with 4 bytes")
-	await(t, h, "idle", func(s host.Status) bool { return s.Phase == host.Unloaded })
+	await(t, h, "idle", func(s host.Status) bool { return s.Phase == host.Unloaded && s.Stats.Memory == 0 })
 	await(t, h, "sender", func(s host.Status) bool { return s.Phase == host.Unloaded })
 	await(t, h, "bad", func(s host.Status) bool { return s.Phase == host.Quarantined })
 

@@ -66,6 +66,10 @@ func (i *instance) load() error {
 		return fmt.Errorf("load: %w", err)
 	}
 	i.removeStore()
+	g := i.guest
+	g.mu.Lock()
+	g.unloaded = false
+	g.mu.Unlock()
 	return nil
 }
 
