@@ -108,12 +108,9 @@ func (o *Options) withDefaults() Options {
 
 // check returns an error that names an invalid field and the remedy, or nil.
 func (o *Options) check() error {
-	for name, limit := range map[string]time.Duration{
-		"SyncTimeout": o.SyncTimeout, "RunTimeout": o.RunTimeout, "StopTimeout": o.StopTimeout,
-	} {
-		if limit < 0 {
-			return fmt.Errorf("controller: Options.%s: %v is negative; leave it zero for the default", name, limit)
-		}
+	if o.SyncTimeout < 0 || o.RunTimeout < 0 || o.StopTimeout < 0 {
+		return fmt.Errorf("controller: Options.SyncTimeout, RunTimeout and StopTimeout are %v, %v and %v: leave them zero "+
+			"for the defaults, and not negative", o.SyncTimeout, o.RunTimeout, o.StopTimeout)
 	}
 	if err := o.applier().Validate(); err != nil {
 		return fmt.Errorf("controller: %w", err)

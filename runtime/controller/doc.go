@@ -21,7 +21,8 @@
 //     deletions, replacements and the beginning of a deletion are never suppressed.
 //   - A run sees the writes and deletes that the previous run made with its context, of the object and of objects of
 //     the sources' kinds: the object is held back until the cache has observed them, for at most [Options.HoldTimeout].
-//     A DeleteCollection, and the delete of an object that the cache has not received yet, are not waited for.
+//     Of a delete that finalizers or a grace period delay, it sees the deletion timestamp. A DeleteCollection, and the
+//     delete of an object that the cache has not received yet, are not waited for.
 //   - If an object that a run has written disappears, the object of the run runs again, also if the watch was
 //     disconnected meanwhile and no event reports it.
 //   - A change by a run of the object itself causes another run, unless [Options.IgnoreOwnWrites] is set or

@@ -4,7 +4,6 @@
 package controller
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,7 +69,10 @@ var (
 func (e *engine) run(ctx context.Context, reconcile func(context.Context, reflector.State) (Action, error)) error {
 	members, err := e.members()
 	if err == nil {
-		err = cmp.Or(e.invalid, e.opts.check())
+		err = e.invalid
+	}
+	if err == nil {
+		err = e.opts.check()
 	}
 	if err != nil {
 		return err

@@ -110,14 +110,16 @@ func (t *table) fill(x indexer, has func(*entry) bool) {
 // fillLater fills the indexes that have waited for a form with the entries of the current list, and returns them. The
 // caller holds t.writing.
 func (t *table) fillLater(form uint64) (filled []indexer) {
-	t.later = slices.DeleteFunc(t.later, func(l laterIndex) bool {
+	var later []laterIndex
+	for _, l := range t.later {
 		if l.form > form {
-			return false
+			later = append(later, l)
+			continue
 		}
 		t.fill(l.indexer, func(e *entry) bool { return e.list == t.list })
 		filled = append(filled, l.indexer)
-		return true
-	})
+	}
+	t.later = later
 	return filled
 }
 
@@ -240,29 +242,16 @@ func (s *set) len() int {
 	return len(s.few) + len(s.many)
 }
 
-// all yields the entries.
-func (s *set) all() iter.Seq[*entry] {
-	return func(yield func(*entry) bool) {
-		if s == nil {
-			return
-		}
-		for _, e := range s.few {
-			if !yield(e) {
-				return
-			}
-		}
-		for e := range s.many {
-			if !yield(e) {
-				return
-			}
-		}
-	}
-}
-
 // objects returns the objects of the entries.
 func (s *set) objects() []wire.Packed {
 	objects := make([]wire.Packed, 0, s.len())
-	for e := range s.all() {
+	if s == nil {
+		return objects
+	}
+	for _, e := range s.few {
+		objects = append(objects, e.object)
+	}
+	for e := range s.many {
 		objects = append(objects, e.object)
 	}
 	return objects

@@ -129,7 +129,10 @@ func (t *table) others(namespace string, sets []*set, n int) (objects []wire.Pac
 	default:
 		in = make(map[*entry]struct{}, n)
 		for _, s := range sets {
-			for e := range s.all() {
+			for _, e := range s.few {
+				in[e] = struct{}{}
+			}
+			for e := range s.many {
 				in[e] = struct{}{}
 			}
 		}

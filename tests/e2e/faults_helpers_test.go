@@ -306,13 +306,7 @@ func (f *interference) layer(next http.RoundTripper) http.RoundTripper {
 			if req.Body != nil {
 				req.Body.Close()
 			}
-			// This is the response of an overloaded API server.
-			return &http.Response{
-				Status: "429 Too Many Requests", StatusCode: http.StatusTooManyRequests,
-				Proto: "HTTP/2.0", ProtoMajor: 2, Request: req,
-				Header: http.Header{"Retry-After": {"1"}, "Content-Type": {"text/plain; charset=utf-8"}},
-				Body:   io.NopCloser(strings.NewReader("Too many requests, please try again later.\n")),
-			}, nil
+			return overloaded(req), nil
 		}
 		if req.URL.Query().Get("watch") == "" {
 			return next.RoundTrip(req)
@@ -333,6 +327,16 @@ func (f *interference) layer(next http.RoundTripper) http.RoundTripper {
 		resp.Body = body
 		return resp, nil
 	})
+}
+
+// overloaded returns the response of an overloaded API server.
+func overloaded(req *http.Request) *http.Response {
+	return &http.Response{
+		Status: "429 Too Many Requests", StatusCode: http.StatusTooManyRequests,
+		Proto: "HTTP/2.0", ProtoMajor: 2, Request: req,
+		Header: http.Header{"Retry-After": {"1"}, "Content-Type": {"text/plain; charset=utf-8"}},
+		Body:   io.NopCloser(strings.NewReader("Too many requests, please try again later.\n")),
+	}
 }
 
 // endWatches ends the responses of all watches, perhaps in the middle of an event. The connection is not affected.

@@ -9,8 +9,10 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
+	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/kube"
@@ -361,6 +364,45 @@ func TestInterruptedListIsCompleted(t *testing.T) {
 				t.Error("no error was reported")
 			}
 		})
+	}
+}
+
+// TestRejectedPagesAreRequestedAgain checks that a list of many pages is completed although every fifth request is
+// rejected, and that no page is requested again that was received.
+func TestRejectedPagesAreRequestedAgain(t *testing.T) {
+	t.Parallel()
+	const pages, size = 20, 5
+	direct := connect(t, nil)
+	maps := kube.Namespaced[corev1.ConfigMap](direct, newNamespace(t, direct))
+	var want []string
+	for i := range pages * size {
+		cm := create(t, maps, fmt.Sprintf("small-%d", i), "1")
+		want = append(want, "ADDED "+cm.Name+"=1")
+	}
+	var lists, received atomic.Int64
+	reject := func(next http.RoundTripper) http.RoundTripper {
+		return middleware.RoundTripperFunc(func(req *http.Request) (*http.Response, error) {
+			if req.URL.Query().Get("limit") == "" {
+				return next.RoundTrip(req)
+			}
+			if lists.Add(1)%5 == 0 {
+				return overloaded(req), nil
+			}
+			received.Add(1)
+			return next.RoundTrip(req)
+		})
+	}
+	c := connect(t, &kube.ClientOptions{
+		PerAttempt: []kube.Middleware{reject}, Retry: &kube.RetryOptions{Attempts: 1},
+	})
+	f := follow(t, kube.Namespaced[corev1.ConfigMap](c, maps.Namespace()), kube.WatchOptions{Paged: true, PageSize: size})
+	if n := f.inStep(t); n != len(want) {
+		t.Errorf("%d changes were reported before the end of the list, want %d", n, len(want))
+	}
+	f.expect(t, want...)
+	n := received.Load()
+	if lists.Load() < pages*5/4 || n < pages || n > pages+1 { // kube-root-ca.crt may need another page
+		t.Errorf("%d pages in %d requests, want %d", n, lists.Load(), pages)
 	}
 }
 
