@@ -344,10 +344,12 @@ func TestPluginsRunLikeInClientGo(t *testing.T) {
 			theirs:  []string{`200 ["mine"] runs=1`},
 		},
 		{name: "a configuration with its own token", config: pluginConfig{token: "mine"}, story: func(s *stage) { s.token("a"); s.get("") }},
-		{name: "a failed plugin is run again", story: func(s *stage) {
+		{name: "a failed plugin is run again, ours after a second", story: func(s *stage) {
 			s.plugin.set(s.t, "exit", "1")
 			s.get("")
+			time.Sleep(1100 * time.Millisecond)
 			s.get("")
+			time.Sleep(1100 * time.Millisecond)
 			s.plugin.set(s.t, "exit", "")
 			s.token("a")
 			s.get("")
