@@ -73,23 +73,24 @@ func (o *Options) withDefaults() Options {
 func (o *Options) Validate() error {
 	d := o.withDefaults()
 	b := d.Backoff
+	for _, f := range [...]struct {
+		name         string
+		value, least time.Duration
+	}{
+		{"Options.Aging", d.Aging, 0}, {"Options.Debounce", d.Debounce, 0}, {"Options.MaxDebounce", d.MaxDebounce, d.Debounce},
+		{"Backoff.InitialBackoff", b.InitialBackoff, 0}, {"Backoff.MaxBackoff", b.MaxBackoff, b.InitialBackoff},
+	} {
+		if f.value < f.least {
+			return fmt.Errorf("%s: %v is less than %v; leave it zero for the default", f.name, f.value, f.least)
+		}
+	}
 	switch {
 	case d.Concurrency < 0:
-		return fmt.Errorf("Options.Concurrency: %d is negative; leave it zero for the default", d.Concurrency)
-	case d.Aging < 0:
-		return fmt.Errorf("Options.Aging: %v is negative; leave it zero for the default", d.Aging)
-	case d.Debounce < 0:
-		return fmt.Errorf("Options.Debounce: %v is negative; leave it zero for none", d.Debounce)
+		return errors.New("Options.Concurrency: is negative; leave it zero for no limit")
 	case d.Debounce == 0 && d.MaxDebounce != 0:
-		return fmt.Errorf("Options.MaxDebounce: %v has no effect without Debounce; set both, or none", d.MaxDebounce)
-	case d.MaxDebounce < d.Debounce:
-		return fmt.Errorf("Options.MaxDebounce: %v is less than Debounce, which is %v", d.MaxDebounce, d.Debounce)
-	case b.InitialBackoff < 0:
-		return fmt.Errorf("Backoff.InitialBackoff: %v is negative; leave it zero for the default", b.InitialBackoff)
-	case b.MaxBackoff < b.InitialBackoff:
-		return fmt.Errorf("Backoff.MaxBackoff: %v is less than InitialBackoff, which is %v", b.MaxBackoff, b.InitialBackoff)
+		return errors.New("Options.MaxDebounce: has no effect without Debounce; set both, or none")
 	case !(b.Jitter >= 0 && b.Jitter <= 1): // also if it is not a number
-		return fmt.Errorf("Backoff.Jitter: %v is not between 0 and 1", b.Jitter)
+		return errors.New("Backoff.Jitter: is not between 0 and 1")
 	}
 	return nil
 }

@@ -108,9 +108,13 @@ func (o *Options) withDefaults() Options {
 
 // check returns an error that names an invalid field and the remedy, or nil.
 func (o *Options) check() error {
-	if o.SyncTimeout < 0 || o.RunTimeout < 0 || o.StopTimeout < 0 {
-		return fmt.Errorf("controller: Options.SyncTimeout, RunTimeout and StopTimeout are %v, %v and %v: leave them zero "+
-			"for the defaults, and not negative", o.SyncTimeout, o.RunTimeout, o.StopTimeout)
+	for _, f := range [...]struct {
+		name  string
+		value time.Duration
+	}{{"SyncTimeout", o.SyncTimeout}, {"RunTimeout", o.RunTimeout}, {"StopTimeout", o.StopTimeout}} {
+		if f.value < 0 {
+			return fmt.Errorf("controller: Options.%s: %v is negative; leave it zero for the default", f.name, f.value)
+		}
 	}
 	if err := o.applier().Validate(); err != nil {
 		return fmt.Errorf("controller: %w", err)

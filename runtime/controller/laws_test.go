@@ -79,14 +79,14 @@ func TestFailedRunIsRetriedWithDelaysFrom5msTo1000s(t *testing.T) {
 
 func TestRunReturnsAnErrorThatNamesAnInvalidOption(t *testing.T) {
 	for want, o := range map[string]*controller.Options{
-		"Backoff.InitialBackoff: -1ns is negative":                     {Retry: &applier.Backoff{InitialBackoff: -1}},
-		"Backoff.Jitter: 2 is not between 0 and 1":                     {Retry: &applier.Backoff{Jitter: 2}},
-		"Options.Debounce: -1ns is negative":                           {Debounce: -1},
-		"Options.MaxDebounce: 1ms is less than Debounce, which is 1s":  {Debounce: time.Second, MaxDebounce: time.Millisecond},
-		"Options.MaxDebounce: 1s has no effect without Debounce":       {MaxDebounce: time.Second},
-		"SyncTimeout, RunTimeout and StopTimeout are 30s, -1s and 30s": {RunTimeout: -time.Second},
-		"SyncTimeout, RunTimeout and StopTimeout are -1s, 0s and 30s":  {SyncTimeout: -time.Second},
-		"SyncTimeout, RunTimeout and StopTimeout are 30s, 0s and -1s":  {StopTimeout: -time.Second},
+		"Backoff.InitialBackoff: -1ns is less than 0s":        {Retry: &applier.Backoff{InitialBackoff: -1}},
+		"Backoff.Jitter: is not between 0 and 1":              {Retry: &applier.Backoff{Jitter: 2}},
+		"Options.Debounce: -1ns is less than 0s":              {Debounce: -1},
+		"Options.MaxDebounce: 1ms is less than 1s":            {Debounce: time.Second, MaxDebounce: time.Millisecond},
+		"Options.MaxDebounce: has no effect without Debounce": {MaxDebounce: time.Second},
+		"Options.RunTimeout: -1s is negative":                 {RunTimeout: -time.Second},
+		"Options.SyncTimeout: -1s is negative":                {SyncTimeout: -time.Second},
+		"Options.StopTimeout: -1s is negative":                {StopTimeout: -time.Second},
 	} {
 		err := controller.New(controller.For[document](newWorld(t).cache), o).Run(t.Context(), idle)
 		if err == nil || !strings.Contains(err.Error(), want) {

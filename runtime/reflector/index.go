@@ -83,7 +83,7 @@ func (t *table) addIndex(x indexer, form uint64) {
 		t.later = append(t.later, laterIndex{x, form})
 		return
 	}
-	t.fill(x, func(*entry) bool { return true })
+	t.fill(x, 0)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.indexes = append(t.indexes, x)
@@ -95,11 +95,12 @@ type laterIndex struct {
 	form uint64
 }
 
-// fill fills an index, which no reader has yet, with some entries. The caller holds t.writing.
-func (t *table) fill(x indexer, has func(*entry) bool) {
+// fill fills an index, which no reader has yet, with the entries that were in a list or a later one. The caller holds
+// t.writing.
+func (t *table) fill(x indexer, list uint32) {
 	for _, objects := range t.objects {
 		for _, e := range objects {
-			if has(e) {
+			if e.list >= list {
 				x.prepare(t.state(e.object).Packed())
 				x.update(e, wire.Packed{}, false)
 			}
@@ -116,7 +117,7 @@ func (t *table) fillLater(form uint64) (filled []indexer) {
 			later = append(later, l)
 			continue
 		}
-		t.fill(l.indexer, func(e *entry) bool { return e.list == t.list })
+		t.fill(l.indexer, t.list)
 		filled = append(filled, l.indexer)
 	}
 	t.later = later

@@ -108,7 +108,7 @@ func (t *table) candidates(q query, requirements labels.Requirements) ([]wire.Pa
 	case satisfied == byNamespace:
 		return t.snapshot(q.namespace), byNamespace
 	case except:
-		return t.others(q.namespace, sets, t.count-size), satisfied
+		return t.others(q.namespace, sets), satisfied
 	}
 	objects := make([]wire.Packed, 0, size)
 	for _, s := range sets {
@@ -117,24 +117,23 @@ func (t *table) candidates(q query, requirements labels.Requirements) ([]wire.Pa
 	return objects, satisfied
 }
 
-// others returns the objects of a namespace, or all objects if it is empty, that are in none of the sets, which have n
-// different entries. The caller holds t.mu.
-func (t *table) others(namespace string, sets []*set, n int) (objects []wire.Packed) {
-	var in map[*entry]struct{} // the union of the sets
-	switch {
-	case n == t.count:
+// others returns the objects of a namespace, or all objects if it is empty, that are in none of the sets, which have no
+// common entries. The caller holds t.mu.
+func (t *table) others(namespace string, sets []*set) (objects []wire.Packed) {
+	n := 0
+	for _, s := range sets {
+		n += s.len()
+	}
+	if n == t.count {
 		return nil
-	case len(sets) == 1 && sets[0].many != nil:
-		in = sets[0].many
-	default:
-		in = make(map[*entry]struct{}, n)
-		for _, s := range sets {
-			for _, e := range s.few {
-				in[e] = struct{}{}
-			}
-			for e := range s.many {
-				in[e] = struct{}{}
-			}
+	}
+	in := make(map[*entry]struct{}, n)
+	for _, s := range sets {
+		for _, e := range s.few {
+			in[e] = struct{}{}
+		}
+		for e := range s.many {
+			in[e] = struct{}{}
 		}
 	}
 	for ns, entries := range t.objects {
@@ -218,13 +217,9 @@ func (x *labelIndex) reset() { x.byKey = make(map[string]map[string]*set) }
 // find returns the sets whose entries satisfy a requirement, or if others is true, those whose entries do not, and the
 // number of entries. It returns false for a requirement that compares values.
 func (x *labelIndex) find(r *labels.Requirement) (sets []*set, n int, others, ok bool) {
-	values := x.byKey[r.Key()]
-	switch r.Operator() {
-	case selection.NotEquals, selection.NotIn, selection.DoesNotExist:
-		others = true
-	default:
-	}
-	switch r.Operator() {
+	values, op := x.byKey[r.Key()], r.Operator()
+	others = op == selection.NotEquals || op == selection.NotIn || op == selection.DoesNotExist
+	switch op {
 	case selection.Equals, selection.DoubleEquals, selection.In, selection.NotEquals, selection.NotIn:
 		for value := range r.Values() {
 			if s := values[value]; s != nil {
