@@ -77,8 +77,11 @@ func (o *Options) Validate() error {
 		name         string
 		value, least time.Duration
 	}{
-		{"Options.Aging", d.Aging, 0}, {"Options.Debounce", d.Debounce, 0}, {"Options.MaxDebounce", d.MaxDebounce, d.Debounce},
-		{"Backoff.InitialBackoff", b.InitialBackoff, 0}, {"Backoff.MaxBackoff", b.MaxBackoff, b.InitialBackoff},
+		{"Options.Aging", d.Aging, 0},
+		{"Options.Debounce", d.Debounce, 0},
+		{"Options.MaxDebounce", d.MaxDebounce, d.Debounce},
+		{"Backoff.InitialBackoff", b.InitialBackoff, 0},
+		{"Backoff.MaxBackoff", b.MaxBackoff, b.InitialBackoff},
 	} {
 		if f.value < f.least {
 			return fmt.Errorf("%s: %v is less than %v; leave it zero for the default", f.name, f.value, f.least)
