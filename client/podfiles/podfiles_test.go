@@ -125,11 +125,16 @@ func runTar(ws *stream, root string, command []string) {
 	} else if err != nil {
 		status = &metav1.Status{Status: "Failure", Message: err.Error()}
 	}
-	data, _ := json.Marshal(status)
-	_, _ = channel{ws, 3}.Write(data)
+	ws.end(status, func() { <-hungUp })
+}
+
+// end sends the outcome of a process, and closes the connection after wait has returned.
+func (s *stream) end(outcome *metav1.Status, wait func()) {
+	data, _ := json.Marshal(outcome)
+	_, _ = channel{s, 3}.Write(data)
 	goodbye := websocket.FormatCloseMessage(websocket.CloseNormalClosure, "")
-	if ws.WriteMessage(websocket.CloseMessage, goodbye) == nil {
-		<-hungUp
+	if s.WriteMessage(websocket.CloseMessage, goodbye) == nil {
+		wait()
 	}
 }
 
@@ -227,18 +232,25 @@ func TestErrorsOfTarAreReported(t *testing.T) {
 }
 
 // TestABrokenUploadIsExplained checks that the error of tar is found out if the connection breaks before it was
-// received. Servers break it if a process ends while much of its input is unread.
+// received, or if the server reports success. Servers do so if a process ends while much of its input is unread.
 func TestABrokenUploadIsExplained(t *testing.T) {
 	for _, tc := range []struct {
-		name, said, remote, want string
+		name, said, from, remote string
+		success                  bool
+		want                     string
 	}{
-		{"no message of tar", "", "none/to", "none"},
-		{"a message of tar", "no room", "to", "no room"},
-		{"no error of tar", "", "to", "connection broke"},
+		{"no message of tar", "", "dir", "none/to", false, "none"},
+		{"a message of tar", "no room", "dir", "to", false, "no room"},
+		{"no error of tar", "", "dir", "to", false, "connection broke"},
+		{"a file", "", "dir/large", "none/to", false, "none"},
+		{"success without a message of tar", "", "dir", "none/to", true, "none"},
+		{"success with a message of tar", "no room", "dir", "to", true, "no room"},
+		{"success without an error of tar", "", "dir", "to", true, "ended before it had read the archive"},
+		{"success of a file", "", "dir/large", "none/to", true, "none"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			here, there := t.TempDir(), t.TempDir()
-			write(t, filepath.Join(here, "from", "large"), strings.Repeat("x", 1<<20))
+			write(t, filepath.Join(here, "dir", "large"), strings.Repeat("x", 16<<20))
 			var calls atomic.Int32
 			files := podBehind(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if calls.Add(1) > 1 {
@@ -251,12 +263,16 @@ func TestABrokenUploadIsExplained(t *testing.T) {
 					t.Error(err)
 					return
 				}
+				s := &stream{Conn: ws}
 				if tc.said != "" {
-					_, _ = channel{&stream{Conn: ws}, 2}.Write([]byte(tc.said))
+					_, _ = channel{s, 2}.Write([]byte(tc.said))
+				}
+				if tc.success {
+					s.end(&metav1.Status{Status: "Success"}, func() { _, _ = io.Copy(io.Discard, ws.NetConn()) })
 				}
 				_ = ws.Close() // without a close frame
 			}), nil)
-			_, err := files.Upload(t.Context(), filepath.Join(here, "from"), tc.remote)
+			_, err := files.Upload(t.Context(), filepath.Join(here, filepath.FromSlash(tc.from)), tc.remote)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("Upload() = %v, want it to say %q", err, tc.want)
 			}

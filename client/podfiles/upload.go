@@ -54,6 +54,8 @@ func (f *Files) Upload(ctx context.Context, local, remote string) (Stats, error)
 		return up.counter.Stats, up.partial.orNil()
 	case packErr != nil && !errors.Is(packErr, io.ErrClosedPipe) && !errors.Is(err, packErr):
 		err = packErr
+	case err == nil: // servers may lose the exit status
+		err = explain(fmt.Errorf("tar ended before it had read the archive: %w", io.ErrUnexpectedEOF), said)
 	default:
 		err = explain(err, said)
 	}
@@ -85,30 +87,40 @@ func (f *Files) probe(ctx context.Context) error {
 	return nil
 }
 
-// tryFolder uploads the directory of an upload without its content, and returns the error of tar: servers may also lose
-// the reason if a process ends with much unread input.
+// tryFolder returns the error of tar for a small part of an upload: servers may also lose the reason if a process ends
+// with much unread input. The part is the directory without its content; for a file, it is only tested that the
+// directory in the container exists.
 func (f *Files) tryFolder(ctx context.Context, up *upload, dir string) error {
 	info, err := os.Lstat(up.local)
-	if err != nil || !info.IsDir() {
+	if err != nil {
 		return nil //nolint:nilerr // there is an error already
 	}
-	var archive bytes.Buffer
-	alone := &upload{local: up.local, name: up.name, counter: &counter{}}
-	alone.counter.Path = "."
-	w := tar.NewWriter(&archive)
-	if err := errors.Join(alone.add(w, up.local, fs.FileInfoToDirEntry(info)), w.Close()); err != nil {
-		return nil //nolint:nilerr // as above
+	command, in := []string{"ls", "-d", dir}, io.Reader(nil)
+	if info.IsDir() {
+		var archive bytes.Buffer
+		alone := &upload{local: up.local, name: up.name, counter: &counter{}}
+		alone.counter.Path = "."
+		w := tar.NewWriter(&archive)
+		if err := errors.Join(alone.add(w, up.local, fs.FileInfoToDirEntry(info)), w.Close()); err != nil {
+			return nil //nolint:nilerr // as above
+		}
+		command, in = unpackIn(dir), &archive
 	}
-	p, err := f.exec(ctx, unpackIn(dir), true)
+	p, err := f.exec(ctx, command, in != nil)
 	if err != nil {
 		return nil //nolint:nilerr // as above
 	}
 	defer p.Close()
 	said := &complaints{}
-	if err := explain(p.Run(&archive, nil, said), said); said.String() != "" {
-		return err
+	err = p.Run(in, nil, said)
+	switch text := said.String(); {
+	case text == "":
+		return nil
+	case err == nil:
+		return fmt.Errorf("%s: %s", command[0], text)
+	default:
+		return fmt.Errorf("%w: %s", err, text)
 	}
-	return nil
 }
 
 // upload is an upload in progress.

@@ -224,6 +224,14 @@ type stage struct {
 	told   []string
 }
 
+// pause waits until a failed plugin may be run again.
+func (s *stage) pause() {
+	select {
+	case <-time.After(1100 * time.Millisecond):
+	case <-s.t.Context().Done():
+	}
+}
+
 // get sends a request, with its own token unless token is empty.
 func (s *stage) get(token string) {
 	s.t.Helper()
@@ -347,9 +355,9 @@ func TestPluginsRunLikeInClientGo(t *testing.T) {
 		{name: "a failed plugin is run again, ours after a second", story: func(s *stage) {
 			s.plugin.set(s.t, "exit", "1")
 			s.get("")
-			time.Sleep(1100 * time.Millisecond)
+			s.pause()
 			s.get("")
-			time.Sleep(1100 * time.Millisecond)
+			s.pause()
 			s.plugin.set(s.t, "exit", "")
 			s.token("a")
 			s.get("")
