@@ -16,7 +16,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/gorilla/websocket"
@@ -51,16 +50,19 @@ func podBehind(t *testing.T, h http.Handler, o *podfiles.Options) *podfiles.File
 
 // kubelet runs commands in a local directory.
 func kubelet(root string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		upgrader := websocket.Upgrader{Subprotocols: []string{"v5.channel.k8s.io", "v4.channel.k8s.io"}}
-		ws, err := upgrader.Upgrade(w, r, nil)
-		if err != nil {
-			return // Upgrade has responded
-		}
-		ws.SetReadLimit(1 << 20)
-		defer func() { _ = ws.Close() }() // it may be closed
-		runTar(&stream{Conn: ws}, root, r.URL.Query()["command"])
+	return func(w http.ResponseWriter, r *http.Request) { serve(w, r, root, r.URL.Query()["command"]) }
+}
+
+// serve runs a command in a local directory.
+func serve(w http.ResponseWriter, r *http.Request, root string, command []string) {
+	upgrader := websocket.Upgrader{Subprotocols: []string{"v5.channel.k8s.io", "v4.channel.k8s.io"}}
+	ws, err := upgrader.Upgrade(w, r, nil)
+	if err != nil {
+		return // Upgrade has responded
 	}
+	ws.SetReadLimit(1 << 20)
+	defer func() { _ = ws.Close() }() // it may be closed
+	runTar(&stream{Conn: ws}, root, command)
 }
 
 // stream is the server's end of a stream.
@@ -231,29 +233,24 @@ func TestErrorsOfTarAreReported(t *testing.T) {
 	}
 }
 
-// TestABrokenUploadIsExplained checks that the error of tar is found out if the connection breaks before it was
-// received, or if the server reports success. Servers do so if a process ends while much of its input is unread.
+// TestABrokenUploadIsExplained ends the connection, or reports success, before tar has read its input. Servers do so if
+// a process ends while much of its input is unread.
 func TestABrokenUploadIsExplained(t *testing.T) {
 	for _, tc := range []struct {
-		name, said, from, remote string
-		success                  bool
-		want                     string
+		name, said string
+		success    bool
+		want       string
 	}{
-		{"no message of tar", "", "dir", "none/to", false, "none"},
-		{"a message of tar", "no room", "dir", "to", false, "no room"},
-		{"no error of tar", "", "dir", "to", false, "connection broke"},
-		{"a file", "", "dir/large", "none/to", false, "none"},
-		{"success without a message of tar", "", "dir", "none/to", true, "none"},
-		{"success with a message of tar", "no room", "dir", "to", true, "no room"},
-		{"success without an error of tar", "", "dir", "to", true, "ended before it had read the archive"},
-		{"success of a file", "", "dir/large", "none/to", true, "none"},
+		{"a message of tar", "no room", false, "no room"},
+		{"no message of tar", "", false, "connection broke"},
+		{"success with a message of tar", "no room", true, "no room"},
+		{"success without a message of tar", "", true, "ended before it had read the archive"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			here, there := t.TempDir(), t.TempDir()
-			write(t, filepath.Join(here, "dir", "large"), strings.Repeat("x", 16<<20))
-			var calls atomic.Int32
+			write(t, filepath.Join(here, "from", "large"), strings.Repeat("x", 16<<20))
 			files := podBehind(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if calls.Add(1) > 1 {
+				if r.URL.Query().Get("stdin") != "true" {
 					kubelet(there)(w, r)
 					return
 				}
@@ -272,9 +269,55 @@ func TestABrokenUploadIsExplained(t *testing.T) {
 				}
 				_ = ws.Close() // without a close frame
 			}), nil)
-			_, err := files.Upload(t.Context(), filepath.Join(here, filepath.FromSlash(tc.from)), tc.remote)
+			_, err := files.Upload(t.Context(), filepath.Join(here, "from"), "to")
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("Upload() = %v, want it to say %q", err, tc.want)
+			}
+		})
+	}
+}
+
+// TestAnUploadIsCheckedBefore checks what is found out before an upload: the server reports success for every process
+// with an input, and the container may have an unusual tar.
+func TestAnUploadIsCheckedBefore(t *testing.T) {
+	here, there := t.TempDir(), t.TempDir()
+	write(t, filepath.Join(here, "from"), "one")
+	write(t, filepath.Join(there, "file"), "two")
+	old := "#!/bin/sh\necho 'tar: unknown option' >&2\nexit 64\n"
+	for _, tc := range []struct {
+		name, remote string
+		programs     map[string]string // of the container; all that this machine has if it is nil
+		want         string            // in the error; empty if there is none
+	}{
+		{"the directory exists", "to", nil, ""},
+		{"the directory is missing", "none/to", nil, "none"},
+		{"the directory is a file", "file/to", nil, "file"},
+		{"an unusual tar, the directory exists", "to", map[string]string{"tar": old, "ls": "#!/bin/sh\n"}, ""},
+		{"an unusual tar, the directory is missing", "none/to", map[string]string{"tar": old, "ls": "#!/bin/sh\necho none >&2\nexit 2\n"}, "none"},
+		{"an unusual tar without ls", "none/to", map[string]string{"tar": old}, ""},
+		{"no tar", "to", map[string]string{}, podfiles.ErrNoTar.Error()},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			bin := t.TempDir()
+			for name, script := range tc.programs {
+				if err := os.WriteFile(filepath.Join(bin, name), []byte(script), 0o700); err != nil { //nolint:gosec // a program
+					t.Fatal(err)
+				}
+			}
+			files := podBehind(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				command := r.URL.Query()["command"]
+				switch program := filepath.Join(bin, command[0]); {
+				case r.URL.Query().Get("stdin") == "true":
+					serve(w, r, there, []string{"true"})
+				case tc.programs == nil:
+					serve(w, r, there, command)
+				default:
+					serve(w, r, there, append([]string{program}, command[1:]...))
+				}
+			}), nil)
+			_, err := files.Upload(t.Context(), filepath.Join(here, "from"), tc.remote)
+			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("Upload() = %v, want %q", err, tc.want)
 			}
 		})
 	}

@@ -5,8 +5,6 @@ package podfiles
 
 import (
 	"archive/tar"
-	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +12,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/kube-go/sdk/client/pod"
 )
 
 // Upload copies a local file or directory to the path remote in the container.
@@ -25,6 +25,9 @@ func (f *Files) Upload(ctx context.Context, local, remote string) (Stats, error)
 		return Stats{}, err
 	}
 	if _, err := os.Lstat(local); err != nil {
+		return Stats{}, err
+	}
+	if err := f.checkFolder(ctx, dir); err != nil {
 		return Stats{}, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -59,12 +62,6 @@ func (f *Files) Upload(ctx context.Context, local, remote string) (Stats, error)
 	default:
 		err = explain(err, said)
 	}
-	if errors.Is(err, io.ErrUnexpectedEOF) && said.String() == "" {
-		err = cmp.Or(f.probe(ctx), f.tryFolder(ctx, up, dir), err)
-	}
-	if errors.Is(err, ErrNoTar) {
-		return Stats{}, err
-	}
 	return up.counter.Stats, errors.Join(err, up.partial.orNil())
 }
 
@@ -72,55 +69,29 @@ func (f *Files) Upload(ctx context.Context, local, remote string) (Stats, error)
 // are those of the archive, whatever the umask.
 func unpackIn(dir string) []string { return []string{"tar", "-x", "-o", "-p", "-f", "-", "-C", dir} }
 
-// probe returns [ErrNoTar] if the container has no tar: servers lose the reason if a command that cannot be run has an
-// input.
-func (f *Files) probe(ctx context.Context) error {
-	p, err := f.exec(ctx, []string{"tar", "--version"}, false)
-	if err != nil {
-		return nil //nolint:nilerr // there is an error already
+// checkFolder returns an error if the container has no tar or no directory dir. Servers may report success for a process
+// that ends without reading its input, so it is too late for this error during the upload.
+func (f *Files) checkFolder(ctx context.Context, dir string) error {
+	err := f.try(ctx, "tar", "-c", "-f", "/dev/null", "-C", dir, "--no-recursion", ".")
+	if _, failed := errors.AsType[*pod.ExitError](err); !failed {
+		return err
 	}
-	defer p.Close()
-	said := &complaints{}
-	if err := explain(p.Run(nil, nil, said), said); errors.Is(err, ErrNoTar) {
+	// Other programs tar than the usual ones may lack the option, so tar alone does not decide.
+	if err := f.try(ctx, "ls", "-d", dir); !errors.Is(err, ErrNoTar) { // here, it means that there is no ls
 		return err
 	}
 	return nil
 }
 
-// tryFolder returns the error of tar for a small part of an upload: servers may also lose the reason if a process ends
-// with much unread input. The part is the directory without its content; for a file, it is only tested that the
-// directory in the container exists.
-func (f *Files) tryFolder(ctx context.Context, up *upload, dir string) error {
-	info, err := os.Lstat(up.local)
+// try runs a command without an input.
+func (f *Files) try(ctx context.Context, command ...string) error {
+	p, err := f.exec(ctx, command, false)
 	if err != nil {
-		return nil //nolint:nilerr // there is an error already
-	}
-	command, in := []string{"ls", "-d", dir}, io.Reader(nil)
-	if info.IsDir() {
-		var archive bytes.Buffer
-		alone := &upload{local: up.local, name: up.name, counter: &counter{}}
-		alone.counter.Path = "."
-		w := tar.NewWriter(&archive)
-		if err := errors.Join(alone.add(w, up.local, fs.FileInfoToDirEntry(info)), w.Close()); err != nil {
-			return nil //nolint:nilerr // as above
-		}
-		command, in = unpackIn(dir), &archive
-	}
-	p, err := f.exec(ctx, command, in != nil)
-	if err != nil {
-		return nil //nolint:nilerr // as above
+		return err
 	}
 	defer p.Close()
 	said := &complaints{}
-	err = p.Run(in, nil, said)
-	switch text := said.String(); {
-	case text == "":
-		return nil
-	case err == nil:
-		return fmt.Errorf("%s: %s", command[0], text)
-	default:
-		return fmt.Errorf("%w: %s", err, text)
-	}
+	return explain(p.Run(nil, nil, said), said)
 }
 
 // upload is an upload in progress.
