@@ -121,12 +121,13 @@ weight:
 bench:
 	@cd bench && GOWORK=off $(GO) run . $(ARGS)
 
-## seeds: run 10,000 random worlds of the election, the sharding and the certificates of webhooks; takes minutes
+## seeds: run 10,000 random worlds of the election, the sharding and the certificates of webhooks, and fewer of others
 seeds:
 	$(GO) test -count=1 -timeout=60m -v \
 	  -run '^(TestTermsNeverOverlap|TestSlotsNeverHaveTwoOwners|TestHandshakesSucceedInEveryInterleaving)$$' \
 	  ./runtime/election ./runtime/sharding ./runtime/webhook -args -seeds=10000
 	$(GO) test -count=1 -timeout=60m -v -run '^TestObjectsAreReconciledInSpiteOfFaults$$' ./runtime/manager -args -seeds=100
+	$(GO) test -count=1 -timeout=60m -run '^TestNoForeignChangeIsLostAndNoPageIsWrittenTwice$$' ./runtime/controller -args -seeds=1000
 
 ## wasm-guests: build the guests in C into .cache/wasm-guests; as root on Debian, install the compiler first
 wasm-guests:

@@ -18,7 +18,8 @@ import (
 
 // Upload copies a local file or directory to the path remote in the container.
 //
-// Errors: [ErrNoTar], [*PartialError]; fs.ErrNotExist if local does not exist.
+// Errors: [ErrNoTar], [*PartialError]; fs.ErrNotExist if local or the parent of remote does not exist; fs.ErrPermission
+// if remote can't be written.
 func (f *Files) Upload(ctx context.Context, local, remote string) (Stats, error) {
 	dir, name, err := remotePath(remote)
 	if err != nil {
@@ -27,7 +28,7 @@ func (f *Files) Upload(ctx context.Context, local, remote string) (Stats, error)
 	if _, err := os.Lstat(local); err != nil {
 		return Stats{}, err
 	}
-	if err := f.checkFolder(ctx, dir); err != nil {
+	if err := f.check(ctx, dir, name); err != nil {
 		return Stats{}, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -69,18 +70,37 @@ func (f *Files) Upload(ctx context.Context, local, remote string) (Stats, error)
 // are those of the archive, whatever the umask.
 func unpackIn(dir string) []string { return []string{"tar", "-x", "-o", "-p", "-f", "-", "-C", dir} }
 
-// checkFolder returns an error if the container has no tar or no directory dir. Servers may report success for a process
-// that ends without reading its input, so it is too late for this error during the upload.
-func (f *Files) checkFolder(ctx context.Context, dir string) error {
-	err := f.try(ctx, "tar", "-c", "-f", "/dev/null", "-C", dir, "--no-recursion", ".")
-	if _, failed := errors.AsType[*pod.ExitError](err); !failed {
+// checkScript tests the arguments dir and name of an upload. Its exit status is one of those below.
+const checkScript = `command -v tar > /dev/null || exit 3; cd "$0" || exit 4; test -w . || test -w "./$1" || exit 5`
+
+// The exit statuses of checkScript.
+const (
+	checkNoTar    = 3
+	checkNoFolder = 4
+	checkReadOnly = 5
+)
+
+// check returns an error if the upload can't succeed. Servers may report success for a process that ends without reading
+// its input, so it is too late for these errors during the upload. If the container has no shell, only tar is tested.
+func (f *Files) check(ctx context.Context, dir, name string) error {
+	err := f.try(ctx, "sh", "-c", checkScript, dir, name)
+	if err == nil {
+		return nil
+	}
+	if exit, ok := errors.AsType[*pod.ExitError](err); ok {
+		switch exit.Code {
+		case checkNoTar:
+			return ErrNoTar
+		case checkNoFolder:
+			return fmt.Errorf("%s in the container: %w", plain(dir), fs.ErrNotExist)
+		case checkReadOnly:
+			return fmt.Errorf("%s in the container: %w: the directory or its file system is read-only", plain(dir), fs.ErrPermission)
+		}
+	}
+	if err := f.try(ctx, "tar", "--version"); errors.Is(err, ErrNoTar) {
 		return err
 	}
-	// Other programs tar than the usual ones may lack the option, so tar alone does not decide.
-	if err := f.try(ctx, "ls", "-d", dir); !errors.Is(err, ErrNoTar) { // here, it means that there is no ls
-		return err
-	}
-	return nil
+	return nil // the upload will tell
 }
 
 // try runs a command without an input.

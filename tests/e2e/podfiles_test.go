@@ -6,8 +6,10 @@ package e2e_test
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -50,20 +52,66 @@ func testFiles(t *testing.T, pods *kube.API[corev1.Pod]) {
 	if _, err := os.Stat(none); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Stat after a failed download: %v, want ErrNotExist", err)
 	}
-	if _, err := files.Upload(limit(t), from, "/none/copy"); err == nil || !strings.Contains(err.Error(), "no such file") {
-		t.Errorf("Upload to a missing directory: %v, want no such file", err)
-	}
-	fixed := podfiles.In(podVerbs(pods), "talker", &podfiles.Options{Container: "fixed"})
-	_, err = fixed.Upload(limit(t), from, "/tmp/copy")
-	if err == nil || !strings.Contains(err.Error(), "read-only file system") {
-		t.Errorf("Upload to a read-only file system: %v", err)
-	}
 	bare := podfiles.In(podVerbs(pods), "talker", &podfiles.Options{Container: "bare"})
 	if _, err := bare.Upload(limit(t), from, "/tmp/copy"); !errors.Is(err, podfiles.ErrNoTar) {
 		t.Errorf("Upload to a container without tar: %v, want ErrNoTar", err)
 	}
 	if _, err := bare.Download(limit(t), "/tmp", none); !errors.Is(err, podfiles.ErrNoTar) {
 		t.Errorf("Download from a container without tar: %v, want ErrNoTar", err)
+	}
+}
+
+// testFilesOfSystem copies files to and from a container with the shell and the tar of this machine, and with a read-only
+// root file system.
+func testFilesOfSystem(t *testing.T, pods *kube.API[corev1.Pod]) {
+	for _, program := range []string{"sh", "tar"} {
+		if _, err := os.Stat(filepath.Join("/usr/bin", program)); err != nil {
+			t.Skip("needs programs of the machine of the node: ", err)
+		}
+	}
+	system := talker("system")
+	c := &system.Spec.Containers[0]
+	c.Env = []corev1.EnvVar{{Name: "PATH", Value: "/usr/bin"}}
+	c.SecurityContext = &corev1.SecurityContext{ReadOnlyRootFilesystem: new(true)}
+	mount := func(at string, source corev1.VolumeSource) {
+		name := strings.Trim(strings.ReplaceAll(at, "/", "-"), "-")
+		system.Spec.Volumes = append(system.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: source})
+		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: name, MountPath: at, ReadOnly: source.EmptyDir == nil})
+	}
+	for _, at := range []string{"/usr", "/lib", "/lib64"} {
+		path, err := filepath.EvalSymlinks(at)
+		if err != nil {
+			continue // some architectures have no /lib64
+		}
+		mount(at, corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: path}})
+	}
+	mount("/data", corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}})
+	system.Spec.Containers = system.Spec.Containers[:1]
+	startPod(t, pods, system)
+
+	files := podfiles.In(podVerbs(pods), "system", nil)
+	from := filepath.Join(t.TempDir(), "from")
+	plant(t, from)
+	for _, to := range []string{"/data/copy", "/data"} { // the parent of the second one is read-only
+		if up, err := files.Upload(limit(t), from, to); err != nil || up.Files != 6 {
+			t.Errorf("Upload to %s: %+v, %v", to, up, err)
+		}
+	}
+	back := filepath.Join(t.TempDir(), "back")
+	if _, err := files.Download(limit(t), "/data/copy", back); err != nil {
+		t.Fatal(err)
+	}
+	want, got := slices.Sorted(maps.Keys(survey(t, from))), slices.Sorted(maps.Keys(survey(t, back)))
+	if diff := cmp.Diff(want, got); diff != "" { // its tar sends no fractions of seconds
+		t.Errorf("downloaded names (-sent +got):\n%s", diff)
+	}
+	for to, want := range map[string]error{
+		"/none/copy": fs.ErrNotExist, "/data/sub/large/copy": fs.ErrNotExist,
+		"/copy": fs.ErrPermission, "/usr/copy": fs.ErrPermission,
+	} {
+		if _, err := files.Upload(limit(t), from, to); !errors.Is(err, want) {
+			t.Errorf("Upload to %s: %v, want %v", to, err, want)
+		}
 	}
 }
 

@@ -33,6 +33,9 @@ func TestStreamsOnNode(t *testing.T) {
 	t.Run("ManyPortForwards", func(t *testing.T) { testPortForwardMany(t, c, pods) })
 	t.Run("PortForwardToClosedPort", func(t *testing.T) { testPortForwardToClosedPort(t, pods) })
 	t.Run("Files", func(t *testing.T) { testFiles(t, pods) })
+	if builtin != nil {
+		t.Run("FilesOfSystem", func(t *testing.T) { testFilesOfSystem(t, pods) })
+	}
 	t.Run("Programs", func(t *testing.T) { testStreamPrograms(t, pods) })
 	// These tests mostly wait for slow readers and for the node to start pods.
 	together(t, map[string]func(*testing.T){
@@ -73,15 +76,13 @@ func talker(name string) *corev1.Pod {
 	terminal.Stdin, terminal.TTY = true, true
 	bare := container("bare")
 	bare.Env = []corev1.EnvVar{{Name: "PATH", Value: "/none"}}
-	fixed := container("fixed")
-	fixed.SecurityContext = &corev1.SecurityContext{ReadOnlyRootFilesystem: new(true)}
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": name}},
 		Spec: corev1.PodSpec{
 			TerminationGracePeriodSeconds: new(int64(1)),
 			Containers: []corev1.Container{
 				web, container("echo", "echo-server", "7"), container("lines", "lines", "1000000", "50ms"),
-				input, terminal, bare, fixed,
+				input, terminal, bare,
 			},
 		},
 	}
