@@ -65,7 +65,7 @@ const (
 	UnknownOperation Code = -1  // the host does not know the operation, or it can't be submitted or called
 	Invalid          Code = -2  // the message is not valid
 	TooLarge         Code = -3  // a message or a result exceeds its limit
-	OverLimit        Code = -4  // the module has too many operations in flight, or no memory of the host for another one
+	OverLimit        Code = -4  // the module has too many operations in flight, or no memory of the host for this one
 	Forbidden        Code = -5  // the configuration of the module, or its service account, does not allow it
 	NotFound         Code = -6  // the watch, object or result does not exist
 	DeadlineExceeded Code = -7  // the deadline of the operation has passed

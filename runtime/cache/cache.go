@@ -100,6 +100,14 @@ func New(c *client.Client, o *Options) *Cache {
 // Cluster returns the name of the cache's cluster, see [Options.Cluster].
 func (c *Cache) Cluster() string { return c.cluster }
 
+// Discard discards the objects of the watches that do not run, instead of a minute after their end. A watch keeps its
+// objects if something subscribes to their changes.
+func (c *Cache) Discard() {
+	for _, w := range c.list() {
+		w.discardNow()
+	}
+}
+
 // Selection selects the objects of a kind that a view holds. The zero value of a field selects all of them.
 type Selection struct {
 	Namespace     string

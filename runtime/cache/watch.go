@@ -167,6 +167,21 @@ func (w *watch) leave(r *run) {
 	}
 }
 
+// discardNow discards the objects unless the watch runs.
+func (w *watch) discardNow() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.last == nil || w.last.users > 0 {
+		return
+	}
+	if w.discard != nil {
+		w.discard.Stop()
+	}
+	if !w.reflector.Reset() {
+		w.discardLater()
+	}
+}
+
 // discardLater discards the objects after the idle time, unless the watch runs again. The caller holds w.mu.
 func (w *watch) discardLater() {
 	w.discard = time.AfterFunc(idle, func() {

@@ -64,3 +64,22 @@ func TestWatchesShowTheStateOfEachWatch(t *testing.T) {
 		stop()
 	})
 }
+
+func TestDiscardReleasesTheObjectsOfEndedWatchesAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := cache.New(newServer("prod/web", "test/web").Client(), nil)
+		ended, running := cache.Of[corev1.ConfigMap](c, &cache.Selection{Namespace: "prod"}), cache.Of[corev1.ConfigMap](c, nil)
+		cache.Of[corev1.Node](c, nil) // never runs
+		stop := start(t, ended)
+		start(t, running)
+		stop()
+		c.Discard()
+		if a, b := ended.Store().Len(), running.Store().Len(); a != 0 || b != 2 {
+			t.Errorf("the ended watch has %d objects and the running one %d, want 0 and 2", a, b)
+		}
+		start(t, ended)
+		if n := ended.Store().Len(); n != 1 {
+			t.Errorf("the watch has %d objects when it runs again, want 1", n)
+		}
+	})
+}

@@ -36,7 +36,8 @@ type Options struct {
 
 	// RunTimeout is the maximum time of a run, and of a call of a function of [Secondary.Map]: then its context ends,
 	// with a cause that names RunTimeout. A run or a call that has not returned 10 s later is stuck: it is logged once,
-	// with the stack of its goroutine. Default: no limit.
+	// with the stack of its goroutine. Default: no limit; a run or a call that takes 10 minutes is logged once as a
+	// warning, with its stack.
 	RunTimeout time.Duration
 
 	// StopTimeout is the maximum time that runs may continue after the context of Run has ended; then their contexts end,

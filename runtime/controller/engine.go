@@ -216,6 +216,9 @@ func (s *session) work(take context.Context) error {
 		go w.run(take, running) // owned by the pool
 		return w
 	})
+	if s.opts.RunTimeout == 0 {
+		s.running.Go(func() { s.reportLong(take) })
+	}
 	<-take.Done()
 	s.applier.Close()
 	cause, idle, term := context.Cause(take), s.pool.stop(), terms.Of(take)

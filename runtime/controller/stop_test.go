@@ -312,3 +312,48 @@ func TestStuckRunIsReportedOnceWithItsStack(t *testing.T) {
 		}
 	})
 }
+
+func TestLongRunIsLoggedOnceWithoutATimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		for _, name := range []string{"prod/a", "prod/b", "prod/quick"} {
+			w.Put(documents, doc(name, "1"))
+		}
+		w.Put(pages, pageOf("prod/p"))
+		release := make(chan struct{})
+		c := controller.New(controller.For[document](w.cache), &controller.Options{Logger: w.log.logger()}).
+			Watches(controller.Source[page](w.cache).Map(func(context.Context, *page) ([]core.ObjectRef, error) {
+				<-release
+				return nil, nil
+			}))
+		start(t, c, func(ctx context.Context, d *document) (controller.Action, error) {
+			if d.Name == "quick" {
+				select {
+				case <-time.After(9 * time.Minute):
+				case <-ctx.Done():
+				}
+				return controller.RequeueAfter(time.Second), nil
+			}
+			<-release
+			return controller.AwaitChange(), ctx.Err()
+		})
+		after(9 * time.Minute)
+		if lines := w.log.with("not returned"); len(lines) > 0 {
+			t.Errorf("runs are reported before their time:\n%s", lines)
+		}
+		after(24 * time.Hour)
+		lines := w.log.with("not returned")
+		for _, want := range []string{
+			`msg="run has not returned"`, "object=prod/a", "object=prod/b", `msg="call of Map has not returned"`, "object=prod/p",
+			"Options.RunTimeout is not set", "TestLongRunIsLoggedOnceWithoutATimeout.",
+		} {
+			if !strings.Contains(strings.Join(lines, ""), want) {
+				t.Errorf("the log does not have %s", want)
+			}
+		}
+		if len(lines) != 3 {
+			t.Errorf("%d runs are reported, want each once:\n%s", len(lines), lines)
+		}
+		close(release)
+	})
+}

@@ -20,6 +20,8 @@ import (
 const (
 	// stuckAfter is the time after the end of its context in which a run has to return.
 	stuckAfter = 10 * time.Second
+	// longRun is the time after which a run without a limit is reported.
+	longRun = 10 * time.Minute
 	// maxStacks is the maximum number of bytes of all stacks of the program that are searched for the one of a run.
 	maxStacks = 32 << 20
 	// maxNamed is the maximum number of keys in an error.
@@ -55,14 +57,19 @@ type RunHealth struct {
 	Err error
 }
 
-// runHealth returns the state of the current runs and calls of Map, the oldest first.
-func (s *session) runHealth() (all []RunHealth) {
+// runs returns the current runs and calls of Map, the oldest first.
+func (s *session) runs() []*run {
 	runs := s.pool.runs()
 	for _, stage := range s.stages {
 		runs = append(runs, stage.runs()...)
 	}
 	slices.SortFunc(runs, (*run).compare)
-	for _, r := range runs {
+	return runs
+}
+
+// runHealth returns the state of the current runs and calls of Map, the oldest first.
+func (s *session) runHealth() (all []RunHealth) {
+	for _, r := range s.runs() {
 		key := r.item.Key
 		h := RunHealth{Key: key, Source: r.worker.maps, Cause: r.item.Cause.cause(key), Age: time.Since(r.begun)}
 		if limit := s.opts.RunTimeout; limit > 0 && h.Age >= limit+stuckAfter {
@@ -73,21 +80,45 @@ func (s *session) runHealth() (all []RunHealth) {
 	return all
 }
 
+// reportLong logs each run once that takes longer than longRun, until ctx ends. It is for runs without a limit.
+func (s *session) reportLong(ctx context.Context) {
+	ticker := time.NewTicker(longRun / 10)
+	defer ticker.Stop()
+	var reported []*run
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		runs := slices.DeleteFunc(s.runs(), func(r *run) bool { return time.Since(r.begun) < longRun })
+		for _, r := range runs {
+			if !slices.Contains(reported, r) {
+				s.logRun(r, slog.LevelWarn, "has not returned", "Options.RunTimeout is not set")
+			}
+		}
+		reported = runs
+	}
+}
+
 // reportLate logs a run that does not return after [Options.RunTimeout].
 func (s *session) reportLate(r *run) {
 	s.reportStuck(r, "it ignores the end of its context after Options.RunTimeout")
 }
 
-// reportStuck logs a run that does not return, with the stack of its goroutine.
-func (s *session) reportStuck(r *run, why string) {
-	message := "run is stuck"
+// reportStuck logs a run that does not return although it should.
+func (s *session) reportStuck(r *run, why string) { s.logRun(r, slog.LevelError, "is stuck", why) }
+
+// logRun logs what a run does, with the stack of its goroutine.
+func (s *session) logRun(r *run, level slog.Level, does, why string) {
+	message := "run " + does
 	if r.worker.maps.Kind != "" {
-		message = "call of Map is stuck"
+		message = "call of Map " + does
 	}
 	attrs := append(r.item.Key.attrs(r.worker.kind), slog.Duration("age", time.Since(r.begun)), slog.String("reason", why))
 	attrs = append(attrs, runOf(r.item).causeAttrs()...)
 	attrs = append(attrs, slog.String("stack", stackOf(r.worker.goroutine.Load())))
-	s.opts.Logger.LogAttrs(context.WithoutCancel(r), slog.LevelError, message, attrs...)
+	s.opts.Logger.LogAttrs(context.WithoutCancel(r), level, message, attrs...)
 }
 
 // abandon logs the runs that have not returned after the stop, and returns an error that names them.

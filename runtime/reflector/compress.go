@@ -168,7 +168,11 @@ func (t *table) repack(refs []core.ObjectRef) {
 		ref.Name = name
 		t.mu.Lock()
 		t.rename(e, ref)
+		t.bytes += sizeOf(ref, kept) - sizeOf(ref, e.object)
 		e.object = kept
 		t.mu.Unlock()
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sized()
 }

@@ -69,6 +69,12 @@ func (x *Index[K, T]) read(value T, f func(*set)) {
 
 // indexer is an index of a table. Its methods are called with the table's writing held, and all but prepare with mu.
 type indexer interface {
+	updater
+	size() int64 // the memory of the index, in bytes
+}
+
+// updater is what changes an index.
+type updater interface {
 	prepare(object wire.Packed)                  // computes the values of a state, for the next call of update
 	update(e *entry, old wire.Packed, gone bool) // e has a new state, or is gone; old is empty if e is new
 	reset()                                      // all entries are gone
@@ -87,6 +93,7 @@ func (t *table) addIndex(x indexer, form uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.indexes = append(t.indexes, x)
+	t.sized()
 }
 
 // laterIndex is an index that waits for objects of a form.
@@ -131,7 +138,18 @@ type index[T comparable] struct {
 	sets   map[T]*valueSet[T]
 	first  map[*entry]*valueSet[T]   // the set of the first value of each entry that has any
 	others map[*entry][]*valueSet[T] // the sets of its other values
+	pairs  int                       // of an entry and one of its values
 }
+
+// The memory of an index: see the comment of [IndexBy].
+const (
+	pairBytes     = 60
+	valueBytes    = 110
+	labelBytes    = 40
+	labelSetBytes = 110
+)
+
+func (x *index[T]) size() int64 { return pairBytes*int64(x.pairs) + valueBytes*int64(len(x.sets)) }
 
 // valueSet is the set of the entries that have a value.
 type valueSet[T comparable] struct {
@@ -166,6 +184,7 @@ func (x *index[T]) update(e *entry, _ wire.Packed, gone bool) {
 			x.sets[value] = s
 		}
 		s.add(e)
+		x.pairs++
 		if i == 0 {
 			x.first[e] = s
 		} else {
@@ -176,6 +195,7 @@ func (x *index[T]) update(e *entry, _ wire.Packed, gone bool) {
 }
 
 func (x *index[T]) remove(e *entry, s *valueSet[T]) {
+	x.pairs--
 	if s.remove(e) {
 		delete(x.sets, s.value)
 	}
@@ -184,6 +204,7 @@ func (x *index[T]) remove(e *entry, s *valueSet[T]) {
 func (x *index[T]) reset() {
 	x.sets = make(map[T]*valueSet[T])
 	x.first, x.others = make(map[*entry]*valueSet[T]), make(map[*entry][]*valueSet[T])
+	x.pairs = 0
 }
 
 // entries returns the entries that have a value, or nil.

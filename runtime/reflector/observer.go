@@ -18,6 +18,11 @@ type Observer struct {
 	// Gone is called with the last state of an object that no longer exists, or that was replaced by another object of
 	// the same name. The state is valid until Gone returns.
 	Gone func(object wire.Packed)
+
+	// Size, if it is not nil, is called with the memory of the objects and of their indexes, in bytes, when it has changed,
+	// also while a list is read. The first call is that of Observe. The memory is an estimate: it has the bytes of the
+	// objects as they are kept, and a constant for each.
+	Size func(bytes int64)
 }
 
 // observe notifies o of the table's progress until stop is called.
@@ -27,6 +32,9 @@ func (t *table) observe(o Observer) (stop func()) {
 	t.observers[&o] = struct{}{}
 	if t.version != "" {
 		o.Seen(t.version)
+	}
+	if o.Size != nil {
+		o.Size(t.size())
 	}
 	return func() {
 		t.mu.Lock()
@@ -47,6 +55,15 @@ func (t *table) listed() {
 	for o := range t.observers {
 		if o.Listed != nil {
 			o.Listed(t.version)
+		}
+	}
+}
+
+// sized notifies the observers of the memory of the table. The caller holds t.mu.
+func (t *table) sized() {
+	for o := range t.observers {
+		if o.Size != nil {
+			o.Size(t.size())
 		}
 	}
 }

@@ -49,7 +49,7 @@ func TestTableReleasesNamespacesWaitersAndSubscriptions(t *testing.T) {
 
 func TestQueueOfABurstIsReleased(t *testing.T) {
 	table := newTable(core.Resource{})
-	s := table.subscribe()
+	s := table.subscribe(nil)
 	for i := range 100 {
 		ref := core.ObjectRef{Name: string(rune('a' + i))}
 		_ = table.put(wire.Head{Ref: ref}, wire.NewPacked(wire.JSON, []byte(`{}`)), "1", 0)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -59,18 +60,19 @@ type Delivery struct {
 }
 
 // Deliver yields what [Store.Subscribe] yields, for hosts that send the changes to a [Remote], with the versions that
-// the store has observed.
-func (s *Store[K]) Deliver(ctx context.Context) iter.Seq2[Delivery, error] {
-	return s.table().deliveries(ctx, s.form)
+// the store has observed. While the loop runs, held has the memory of the undelivered changes in bytes: an estimate, with
+// the old states that only this loop still needs. It may be nil.
+func (s *Store[K]) Deliver(ctx context.Context, held *atomic.Int64) iter.Seq2[Delivery, error] {
+	return s.table().deliveries(ctx, s.form, held)
 }
 
-func (t *table) deliveries(ctx context.Context, form uint64) iter.Seq2[Delivery, error] {
+func (t *table) deliveries(ctx context.Context, form uint64, held *atomic.Int64) iter.Seq2[Delivery, error] {
 	return func(yield func(Delivery, error) bool) {
 		if err := t.await(ctx, &waiter{list: func() bool { return !t.ready || t.form >= form }}); err != nil {
 			yield(Delivery{}, err)
 			return
 		}
-		sub := t.subscribe()
+		sub := t.subscribe(held)
 		defer t.unsubscribe(sub)
 		defer t.observe(Observer{Seen: func(string) { sub.alert() }, Gone: func(wire.Packed) {}})()
 		last := ""

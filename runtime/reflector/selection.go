@@ -172,7 +172,11 @@ func (q *query) matches(object wire.Packed, known part) (bool, error) {
 type labelIndex struct {
 	byKey map[string]map[string]*set
 	next  map[string]string
+	pairs int // of an entry and one of its labels
+	sets  int // of a key and one of its values
 }
+
+func (x *labelIndex) size() int64 { return labelBytes*int64(x.pairs) + labelSetBytes*int64(x.sets) }
 
 func newLabelIndex() *labelIndex {
 	return &labelIndex{byKey: make(map[string]map[string]*set)}
@@ -188,12 +192,14 @@ func (x *labelIndex) update(e *entry, old wire.Packed, gone bool) {
 		next = nil
 	}
 	before, _ := old.Labels()
+	x.pairs += len(next) - len(before)
 	for key, value := range before {
 		if now, ok := next[key]; ok && now == value {
 			continue
 		}
 		if s := x.byKey[key][value]; s != nil && s.remove(e) {
 			delete(x.byKey[key], value)
+			x.sets--
 			if len(x.byKey[key]) == 0 {
 				delete(x.byKey, key)
 			}
@@ -207,12 +213,16 @@ func (x *labelIndex) update(e *entry, old wire.Packed, gone bool) {
 		}
 		if values[value] == nil {
 			values[value] = new(set)
+			x.sets++
 		}
 		values[value].add(e)
 	}
 }
 
-func (x *labelIndex) reset() { x.byKey = make(map[string]map[string]*set) }
+func (x *labelIndex) reset() {
+	x.byKey = make(map[string]map[string]*set)
+	x.pairs, x.sets = 0, 0
+}
 
 // find returns the sets whose entries satisfy a requirement, or if others is true, those whose entries do not, and the
 // number of entries. It returns false for a requirement that compares values.

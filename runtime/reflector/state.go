@@ -24,6 +24,9 @@ func StateOf(object wire.Packed) State { return State{kept: object} }
 // Exists reports whether the object exists.
 func (s State) Exists() bool { return s.kept.Len() > 0 }
 
+// Size returns the size of the kept object in bytes.
+func (s State) Size() int { return s.kept.Len() }
+
 // Packed returns the packed object. The bytes stay valid, and must not be changed. If the object is compressed, each
 // call decompresses it into new memory; [State.Decode] and [State.Head] don't.
 func (s State) Packed() wire.Packed { return s.plain(nil) }

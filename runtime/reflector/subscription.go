@@ -7,6 +7,7 @@ import (
 	"context"
 	"iter"
 	"slices"
+	"sync/atomic"
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/wire"
@@ -41,7 +42,7 @@ func (t *table) changes(ctx context.Context, form uint64) iter.Seq2[Change, erro
 			yield(Change{}, err)
 			return
 		}
-		sub := t.subscribe()
+		sub := t.subscribe(nil)
 		defer t.unsubscribe(sub)
 		for {
 			if ctx.Err() != nil {
@@ -77,6 +78,17 @@ type subscription struct {
 	ready   bool          // the table had all objects when loading began
 	synced  bool          // the Bookmark was queued or delivered
 	alerted chan struct{} // has one token when there are new changes
+	held    *atomic.Int64 // the memory of the undelivered changes, in bytes; nil if nobody needs it
+}
+
+// pendingBytes is the memory of an undelivered change besides the old state.
+const pendingBytes = 160
+
+// hold counts memory of undelivered changes.
+func (s *subscription) hold(bytes int) {
+	if s.held != nil {
+		s.held.Add(int64(bytes))
+	}
 }
 
 // pending is an undelivered change. The current state of the object is in the table.
@@ -92,9 +104,10 @@ type pending struct {
 // loadBatch is the number of existing objects that are queued in one critical section. Writers wait for it.
 const loadBatch = 1000
 
-// subscribe starts a subscription with all existing objects.
-func (t *table) subscribe() *subscription {
-	s := t.beginLoad()
+// subscribe starts a subscription with all existing objects. held counts the memory of the undelivered changes, unless
+// it is nil.
+func (t *table) subscribe(held *atomic.Int64) *subscription {
+	s := t.beginLoad(held)
 	for batch := range slices.Chunk(t.refs(), loadBatch) {
 		t.load(s, batch)
 	}
@@ -103,8 +116,8 @@ func (t *table) subscribe() *subscription {
 }
 
 // beginLoad starts a subscription, which receives changes from now on.
-func (t *table) beginLoad() *subscription {
-	s := &subscription{alerted: make(chan struct{}, 1), loading: true}
+func (t *table) beginLoad(held *atomic.Int64) *subscription {
+	s := &subscription{alerted: make(chan struct{}, 1), loading: true, held: held}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s.ready = t.ready
@@ -140,6 +153,7 @@ func (t *table) load(s *subscription, refs []core.ObjectRef) {
 		if p == nil {
 			p = &pending{ref: ref}
 			s.byRef[ref] = p
+			s.hold(pendingBytes)
 		}
 		p.initial = true
 		s.queue = append(s.queue, p)
@@ -160,6 +174,9 @@ func (t *table) unsubscribe(s *subscription) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.subscriptions, s)
+	if s.held != nil {
+		s.held.Store(0)
+	}
 }
 
 // offer queues a change of an object. old is its state in the table before the change, or empty if it was not there.
@@ -177,6 +194,7 @@ func (s *subscription) offer(ref core.ObjectRef, old wire.Packed, gone bool) {
 			s.byRef = make(map[core.ObjectRef]*pending)
 		}
 		s.byRef[ref] = p
+		s.hold(pendingBytes + p.old.Len())
 		s.push(p)
 		return
 	}
@@ -185,6 +203,7 @@ func (s *subscription) offer(ref core.ObjectRef, old wire.Packed, gone bool) {
 		s.push(p)
 	}
 	if gone && (p.old.Len() == 0 || p.unknown) {
+		s.hold(old.Len() - p.old.Len())
 		p.old, p.unknown = old, true
 	}
 }
@@ -225,6 +244,7 @@ func (s *subscription) pop() *pending {
 			return p
 		case s.byRef[p.ref] == p:
 			delete(s.byRef, p.ref)
+			s.hold(-pendingBytes - p.old.Len())
 			return p
 		} // otherwise it was delivered from the other list
 	}

@@ -14,7 +14,7 @@ import (
 func TestChangesWhileASubscriptionLoadsAreDeliveredOnce(t *testing.T) {
 	table, change := filled(t)
 	refOf := func(i int) core.ObjectRef { return core.ObjectRef{Namespace: "prod", Name: strconv.Itoa(i)} }
-	s, refs := table.beginLoad(), table.refs()
+	s, refs := table.beginLoad(nil), table.refs()
 	slices.SortFunc(refs, func(a, b core.ObjectRef) int {
 		x, _ := strconv.Atoi(a.Name)
 		y, _ := strconv.Atoi(b.Name)

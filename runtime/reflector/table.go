@@ -34,6 +34,7 @@ type table struct {
 	// others.
 	objects map[string]map[string]*entry
 	count   int
+	bytes   int64 // of the objects, see sizeOf
 
 	list    uint32 // counts the lists; the entries with an older number were not in the last list
 	version string // the resource version that the table has observed
@@ -262,9 +263,12 @@ func (t *table) replace(ref core.ObjectRef, next entry, version string, c change
 	if e == nil {
 		e = new(entry)
 		t.count++
+		t.bytes += sizeOf(ref, e.object)
 	}
 	t.rename(e, ref)
 	old := e.object
+	t.bytes += sizeOf(ref, next.object) - sizeOf(ref, old)
+	defer t.sized() // after the subscriptions have the change
 	next.list = t.list
 	*e = next
 	for _, x := range t.indexes {
@@ -320,6 +324,7 @@ func (t *table) remove(ref core.ObjectRef, e *entry) {
 		delete(t.objects, ref.Namespace)
 	}
 	t.count--
+	t.bytes -= sizeOf(ref, e.object)
 	if len(t.indexes)+len(t.observers) > 0 {
 		old := t.old(e)
 		for _, x := range t.indexes {
@@ -331,6 +336,30 @@ func (t *table) remove(ref core.ObjectRef, e *entry) {
 		s.offer(ref, e.object, true)
 	}
 	t.followers.add(Change{Ref: ref, Old: t.past(e.object)}, t.ready)
+	t.sized()
+}
+
+// entryBytes is the memory of an object besides its name and its bytes: its entry and its place in the map.
+const entryBytes = 100
+
+// sizeOf returns the memory of an object. The allocator of Go adds up to an eighth to small objects, and fills the pages
+// of large ones.
+func sizeOf(ref core.ObjectRef, object wire.Packed) int64 {
+	const small, page = 32 << 10, 8 << 10
+	n := len(ref.Name) + object.Len()
+	if n <= small {
+		return int64(entryBytes + n + n/16)
+	}
+	return int64(entryBytes + (n+page-1)/page*page)
+}
+
+// size returns the memory of the objects and of the indexes. The caller holds t.mu.
+func (t *table) size() int64 {
+	n := t.bytes
+	for _, x := range t.indexes {
+		n += x.size()
+	}
+	return n
 }
 
 // reset discards all objects, unless somebody subscribes to their changes. The table is then as new.
@@ -346,7 +375,7 @@ func (t *table) reset() bool {
 	t.objects = make(map[string]map[string]*entry)
 	t.compression.reset()
 	t.before = nil
-	t.count, t.ready, t.form, t.version, t.number = 0, false, 0, "", 0
+	t.count, t.bytes, t.ready, t.form, t.version, t.number = 0, 0, false, 0, "", 0
 	for _, x := range t.indexes {
 		x.reset()
 	}

@@ -82,6 +82,9 @@ func TestMain(m *testing.M) {
 	if ns := os.Getenv(replicaEnv); ns != "" {
 		os.Exit(runReplica(ns))
 	}
+	if ns := os.Getenv(engagedEnv); ns != "" {
+		os.Exit(runEngaged(ns))
+	}
 	os.Exit(run(m))
 }
 

@@ -70,6 +70,7 @@ func another(binary []byte) []byte { return append(slices.Clone(binary), 0, 2, 1
 // crowd is many modules in one host.
 type crowd struct {
 	client    *kube.Client
+	sent      *requests // by the client of the host
 	host      *host.Host
 	log       *wasmHost
 	ns, other string // the namespace of the modules, and one that they may not read
@@ -78,11 +79,26 @@ type crowd struct {
 	modules map[string]host.Module
 }
 
+// newCrowd runs a host without modules.
+func newCrowd(t *testing.T, o host.Options) *crowd {
+	t.Helper()
+	c := &crowd{sent: &requests{}, log: &wasmHost{log: &guarded[string]{}}, modules: map[string]host.Module{}}
+	c.client = connect(t, &kube.ClientOptions{Middleware: []kube.Middleware{c.sent.layer}})
+	c.ns, c.other = newNamespace(t, c.client), newNamespace(t, c.client)
+	o.Logger, o.BackOff, o.MaxFailures = slog.New(slog.NewTextHandler(c.log, nil)), 50*time.Millisecond, 3
+	var err error
+	if c.host, err = host.New(t.Context(), c.client, &o); err != nil {
+		t.Fatal(err)
+	}
+	background(t, c.host.Run)
+	return c
+}
+
 // set adds or replaces a module.
-func (c *crowd) set(t *testing.T, m host.Module) {
+func (c *crowd) set(t *testing.T, account string, m host.Module) {
 	t.Helper()
 	m.Namespace = c.ns
-	m.ServiceAccount = kube.ObjectRef{Namespace: c.ns, Name: "greeter"}
+	m.ServiceAccount = kube.ObjectRef{Namespace: c.ns, Name: account}
 	if err := c.host.Set(limit(t), m); err != nil {
 		t.Error(err)
 		return
@@ -92,19 +108,48 @@ func (c *crowd) set(t *testing.T, m host.Module) {
 	c.modules[m.Name] = m
 }
 
-// right returns an error unless the objects of each greeter are those of the sources.
-func (c *crowd) right(ctx context.Context, sources map[string]string) error {
+// status returns the state of a module.
+func (c *crowd) status(name string) host.Status {
+	for _, s := range c.host.Status() {
+		if s.Name == name {
+			return s
+		}
+	}
+	return host.Status{Name: name}
+}
+
+// logged returns the records in the log of a module that contain a text.
+func (c *crowd) logged(name, text string) (records []string) {
+	for line := range strings.Lines(c.log.log.get()) {
+		if line = strings.TrimSpace(line); strings.Contains(line+" ", " module="+name+" ") && strings.Contains(line, text) {
+			records = append(records, line)
+		}
+	}
+	return records
+}
+
+// texts returns the texts that the modules have written, by the names of the objects.
+func (c *crowd) texts(ctx context.Context) (map[string]string, error) {
 	got := map[string]string{}
 	for cm, err := range kube.Namespaced[corev1.ConfigMap](c.client, c.ns).All(ctx, nil) {
 		if err != nil {
-			return err
+			return nil, err
 		}
 		got[cm.Name] = cm.Data["text"]
+	}
+	return got, nil
+}
+
+// right returns an error unless the objects of each greeter whose name has a prefix are those of the sources.
+func (c *crowd) right(ctx context.Context, prefix string, sources map[string]string) error {
+	got, err := c.texts(ctx)
+	if err != nil {
+		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for name, m := range c.modules {
-		if !strings.HasPrefix(name, "greeter") {
+		if !strings.HasPrefix(name, prefix) {
 			continue
 		}
 		for source, value := range sources {
@@ -116,24 +161,36 @@ func (c *crowd) right(ctx context.Context, sources map[string]string) error {
 	return nil
 }
 
-// account creates the service account of the modules, which may read and write the ConfigMaps of their namespace.
-func (c *crowd) account(t *testing.T) {
+// awaitRight waits until the objects of each greeter whose name has a prefix are those of the sources.
+func (c *crowd) awaitRight(t *testing.T, what, prefix string, sources map[string]string) {
 	t.Helper()
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "greeter"}}
+	eventually(t, what, func(ctx context.Context) error { return c.right(ctx, prefix, sources) })
+}
+
+// account creates a service account that may read and write the ConfigMaps of the namespace of the modules.
+func (c *crowd) account(t *testing.T, name string) {
+	t.Helper()
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if _, err := kube.Namespaced[corev1.ServiceAccount](c.client, c.ns).Create(limit(t), account, nil); err != nil {
 		t.Fatal(err)
 	}
-	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "greeter"}, Rules: []rbacv1.PolicyRule{{
+	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rbacv1.PolicyRule{{
 		APIGroups: []string{""}, Resources: []string{"configmaps"},
 		Verbs: []string{"get", "list", "watch", "create", "patch"},
 	}}}
 	if _, err := kube.Namespaced[rbacv1.Role](c.client, c.ns).Create(limit(t), role, nil); err != nil {
 		t.Fatal(err)
 	}
+	c.bind(t, name)
+}
+
+// bind binds a service account to its role.
+func (c *crowd) bind(t *testing.T, name string) {
+	t.Helper()
 	binding := &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "greeter"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "greeter"},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: c.ns, Name: "greeter"}},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: c.ns, Name: name}},
 	}
 	if _, err := kube.Namespaced[rbacv1.RoleBinding](c.client, c.ns).Create(limit(t), binding, nil); err != nil {
 		t.Fatal(err)
@@ -149,51 +206,181 @@ func (c *crowd) write(ctx context.Context, ns, name, value string) error {
 	return err
 }
 
-func newCrowd(t *testing.T) *crowd {
+// writeAll creates or updates the sources.
+func (c *crowd) writeAll(t *testing.T, sources map[string]string, value string) {
 	t.Helper()
-	c := &crowd{client: connect(t, nil), log: &wasmHost{log: &guarded[string]{}}, modules: map[string]host.Module{}}
-	c.ns, c.other = newNamespace(t, c.client), newNamespace(t, c.client)
-	c.account(t)
-	logger := slog.New(slog.NewTextHandler(c.log, nil))
-	var err error
-	c.host, err = host.New(t.Context(), c.client, &host.Options{
-		Logger: logger, BackOff: 50 * time.Millisecond, MaxFailures: 3, IdleAfter: 500 * time.Millisecond,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	background(t, c.host.Run)
-	return c
-}
-
-// TestManyModulesAreRightBesidesHostileOnes runs twelve greeters, one module of each hostile kind, and two that want to
-// read what they may not. While the objects change, the API server is killed and restarted, and modules are replaced.
-func TestManyModulesAreRightBesidesHostileOnes(t *testing.T) {
-	apiserver := builtinCluster(t).Component(cluster.APIServer)
-	inC, hostile := buildInC(t, "wasm/host/testdata/greeter.c"), buildInC(t, "wasm/conformance/testdata/hostile.c")
-	inGo := buildInGo(t, "./testdata/greeter")
-	c := newCrowd(t)
-	sources := map[string]string{"a": "1", "b": "1", "c": "1"}
-	for name, value := range sources {
+	for name := range sources {
+		sources[name] = value
 		if err := c.write(limit(t), c.ns, name, value); err != nil {
 			t.Fatal(err)
 		}
 	}
-	const secret = "of the other namespace"
+}
+
+// misbehavior is what a hostile module does, and how the host contains it.
+type misbehavior struct {
+	number, path string // arguments
+	limits       host.Limits
+
+	fails string                     // the error of a module that is quarantined; empty if the module runs
+	says  string                     // what the module has logged
+	check func(s host.Status) string // what is wrong with the state; nil if nothing can be
+}
+
+// misbehaviors returns a hostile module of each kind.
+func misbehaviors(ns string) map[string]misbehavior {
+	configMaps, began := "/api/v1/namespaces/"+ns+"/configmaps", time.Now()
+	return map[string]misbehavior{
+		"trap":     {fails: "unreachable"},
+		"loop":     {fails: "time limit", limits: host.Limits{Wake: time.Second}},
+		"invalid":  {fails: "time limit", limits: host.Limits{Wake: time.Second}}, // calls of the host in a loop
+		"memory":   {fails: "unreachable", limits: host.Limits{Memory: 64 << 20}, says: "has allocated "},
+		"deadlock": {fails: "time limit", limits: host.Limits{Wake: time.Second}},
+		"write":    {says: "fd_write 0"},
+		"bodies": {number: "1000", path: configMaps + "/none", says: `then -4"`, check: func(s host.Status) string {
+			if s.Stats.Buffered > 80<<20 {
+				return "it uses more memory of the host than its limit"
+			}
+			return ""
+		}},
+		"requests": {number: "1000", path: configMaps, says: `then -4"`, check: func(s host.Status) string {
+			switch sent := float64(s.Stats.Requests); {
+			case sent < 150:
+				return "it has not sent more requests than the burst"
+			case sent > 101+50*time.Since(began).Seconds():
+				return "it has sent more than 50 requests per second"
+			}
+			return ""
+		}},
+		"logs": {number: "5000", check: func(s host.Status) string {
+			if s.Stats.Dropped == 0 {
+				return "none of its log records was dropped"
+			}
+			return ""
+		}},
+		"watches":   {number: "1000", says: "accepted 128"},
+		"cancelled": {number: "5000", says: "accepted 5000", limits: host.Limits{Wake: time.Minute}},
+		"call":      {number: configMaps + "?watch=true", says: "returned -"}, // a response without an end
+	}
+}
+
+// contained returns an error unless a hostile module has misbehaved, and the host has contained it.
+func (c *crowd) contained(name string, m misbehavior) error {
+	s := c.status(name)
+	wrong := func(format string, args ...any) error {
+		return fmt.Errorf("module %s: %s: %+v", name, fmt.Sprintf(format, args...), s)
+	}
+	if len(c.logged(name, m.says)) == 0 {
+		return wrong("it has not logged %q", m.says)
+	}
+	if m.check != nil {
+		if text := m.check(s); text != "" {
+			return wrong("%s", text)
+		}
+	}
+	if m.fails == "" {
+		if s.Phase != host.Running && s.Phase != host.Unloaded || s.Failures != 0 || s.Stats.Starts != 1 {
+			return wrong("it does not run since its first start")
+		}
+		return nil
+	}
+	backOffs := c.logged(name, `"module has failed"`)
+	switch {
+	case s.Phase != host.Quarantined || s.Failures != 3 || s.Stats.Failures != 3 || s.Stats.Starts != 3:
+		return wrong("it is not quarantined after three starts")
+	case !strings.Contains(s.Err.Error(), m.fails):
+		return wrong("the error is not %q", m.fails)
+	case s.Stats.Memory != 0 || s.Stats.Operations != 0 || s.Stats.Buffered != 0:
+		return wrong("something of it is left")
+	case len(backOffs) != 2, !strings.Contains(backOffs[0], "retry=50ms"), !strings.Contains(backOffs[1], "retry=100ms"):
+		return wrong("the back-offs are %q", backOffs)
+	case len(c.logged(name, `"module is quarantined"`)) != 1:
+		return wrong("the quarantine is not logged once")
+	}
+	return nil
+}
+
+// quarantineEnds checks that a quarantined module starts again only if its digest changes.
+func (c *crowd) quarantineEnds(t *testing.T, name string) {
+	t.Helper()
+	before, m := c.status(name), c.modules[name]
+	c.set(t, "greeter", m)
+	if now := c.status(name); now.Since != before.Since || now.Stats.Starts != before.Stats.Starts {
+		t.Errorf("module %s has started again without a change: %+v, then %+v", name, before, now)
+	}
+	m.Binary = another(m.Binary)
+	c.set(t, "greeter", m)
+	eventually(t, "the quarantine of another digest", func(context.Context) error {
+		if now := c.status(name); now.Digest == before.Digest || now.Phase != host.Quarantined {
+			return fmt.Errorf("the state is %+v", now)
+		}
+		return nil
+	})
+}
+
+// idle waits until the idle greeters use no memory, wakes them by changes, and checks that they have not started again.
+func (c *crowd) idle(t *testing.T, sources map[string]string) {
+	t.Helper()
+	greeters := func() (all []host.Status) {
+		return slices.DeleteFunc(c.host.Status(), func(s host.Status) bool { return !strings.HasPrefix(s.Name, "greeter") })
+	}
+	isActor := func(s host.Status) bool { return s.Stats.Watches > 0 }
+	before := map[string]host.Stats{}
+	eventually(t, "idle greeters", func(context.Context) error {
+		clear(before)
+		for _, s := range greeters() {
+			if isActor(s) != (s.Phase == host.Unloaded) || s.Stats.Memory != 0 {
+				return fmt.Errorf("module %s is not idle: %+v", s.Name, s)
+			}
+			before[s.Name] = s.Stats
+		}
+		return nil
+	})
+	actors := 0
+	c.writeAll(t, sources, "while unloaded")
+	c.writeAll(t, sources, "awake")
+	c.awaitRight(t, "the objects of modules that were unloaded", "greeter", sources)
+	for _, s := range greeters() {
+		old := before[s.Name]
+		if s.Stats.Calls <= old.Calls {
+			t.Errorf("module %s was not called: %+v", s.Name, s)
+		}
+		if !isActor(s) {
+			continue // a reconciler keeps no state
+		}
+		actors++
+		if old.Unloads == 0 || s.Stats.Starts != 1 {
+			t.Errorf("module %s was unloaded %d times and has started %d times, want one start",
+				s.Name, old.Unloads, s.Stats.Starts)
+		}
+	}
+	if actors != 6 {
+		t.Errorf("%d greeters are actors, want 6", actors)
+	}
+}
+
+// TestManyModulesAreRightBesidesHostileOnes runs twelve greeters, one module of each hostile kind, and three that want
+// to read what they may not. While the objects change, the API server is killed and restarted, and modules are replaced.
+func TestManyModulesAreRightBesidesHostileOnes(t *testing.T) {
+	apiserver := builtinCluster(t).Component(cluster.APIServer)
+	inC, inGo := buildInC(t, "wasm/host/testdata/greeter.c"), buildInGo(t, "./testdata/greeter")
+	hostile := buildInC(t, "wasm/conformance/testdata/hostile.c")
+	reader := buildInC(t, "wasm/conformance/testdata/reader.c")
+	c := newCrowd(t, host.Options{IdleAfter: 500 * time.Millisecond})
+	c.account(t, "greeter")
+	sources := map[string]string{"a": "", "b": "", "c": ""}
+	c.writeAll(t, sources, "1")
+	const secret = "of-the-other-namespace"
 	if err := c.write(limit(t), c.other, "a", secret); err != nil {
 		t.Fatal(err)
 	}
 
 	var adding sync.WaitGroup
-	for n, act := range []string{"loop", "trap", "memory", "deadlock", "write", "bodies", "cancelled", "call"} {
-		number := "100000"
-		if act == "call" {
-			number = "/api/v1/namespaces/" + c.ns + "/configmaps?watch=true"
-		}
+	kinds := misbehaviors(c.ns)
+	for act, m := range kinds {
 		adding.Go(func() {
-			c.set(t, host.Module{
-				Name: fmt.Sprintf("hostile-%d-%s", n, act), Binary: hostile, Args: []string{act, number},
-				Limits: host.Limits{Wake: 2 * time.Second},
+			c.set(t, "greeter", host.Module{
+				Name: "hostile-" + act, Binary: hostile, Args: []string{act, m.number, m.path}, Limits: m.limits,
 			})
 		})
 	}
@@ -206,16 +393,37 @@ func TestManyModulesAreRightBesidesHostileOnes(t *testing.T) {
 		return m
 	}
 	for n := range 12 {
-		adding.Go(func() { c.set(t, greeter(n, "hello")) })
+		adding.Go(func() { c.set(t, "greeter", greeter(n, "hello")) })
 	}
-	for n, binary := range [][]byte{inC, inGo} {
-		adding.Go(func() {
-			name := fmt.Sprintf("spy-%d", n)
-			c.set(t, host.Module{Name: name, Binary: binary, Args: []string{name, c.other, "seen"}})
-		})
+	spies := map[string]host.Module{
+		"spy-reconciler": {Binary: inC, Args: []string{"spy", c.other, "seen"}},
+		"spy-actor":      {Binary: inGo, Args: []string{"spy", c.other, "seen"}},
+		"spy-reader":     {Binary: reader, Args: []string{c.other, "a"}},
+	}
+	for name, m := range spies {
+		m.Name = name
+		adding.Go(func() { c.set(t, "greeter", m) })
 	}
 	adding.Wait()
-	eventually(t, "the first objects", func(ctx context.Context) error { return c.right(ctx, sources) })
+	c.awaitRight(t, "the first objects", "greeter", sources)
+	if n := c.sent.count("GET", "/namespaces/"+c.ns+"/configmaps?", "watch=true"); n != 1 {
+		t.Errorf("the host has sent %d watches for all greeters, want 1", n)
+	}
+	eventually(t, "the refusal of the spies", func(context.Context) error {
+		for name, text := range map[string]string{
+			"spy-reconciler": "may not list configmaps", "spy-actor": "may not list configmaps",
+			"spy-reader": "cache=-5 live=403",
+		} {
+			if len(c.logged(name, text)) == 0 {
+				return fmt.Errorf("module %s has not logged %q: %+v", name, text, c.status(name))
+			}
+		}
+		return nil
+	})
+	before := map[string]time.Time{}
+	for _, s := range c.host.Status() {
+		before[s.Name] = s.Since
+	}
 
 	stop := background(t, func(ctx context.Context) error {
 		for n := 0; ctx.Err() == nil; n++ {
@@ -226,50 +434,51 @@ func TestManyModulesAreRightBesidesHostileOnes(t *testing.T) {
 	if err := apiserver.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	c.set(t, greeter(0, "hi"))
-	c.set(t, greeter(1, "hi"))
+	c.set(t, "greeter", greeter(0, "hi"))
+	c.set(t, "greeter", greeter(1, "hi"))
 	if err := apiserver.Start(limit(t)); err != nil {
 		t.Fatal(err)
 	}
 	replaced := greeter(3, "hello")
 	replaced.Binary = another(replaced.Binary)
-	c.set(t, replaced)
-	c.set(t, greeter(2, "good day"))
+	c.set(t, "greeter", replaced)
+	c.set(t, "greeter", greeter(2, "good day"))
 	_ = stop()
-	for name := range sources {
-		sources[name] = "last"
-		if err := c.write(limit(t), c.ns, name, "last"); err != nil {
-			t.Fatal(err)
-		}
+	c.writeAll(t, sources, "last")
+	c.awaitRight(t, "the last objects", "greeter", sources)
+
+	for act, m := range kinds {
+		eventually(t, "the containment of "+act, func(context.Context) error { return c.contained("hostile-"+act, m) })
 	}
-	eventually(t, "the last objects", func(ctx context.Context) error { return c.right(ctx, sources) })
-	c.check(t, secret)
+	c.quarantineEnds(t, "hostile-trap")
+	c.idle(t, sources)
+	c.check(t, secret, before)
 }
 
-// check checks what the modules have done.
-func (c *crowd) check(t *testing.T, secret string) {
+// check checks what the modules have done. The greeters from number 4 have run since the given times.
+func (c *crowd) check(t *testing.T, secret string, before map[string]time.Time) {
 	t.Helper()
 	if strings.Contains(c.log.log.get(), secret) {
 		t.Error("a module has read an object of a namespace that its service account may not read")
 	}
-	for cm, err := range kube.Namespaced[corev1.ConfigMap](c.client, c.ns).All(limit(t), nil) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.HasPrefix(cm.Name, "spy") {
-			t.Errorf("module %s has written %v", cm.Name, cm.Data)
+	texts, err := c.texts(limit(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range texts {
+		if strings.HasPrefix(name, "spy") {
+			t.Errorf("a module has written %q to %s", text, name)
 		}
 	}
 	for _, s := range c.host.Status() {
-		kind, _, _ := strings.Cut(s.Name, "-")
+		kind, number, _ := strings.Cut(s.Name, "-")
 		switch {
-		case kind == "greeter" && s.Failures > 0:
-			t.Errorf("module %s has failed: %v", s.Name, s.Err)
-		case kind == "greeter" && s.Stats.Failures > 0:
-			t.Errorf("module %s has started %d times after failures", s.Name, s.Stats.Starts)
+		case kind == "hostile":
+		case s.Failures > 0 || s.Stats.Failures > 0:
+			t.Errorf("module %s has failed: %+v", s.Name, s)
+		case slices.Contains([]string{"0", "1", "2", "3"}, number): // it was replaced
+		case s.Since != before[s.Name]:
+			t.Errorf("module %s runs since %v, before since %v", s.Name, s.Since, before[s.Name])
 		}
-	}
-	if !strings.Contains(c.log.log.get(), "may not list configmaps") {
-		t.Error("the log does not report what the service account may not do")
 	}
 }

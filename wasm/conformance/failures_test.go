@@ -141,6 +141,17 @@ func wasiClaims() []claim {
 				g.t.Errorf("poll_oneoff returned after %d ns, want 30 ms", passed)
 			}
 		},
+	}, {
+		name:   "poll_oneoff without descriptor 100 ends an instance that waits beyond the time limit",
+		limits: host.Limits{Wake: 2 * time.Second},
+		run: func(g *guest) {
+			g.send("wait 3600000")
+			g.session(2)
+			s := g.status(g.module.Name)
+			if s.Failures != 1 || s.Err == nil || !strings.Contains(s.Err.Error(), "time limit") {
+				g.t.Errorf("the status is %+v, want one failure by the time limit", s)
+			}
+		},
 	}}
 	for _, name := range []string{
 		"path_open", "path_filestat_get", "path_create_directory", "path_unlink_file", "fd_prestat_get", "fd_read_0",
@@ -240,8 +251,12 @@ func failureClaims() []claim {
 		"stack": "an overflow of the stack", "memory": "too much memory", "loop": "an endless loop",
 		"deadlock": "a deadlock",
 	} {
+		limits := host.Limits{Memory: 32 << 20}
+		if kind == "loop" || kind == "deadlock" {
+			limits.Wake = 2 * time.Second // the others must not exceed it on a busy machine
+		}
 		all = append(all, claim{
-			name: text + " ends only the instance", limits: host.Limits{Wake: time.Second, Memory: 32 << 20},
+			name: text + " ends only the instance", limits: limits,
 			run: func(g *guest) {
 				for range 3 {
 					g.do("count")

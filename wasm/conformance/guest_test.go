@@ -29,8 +29,8 @@ import (
 	"github.com/kube-go/sdk/wasm/host"
 )
 
-// patience is the time for which a case waits for what must happen.
-const patience = 10 * time.Second
+// patience is the time for which a case waits for what must happen. It is long, because the machine may be busy.
+const patience = time.Minute
 
 // program is a guest of the suite in one language.
 type program struct {

@@ -5,6 +5,7 @@ package conformance_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
+	"github.com/kube-go/sdk/core/abi"
 	"github.com/kube-go/sdk/wasm/host"
 )
 
@@ -69,4 +71,17 @@ func TestExamplesInCRun(t *testing.T) {
 		}
 		return false
 	})
+}
+
+func TestGuestInCKeepsItemsForLater(t *testing.T) {
+	w := newWorld(t, program{language: "C"}, host.Options{})
+	const size = 100 * abi.MaxChunk
+	w.set(t, host.Module{
+		Name: "keeper", Binary: buildC(t, "wasm/conformance/testdata/keeper.c"),
+		Args: []string{fmt.Sprintf("/test/big?bytes=%d", size)},
+	})
+	want := fmt.Sprintf("%d bytes of the body, 0 of them wrong, at most %d items kept", size, abi.MaxDepth)
+	if got := w.says(t, "keeper", "read "); got != want {
+		t.Errorf("the guest has read %s, want %s", got, want)
+	}
 }

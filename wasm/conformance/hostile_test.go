@@ -22,7 +22,7 @@ import (
 )
 
 // prompt is the time within which the host must do what no guest may delay. The time limit of a call is much longer.
-const prompt = 8 * time.Second
+const prompt = 30 * time.Second
 
 // hostile builds the hostile guest.
 func hostile(t *testing.T, flags ...string) []byte {
@@ -116,7 +116,9 @@ func TestCallWithoutEndDelaysNeitherTheRemovalNorOtherModules(t *testing.T) {
 				w.Remove(context.Background(), m.Name)
 			}()
 			w.add(t, host.Module{Name: "other", Binary: module{describes: actor}.encode()})
-			w.await(t, "the start of the other module", func() bool { return w.status("other").Phase == host.Running })
+			w.awaitFor(t, prompt, "the start of the other module", func() bool {
+				return w.status("other").Phase == host.Running
+			})
 			within(t, "Remove", func() { <-removal })
 		})
 	}
@@ -342,6 +344,33 @@ func TestRevokedRoleEndsTheReads(t *testing.T) {
 	g.wantError(id, abi.Forbidden)
 	g.wantCodes([]abi.Code{abi.Forbidden, abi.NotFound}, "call %d 4096 %x", abi.OpGet,
 		encode(abi.Get{Watch: id, Namespace: "g", Name: "a"}))
+}
+
+// TestRefusedReviewEndsNoWatchUntilItPersists has a server that refuses access reviews, as one that has just started.
+func TestRefusedReviewEndsNoWatchUntilItPersists(t *testing.T) {
+	w := newWorld(t, buildProgram(t, "C"), host.Options{Recheck: 20 * time.Millisecond})
+	g := w.start(t, host.Module{Name: "g", ServiceAccount: core.ObjectRef{Namespace: "home", Name: "reader"}})
+	refuse := func(reviews int) {
+		w.server.mu.Lock()
+		defer w.server.mu.Unlock()
+		w.server.refusals = reviews
+	}
+	reviews := func() int {
+		return len(w.server.received(func(r received) bool { return strings.HasSuffix(r.path, "accessreviews") }))
+	}
+	refuse(1)
+	g.wantError(g.watch("w", configMaps("g")), abi.Unavailable)
+	id := g.watch("w", configMaps("g"))
+	g.synced(id)
+	for n := range 3 {
+		const refused = 5
+		before := reviews()
+		refuse(refused)
+		w.await(t, "a check after the refusals", func() bool { return reviews() >= before+refused+4 })
+		g.version(id, "a", g.put("a", object{"n": fmt.Sprint(n)}))
+	}
+	refuse(1 << 30)
+	g.wantError(id, abi.Forbidden)
 }
 
 func TestRequestsForAReconcilerAreLimited(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kube-go/sdk/core/abi"
 	"github.com/kube-go/sdk/wasm/host"
@@ -21,8 +22,10 @@ type module struct {
 	describesAt uint64 // the result of kube_describe; 0 for the place of the description
 	traps       string // the name of an export that is a trap
 	waits       string // the name of an export that never returns
-	submits     []byte // a request that kube_start submits until the host refuses it; the guest reads no items
+	submits     []byte // a message that kube_start submits until the host refuses it; the guest reads no items
 	body        int    // the number of bytes after submits that belong to the message
+	delays      bool   // submits is a delay, not a request
+	spins       int    // kube_wake counts to this number, reads the item, and submits again; kube_reconcile returns submits
 	starts      bool   // _initialize is also its start function
 	setsTable   bool   // it has a table that kube_tick changes, so that no image can be taken of it
 }
@@ -33,6 +36,7 @@ const (
 	unreachable, loop, branch, end                 = 0x00, 0x03, 0x0c, 0x0b
 	constantI32, constantI64, noResult, exportFunc = 0x41, 0x42, 0x40, 0x00
 	callFunc, branchIf, greater                    = 0x10, 0x0d, 0x55
+	localGet, localSet, localTee, drop, addI32     = 0x20, 0x21, 0x22, 0x1a, 0x6a
 	funcref, noFunction, setTable                  = 0x70, 0xd0, 0x26
 )
 
@@ -141,10 +145,24 @@ func (m module) code(name string, out []byte) []byte {
 	if name == abi.Tick && m.setsTable {
 		code = append(code, constantI32, 0, noFunction, funcref, setTable, 0)
 	}
+	op := abi.OpRequest
+	if m.delays {
+		op = abi.OpDelay
+	}
+	submit := slices.Concat([]byte{constantI32, byte(op), constantI32}, signed(message),
+		[]byte{constantI32}, signed(int64(len(m.submits)+m.body)), []byte{constantI64, 0, callFunc, 0})
 	if name == abi.Start && m.submits != nil {
-		code = slices.Concat(code, []byte{loop, noResult, constantI32, byte(abi.OpRequest), constantI32}, signed(message),
-			[]byte{constantI32}, signed(int64(len(m.submits)+m.body)), []byte{constantI64, 0, callFunc, 0},
-			[]byte{constantI64, 0, greater, branchIf, 0, end})
+		code = slices.Concat(code, []byte{loop, noResult}, submit, []byte{constantI64, 0, greater, branchIf, 0, end})
+	}
+	spin := func(local byte) []byte { // which follows the parameters
+		return slices.Concat([]byte{1, 1, i32, constantI32}, signed(int64(m.spins)), []byte{localSet, local, loop, noResult},
+			[]byte{localGet, local, constantI32}, signed(-1), []byte{addI32, localTee, local, branchIf, 0, end})
+	}
+	switch {
+	case name == abi.Wake && m.spins > 0:
+		return slices.Concat(spin(4), submit, []byte{drop, constantI32, 0, end})
+	case name == abi.Reconcile && m.spins > 0: // submits is the response
+		return slices.Concat(spin(2), []byte{constantI64}, signed(message<<32|int64(len(m.submits))), []byte{end})
 	}
 	switch {
 	case name == abi.Wake && m.submits != nil:
@@ -228,7 +246,10 @@ func TestHostRefusesModules(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := host.Module{Name: moduleOf(name), Binary: c.module.encode(), Limits: host.Limits{Wake: patience / 50}}
+			m := host.Module{Name: moduleOf(name), Binary: c.module.encode()}
+			if c.module.waits != "" {
+				m.Limits.Wake = 200 * time.Millisecond
+			}
 			err := w.Set(t.Context(), m)
 			if err == nil {
 				w.await(t, "the failure", func() bool {

@@ -673,7 +673,7 @@ func delayClaims() []claim {
 			if refused := g.number("delays 10000 1500"); refused != 0 {
 				g.t.Errorf("%d delays were refused", refused)
 			}
-			g.awaitFor(g.t, 6*patience, "the end of all delays", func() bool { return len(g.reports("d")) > 0 })
+			g.awaitFor(g.t, 2*patience, "the end of all delays", func() bool { return len(g.reports("d")) > 0 })
 			if early := g.reports("d")[0]; early != "0" {
 				g.t.Errorf("%s delays ended too early", early)
 			}

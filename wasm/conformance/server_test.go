@@ -4,6 +4,7 @@
 package conformance_test
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -50,6 +51,8 @@ type server struct {
 	blocked  map[string]chan any // lists and watches of these collections wait
 	controls map[string]*control // by module
 	hanging  map[string]int      // requests of /test/hang that have not ended, by the query
+	user     string              // that refusals name
+	refusals int                 // of the next access reviews, which the server does not decide
 }
 
 // received is a request that the server has received.
@@ -270,6 +273,10 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Lock()
 	gate, denied := s.blocked[t.path], s.denied[t.path]
+	if strings.HasSuffix(t.path, "accessreviews") && s.refusals > 0 {
+		s.refusals--
+		denied = true
+	}
 	account := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer a-secret-of-")
 	lost, absent := s.deleted[account], s.deleted[t.name] && t.subresource == "token"
 	s.mu.Unlock()
@@ -286,11 +293,16 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	case absent:
 		status(w, 404, "NotFound")
 	case denied:
-		status(w, 403, "Forbidden")
+		reply(w, 403, object{
+			"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403,
+			"message": fmt.Sprintf("%s is forbidden: User %q cannot use it", r.URL.Path, s.user),
+		})
 	case t.subresource == "token":
 		reply(w, 201, object{"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1", "status": object{
 			"token": "a-secret-of-" + t.name, "expirationTimestamp": time.Now().Add(time.Hour).UTC().Format(time.RFC3339),
 		}})
+	case strings.HasSuffix(t.path, "/endless"):
+		s.endless(w, r)
 	case strings.HasSuffix(t.path, "accessreviews"):
 		s.review(w, body)
 	case r.Method != http.MethodGet:
@@ -625,6 +637,27 @@ func (s *server) test(w http.ResponseWriter, r *http.Request, name string, body 
 		}
 	default:
 		http.NotFound(w, r)
+	}
+}
+
+// endless sends a watch whose initial objects have no end.
+func (s *server) endless(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Query().Get("sendInitialEvents") != "true" {
+		status(w, 400, "BadRequest")
+		return
+	}
+	s.hang("endless", 1)
+	defer s.hang("endless", -1)
+	w.Header().Set("Content-Type", "application/json")
+	data := make([]byte, 25_000)
+	for n := 0; r.Context().Err() == nil; n++ {
+		_, _ = rand.Read(data)
+		sent, err := fmt.Fprintf(w, `{"type":"ADDED","object":{"apiVersion":"v1","kind":"Endless","metadata":{"namespace":"n",`+
+			`"name":"o%d","uid":"%d","resourceVersion":"%d"},"data":"%x"}}`+"\n", n, n, n+1, data)
+		s.flooded.Add(int64(sent))
+		if err != nil {
+			return
+		}
 	}
 }
 

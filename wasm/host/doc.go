@@ -20,6 +20,9 @@
 // idle actor is stored in a file, as what differs from the image, and released; see [Options.IdleAfter]. Its watches,
 // requests and timers go on meanwhile.
 //
+// The host keeps the objects of a watch once for all modules. What a module may make it keep is limited, as if no other
+// module had the watch; see [Limits].
+//
 // # Goroutines
 //
 // An idle guest has no goroutine of its own. Items wait in its operations, and a goroutine runs the guest while there are

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -30,7 +31,10 @@ type guest struct {
 	logs     *rate.Limiter
 	requests *rate.Limiter
 	budget   budget
-	trial    *trial // nil unless the module is compared with a recording
+	quota    quota
+	cpu      *cpu
+	tapes    atomic.Int64 // bytes that recordings may still have
+	trial    *trial       // nil unless the module is compared with a recording
 
 	ctx  context.Context //nolint:containedctx // of the instances; ends after the removal
 	stop context.CancelCauseFunc
@@ -39,6 +43,7 @@ type guest struct {
 	reconciler  *reconciler     // nil unless the module has the profile; changed by turns, with mu held
 	instance    *instance       // nil while the guest is not running; changed by turns, with mu held
 	pending     []*operation    // have items that could not be sent yet; used by turns
+	unread      int             // pending operations in succession that could send nothing; used by turns
 
 	mu        sync.Mutex // guards the fields below
 	lifecycle lifecycle
@@ -52,6 +57,8 @@ type guest struct {
 	timer     *time.Timer // for the next timer of the guest, or the next start
 	closed    bool        // no turn follows
 	ended     chan struct{}
+
+	removing chan struct{} // closed when the guest is removed
 }
 
 // ready records that an operation has items.
@@ -78,6 +85,7 @@ func (g *guest) schedule() {
 // turns runs the guest until it has nothing to do.
 func (g *guest) turns() {
 	for {
+		g.throttleCPU(g.ctx)
 		g.host.acquire()
 		g.turn()
 		g.host.release()
@@ -142,20 +150,39 @@ func (g *guest) newInstance() (*instance, error) {
 	g.mu.Lock()
 	g.stats.Starts++
 	g.mu.Unlock()
-	if g.module.Record == nil {
-		return g.host.newInstance(g, nil)
-	}
-	w, err := g.module.Record()
+	t, err := g.newTape()
 	if err != nil {
 		return nil, fmt.Errorf("Module.Record: %w", err)
 	}
-	return g.host.newInstance(g, newTape(w, maxTape, cover{
-		Digest: g.digest, Name: g.module.Name, Args: g.module.Args, Env: g.module.Env, Memory: g.module.Limits.Memory,
-	}))
+	return g.host.newInstance(g, t)
 }
 
-// maxTape is the maximum size of a recording.
-const maxTape = 1 << 30
+const (
+	// maxTapes is the maximum size of the recordings of a module. A reconciler, or a module that fails, has many.
+	maxTapes = 1 << 30
+
+	// tapeCost is what a recording counts besides its content, so that the number of recordings is limited, too.
+	tapeCost = 64 << 10
+)
+
+// newTape begins to record an instance. The tape is nil if nothing is recorded.
+func (g *guest) newTape() (*tape, error) {
+	if g.module.Record == nil || g.tapes.Load() < 0 {
+		return nil, nil
+	}
+	if g.tapes.Add(-tapeCost) < 0 {
+		g.logger.LogAttrs(g.ctx, slog.LevelWarn, "recordings of the module have reached their maximum size",
+			slog.Int64("bytes", maxTapes))
+		return nil, nil
+	}
+	w, err := g.module.Record()
+	if err != nil {
+		return nil, err
+	}
+	return newTape(w, &g.tapes, cover{
+		Digest: g.digest, Name: g.module.Name, Args: g.module.Args, Env: g.module.Env, Memory: g.module.Limits.Memory,
+	}), nil
+}
 
 // Why the operations of a module end.
 var (
@@ -243,9 +270,14 @@ func (g *guest) check(d abi.Description) error {
 	return nil
 }
 
-// deliver sends the items of operations to the guest, and lets it run its timers if one is due.
+// deliver sends the items of operations to the guest, and lets it run its timers if one is due. If that takes long, the
+// rest waits for the next turn, before which other guests run.
 func (g *guest) deliver(items []*operation, ticking bool) error {
 	i := g.instance
+	mayRun := g.slice()
+	if ticking || len(items) > 0 {
+		g.unread = 0
+	}
 	if ticking {
 		if _, _, err := i.perform(&export{Name: abi.Tick}); err != nil {
 			return err
@@ -260,7 +292,7 @@ func (g *guest) deliver(items []*operation, ticking bool) error {
 	for progress := true; progress; {
 		progress = false
 		for _, op := range slices.Clone(g.pending) {
-			sent, err := i.flush(op)
+			sent, err := i.flush(op, mayRun)
 			if err != nil {
 				return err
 			}
@@ -268,14 +300,46 @@ func (g *guest) deliver(items []*operation, ticking bool) error {
 			if op.waiting() == 0 {
 				g.pending = slices.DeleteFunc(g.pending, func(o *operation) bool { return o == op })
 			}
+			if !mayRun() {
+				g.interrupt(op, sent)
+				return nil
+			}
 		}
 	}
 	return nil
 }
 
-// flush sends all items of an operation, or stops when the guest has too many of them, and reports whether
-// it has sent one.
-func (i *instance) flush(op *operation) (sent bool, err error) {
+// interrupt makes another turn follow, which begins with the operation after the last one. It does not if none of the
+// pending operations could send an item, because the guest reads none.
+func (g *guest) interrupt(last *operation, sent bool) {
+	n := slices.Index(g.pending, last) + 1
+	g.pending = slices.Concat(g.pending[n:], g.pending[:n])
+	if g.unread++; sent {
+		g.unread = 0
+	}
+	if g.unread >= len(g.pending) {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.schedule()
+}
+
+// slice returns a function that reports whether the guest may go on with its turn.
+func (g *guest) slice() (mayRun func() bool) {
+	if g.trial != nil {
+		return func() bool { return true }
+	}
+	end := time.Now().Add(slice)
+	return func() bool {
+		now := time.Now()
+		return now.Before(end) && g.cpu.wait(now) == 0
+	}
+}
+
+// flush sends all items of an operation, or stops when the guest has too many of them or may not go on, and reports
+// whether it has sent one.
+func (i *instance) flush(op *operation, mayRun func() bool) (sent bool, err error) {
 	for i.operations[op.id] == op {
 		if op.depth >= abi.MaxDepth {
 			if err := i.wake(op, item{}); err != nil {
@@ -299,6 +363,8 @@ func (i *instance) flush(op *operation) (sent bool, err error) {
 		sent = true
 		if last {
 			op.cancel(nil)
+		} else if !mayRun() {
+			return sent, nil
 		}
 	}
 	op.drop()
@@ -405,6 +471,7 @@ func (g *guest) quiesce() {
 func (g *guest) remove() {
 	g.mu.Lock()
 	g.lifecycle.removed(time.Now())
+	close(g.removing)
 	g.plan(time.Time{}, nil)
 	timer := time.AfterFunc(stopTime, func() { g.stop(errRemoved) })
 	defer timer.Stop()
@@ -422,7 +489,7 @@ func (g *guest) status() Status {
 		phase = Unloaded
 	}
 	stats := g.stats
-	stats.Buffered = g.budget.inUse()
+	stats.Buffered, stats.Cached = g.budget.inUse(), g.quota.inUse()
 	return Status{
 		Name: g.module.Name, Digest: g.digest, Phase: phase, Failures: l.failures, Err: l.err, Since: l.since,
 		Stats: stats,

@@ -72,8 +72,9 @@ type Module struct {
 	Origins []string
 
 	// Record returns a writer for a recording of each new instance, see [Replay]. The recording contains what the module
-	// reads, such as the data of secrets. Each call of the module is written when it has ended. The recording ends when it
-	// has 1 GiB. The host closes a writer that is an io.Closer. Default: nothing is recorded.
+	// reads, such as the data of secrets. Each call of the module is written when it has ended. Recordings end, and no
+	// further ones begin, when they have 1 GiB together, until the module is replaced. The host closes a writer that is an
+	// io.Closer. Default: nothing is recorded.
 	Record func() (io.Writer, error)
 
 	Namespace string            // of requests that name none
@@ -86,27 +87,34 @@ type Module struct {
 type Limits struct {
 	Memory   int64         // bytes of memory of an instance; a reconciler has up to 8 instances; default 256 MiB
 	Wake     time.Duration // time for which one call of the guest may run; default 10 s
+	CPU      float64       // CPUs that the module may use over time, after a burst of 60 s times CPU; default 0.5
 	InFlight int           // operations of an instance that have not ended; default 16384
 	Watches  int           // watches that have not ended, and of a reconciler those of its controllers; default 128
 	Requests int           // requests per second, after a burst of twice as many; default 50
 	Logs     int           // log records per second; default 100
 
 	// Buffers is the memory of the host in bytes for operations that have not ended: their messages, the items that wait
-	// for the guest, and 512 KiB for each request, 128 KiB for each watch. Default: 64 MiB. A module without a service
-	// account uses the connections of the host's client: their buffers are limited by its
-	// [client.Options.StreamBufferBytes], which should be at most 256 KiB.
+	// for the guest, and 512 KiB for each request, 128 KiB for each watch. Default: 64 MiB.
 	Buffers int64
+
+	// CacheBytes is the memory of the host in bytes for the objects that the module watches. All objects of a shared watch
+	// count, once, whether other modules use it or not, as do the changes that wait for the guest, and the previous states
+	// of objects. A watch that exceeds the limit ends with an error, and the others go on. Default: 256 MiB.
+	CacheBytes int64
 }
 
 func (l *Limits) setDefaults() error {
 	l.Memory = cmp.Or(l.Memory, 256<<20)
 	l.Wake = cmp.Or(l.Wake, 10*time.Second)
+	l.CPU = cmp.Or(l.CPU, 0.5)
 	l.InFlight = cmp.Or(l.InFlight, 16384)
 	l.Watches = cmp.Or(l.Watches, 128)
 	l.Requests = cmp.Or(l.Requests, 50)
 	l.Logs = cmp.Or(l.Logs, 100)
 	l.Buffers = cmp.Or(l.Buffers, 64<<20)
-	if min(l.Memory, int64(l.Wake), int64(l.InFlight), int64(l.Watches), int64(l.Requests), int64(l.Logs), l.Buffers) < 0 {
+	l.CacheBytes = cmp.Or(l.CacheBytes, 256<<20)
+	if min(l.Memory, int64(l.Wake), int64(l.InFlight), int64(l.Watches), int64(l.Requests), int64(l.Logs), l.Buffers,
+		l.CacheBytes) < 0 || !(l.CPU > 0) {
 		return fmt.Errorf("Module.Limits is %+v, but limits must not be negative: leave them zero for the defaults", *l)
 	}
 	return nil
@@ -127,14 +135,19 @@ type Status struct {
 type Host struct {
 	client    *client.Client
 	anonymous *client.Client // without credentials
-	egress    *http.Transport
-	watches   *shared
-	options   Options
-	runtime   wazero.Runtime
-	dir       string        // of unloaded instances
-	slots     chan struct{} // has a token for each guest that runs
+
+	// identified returns the client with the credentials of the host, for modules without a service account.
+	identified func() (*client.Client, error)
+
+	egress  *http.Transport
+	watches *shared
+	options Options
+	runtime wazero.Runtime
+	dir     string        // of unloaded instances
+	slots   chan struct{} // has a token for each guest that runs
 
 	discovered *discovery.Cache
+	kinds      *kinds
 
 	ctx   context.Context //nolint:containedctx // of the instances; ends with Run
 	end   context.CancelFunc
@@ -148,7 +161,8 @@ type Host struct {
 	programs map[string]*program      // by digest
 }
 
-// New returns a host whose modules use the server of a client.
+// New returns a host whose modules use the server of a client. The requests of the modules have connections of their
+// own, which are made from the Config of the client: its Options.Transport and Options.Plugin have no effect on them.
 func New(ctx context.Context, c *client.Client, o *Options) (*Host, error) {
 	if c == nil {
 		return nil, errors.New("host: the client is nil")
@@ -177,8 +191,11 @@ func New(ctx context.Context, c *client.Client, o *Options) (*Host, error) {
 	if h.anonymous, err = anonymous(ctx, c); err != nil {
 		return nil, fmt.Errorf("host: %w", err)
 	}
+	h.identified = sync.OnceValues(func() (*client.Client, error) {
+		return forGuests(context.WithoutCancel(ctx), c.Config())
+	})
 	h.egress = newEgress(http.ProxyFromEnvironment)
-	h.discovered = discovery.NewCache(nil)
+	h.discovered, h.kinds = discovery.NewCache(nil), newKinds(c)
 	h.watches = newShared(c, &cache.Options{Logger: h.options.Logger})
 	h.ctx, h.end = context.WithCancel(context.WithoutCancel(ctx))
 	if err := h.newRuntime(); err != nil {
@@ -299,9 +316,13 @@ func (h *Host) newGuest(m Module, digest string) *guest {
 		logs:      rate.NewLimiter(rate.Limit(m.Limits.Logs), 10*m.Limits.Logs),
 		requests:  rate.NewLimiter(rate.Limit(m.Limits.Requests), 2*m.Limits.Requests),
 		budget:    budget{limit: m.Limits.Buffers},
+		quota:     quota{limit: m.Limits.CacheBytes},
+		cpu:       newCPU(m.Limits.CPU, time.Now()),
+		removing:  make(chan struct{}),
 		ended:     make(chan struct{}),
 		lifecycle: lifecycle{phase: Starting, since: time.Now(), backOff: h.options.BackOff, maxFailures: h.options.MaxFailures},
 	}
+	g.tapes.Store(maxTapes)
 	g.ctx, g.stop = context.WithCancelCause(h.ctx)
 	return g
 }
@@ -333,6 +354,7 @@ func (h *Host) remove(ctx context.Context, name string) {
 		g.remove()
 	}
 	g.stop(errRemoved)
+	g.program.release(g)
 	h.leave(ctx, g.digest, g.program)
 }
 

@@ -158,6 +158,10 @@ func TestTimersOfAGuestRun(t *testing.T) {
 
 func TestGuestWatches(t *testing.T) {
 	h, log := run(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/api/v1/configmaps" {
+			http.NotFound(w, r)
+			return
+		}
 		flush := w.(http.Flusher)
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintln(w, `{"type":"ADDED","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m","namespace":"n","uid":"1","resourceVersion":"5"}}}`)

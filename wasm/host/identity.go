@@ -7,8 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/access"
@@ -30,14 +33,21 @@ const maxUnchecked = 10
 // errNoAccount is why a module has no token.
 var errNoAccount = errors.New("the service account does not exist")
 
-// anonymous returns a client without credentials, whose connections the modules share. The host's client can't be
-// shared: the server would recognize a client certificate of its connections before the token of a module.
+// anonymous returns a client without credentials, whose connections the modules with a service account share. The
+// host's client can't be shared: the server would recognize a client certificate of its connections before the token of a
+// module.
 func anonymous(ctx context.Context, c *client.Client) (*client.Client, error) {
 	all := c.Config()
-	return client.New(ctx, &client.Options{Config: &config.Config{
+	return forGuests(ctx, &config.Config{
 		Server: all.Server, TLSServerName: all.TLSServerName, InsecureSkipTLSVerify: all.InsecureSkipTLSVerify,
 		CAFile: all.CAFile, CAData: all.CAData, ProxyURL: all.ProxyURL, DisableCompression: all.DisableCompression,
-	}, StreamBufferBytes: streamBuffer})
+	})
+}
+
+// forGuests returns a client for the requests of guests. Its connections keep little of what a guest does not read, which
+// the host's client need not do.
+func forGuests(ctx context.Context, c *config.Config) (*client.Client, error) {
+	return client.New(ctx, &client.Options{Config: c, StreamBufferBytes: streamBuffer})
 }
 
 // streamBuffer is the maximum number of bytes that a connection keeps of a response that a guest does not read. It is a
@@ -48,10 +58,12 @@ const streamBuffer = 256 << 10
 type tokens struct {
 	client  *client.Client // of the host
 	account core.ObjectRef
+	logger  *slog.Logger
 
 	mu    sync.Mutex // held while a token is requested
 	token *serviceaccount.Token
 	until time.Time // when to replace it
+	noted time.Time // when a refusal was logged
 }
 
 // find returns the credential of a request, see [middleware.Authorization].
@@ -66,7 +78,7 @@ func (t *tokens) find(ctx context.Context) (string, middleware.Renew, error) {
 			t.token = nil // the server does not accept it any more
 			return "", nil, fmt.Errorf("%w: %s", errNoAccount, t.account)
 		case err != nil && t.token == nil:
-			return "", nil, err
+			return "", nil, t.explain(err)
 		}
 		if err == nil {
 			t.token, t.until = token, time.Now().Add(time.Until(token.Expires)*4/5)
@@ -84,6 +96,30 @@ func (t *tokens) find(ctx context.Context) (string, middleware.Renew, error) {
 	return "Bearer " + string(used.Token), renew, nil
 }
 
+// explain returns why there is no token, for the guest. The message of the server is only logged, because it may name the
+// user of the host. The caller holds t.mu.
+func (t *tokens) explain(err error) error {
+	refused, ok := errors.AsType[*core.StatusError](err)
+	if !ok {
+		return err
+	}
+	if time.Since(t.noted) > time.Minute {
+		t.noted = time.Now()
+		t.logger.LogAttrs(context.Background(), slog.LevelWarn, "host has no token for the module", slog.Any("err", err))
+	}
+	code := abi.Unavailable
+	if errors.Is(err, core.ErrForbidden) || errors.Is(err, core.ErrUnauthorized) {
+		code = abi.Forbidden
+	}
+	return &abi.Error{Code: code, Message: fmt.Sprintf("the host has no token of the service account %s, because the server "+
+		"has refused its request (%s): see the log of the host", t.account, reasonOf(refused))}
+}
+
+// reasonOf returns the reason of a response without the message of the server.
+func reasonOf(e *core.StatusError) string {
+	return (&core.StatusError{Status: metav1.Status{Reason: e.Status.Reason, Code: e.Status.Code}}).Error()
+}
+
 // hasAccount reports whether a module has an identity of its own.
 func (m *Module) hasAccount() bool { return m.ServiceAccount != core.ObjectRef{} }
 
@@ -91,14 +127,20 @@ func (m *Module) hasAccount() bool { return m.ServiceAccount != core.ObjectRef{}
 func (h *Host) clientOf(ctx context.Context, m *Module, throttle middleware.Func) (*client.Client, error) {
 	agent := "kube-wasm/" + m.Name
 	if !m.hasAccount() {
+		own, err := h.identified()
+		if err != nil {
+			return nil, err
+		}
 		return client.New(ctx, &client.Options{
-			Share: h.client, UserAgent: agent, PerAttempt: []middleware.Func{throttle},
+			Share: own, UserAgent: agent, PerAttempt: []middleware.Func{throttle},
 		})
 	}
 	if m.ServiceAccount.Namespace == "" || m.ServiceAccount.Name == "" {
 		return nil, fmt.Errorf("Module.ServiceAccount: %q needs a namespace and a name", m.ServiceAccount)
 	}
-	source := &tokens{client: h.client, account: m.ServiceAccount}
+	source := &tokens{
+		client: h.client, account: m.ServiceAccount, logger: h.options.Logger.With(slog.String("module", m.Name)),
+	}
 	return client.New(ctx, &client.Options{
 		Share:      h.anonymous,
 		UserAgent:  agent,
@@ -106,8 +148,13 @@ func (h *Host) clientOf(ctx context.Context, m *Module, throttle middleware.Func
 	})
 }
 
+// errUnreviewed is why a permission is unknown, although the server was asked.
+var errUnreviewed = errors.New("the server has refused to check the permission")
+
 // authorize returns an error if a module may not read the objects of a watch. Without this check, the cache of the host
-// would let modules read what their service accounts may not.
+// would let modules read what their service accounts may not. The code of the error is Forbidden only if the server has
+// decided about the module: a server that has just started refuses the check itself, or a token, until it has read its
+// roles. This error is errUnreviewed, too.
 func (g *guest) authorize(ctx context.Context, w *abi.Watch) error {
 	if !g.module.hasAccount() {
 		return nil
@@ -116,25 +163,37 @@ func (g *guest) authorize(ctx context.Context, w *abi.Watch) error {
 		d, err := access.Can(ctx, g.client, access.Action{
 			Verb: verb, Resource: resourceOf(w), Namespace: w.Namespace,
 		}, nil)
+		noToken, isToken := errors.AsType[*abi.Error](err)
 		switch {
-		case errors.Is(err, errNoAccount), errors.Is(err, core.ErrUnauthorized), errors.Is(err, core.ErrForbidden):
+		case isToken && noToken.Code == abi.Forbidden:
+			return errors.Join(&abi.Error{Code: abi.Unavailable, Message: noToken.Message}, errUnreviewed)
+		case isToken:
+			return noToken
+		case errors.Is(err, errNoAccount), errors.Is(err, core.ErrUnauthorized):
 			return &abi.Error{Code: abi.Forbidden, Message: err.Error()}
+		case errors.Is(err, core.ErrForbidden):
+			return errors.Join(&abi.Error{Code: abi.Unavailable, Message: err.Error()}, errUnreviewed)
 		case err != nil:
 			return &abi.Error{Code: abi.Unavailable, Message: err.Error()}
 		case !d.Allowed:
-			where := "in all namespaces"
-			if w.Namespace != "" {
-				where = "in namespace " + w.Namespace
-			}
 			return &abi.Error{Code: abi.Forbidden, Message: fmt.Sprintf("service account %s may not %s %s %s: add the rule to "+
-				"a role", g.module.ServiceAccount, verb, resourceOf(w), where)}
+				"a role", g.module.ServiceAccount, verb, resourceOf(w), whereOf(w))}
 		}
 	}
 	return nil
 }
 
+// whereOf describes the namespaces of a watch.
+func whereOf(w *abi.Watch) string {
+	if w.Namespace != "" {
+		return "in namespace " + w.Namespace
+	}
+	return "in all namespaces"
+}
+
 // guard waits until a module may no longer read the objects of a watch, and returns the error; nil if ctx ends before.
-// A few checks that fail for another reason change nothing.
+// A few checks in succession that fail for another reason change nothing. After maxUnchecked of them, a server that
+// refuses to check counts as a refusal.
 func (g *guest) guard(ctx context.Context, w *abi.Watch) error {
 	ticker := time.NewTicker(g.host.options.Recheck)
 	defer ticker.Stop()
@@ -153,7 +212,14 @@ func (g *guest) guard(ctx context.Context, w *abi.Watch) error {
 		case ctx.Err() != nil:
 			return nil
 		}
-		if unchecked++; codeOf(err) == abi.Forbidden || unchecked >= maxUnchecked {
+		unchecked++
+		switch {
+		case codeOf(err) == abi.Forbidden:
+			return err
+		case unchecked < maxUnchecked:
+		case errors.Is(err, errUnreviewed):
+			return &abi.Error{Code: abi.Forbidden, Message: messageOf(err).Message}
+		default:
 			return err
 		}
 	}

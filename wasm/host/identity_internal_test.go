@@ -42,7 +42,12 @@ func TestConnectionsKeepLittleOfUnreadResponses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	api, err := anonymous(t.Context(), c)
+	h, err := New(t.Context(), c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlimited := func(next http.RoundTripper) http.RoundTripper { return next }
+	own, err := h.clientOf(t.Context(), &Module{Name: "a"}, unlimited)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,11 +55,13 @@ func TestConnectionsKeepLittleOfUnreadResponses(t *testing.T) {
 	defer egress.CloseIdleConnections()
 	egress.TLSClientConfig = &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}
 	egress.TLSClientConfig.RootCAs.AddCert(server.Certificate())
-	for name, connection := range map[string]http.RoundTripper{"API server": api, "other server": egress} {
+	for name, connection := range map[string]http.RoundTripper{
+		"API server": h.anonymous, "API server, with the identity of the host": own, "other server": egress,
+	} {
 		sent.Store(0)
 		ctx, stop := context.WithCancel(t.Context())
 		url := "/"
-		if name != "API server" {
+		if name == "other server" {
 			url = server.URL
 		}
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)

@@ -41,7 +41,8 @@ type instance struct {
 	output     []byte       // an incomplete line of the standard output
 	seat       seat
 	clock      *stopwatch
-	tape       *tape // nil unless the instance is recorded or replayed
+	slept      time.Duration // by poll_oneoff in the current call
+	tape       *tape         // nil unless the instance is recorded or replayed
 }
 
 // instanceKey is the key of the instance in the contexts of its calls.
@@ -67,15 +68,19 @@ func (i *instance) limited(name string, run func(context.Context) ([]uint64, err
 	ctx, cancel := context.WithCancelCause(i.ctx)
 	defer cancel(nil)
 	i.clock = startStopwatch(i.guest.module.Limits.Wake, func() { cancel(errTimeLimit) })
+	i.slept = 0
 	i.seat.begin()
 	results, err := run(ctx)
 	i.clock.pause()
 	i.seat.end()
-	i.guest.called(i, i.guest.module.Limits.Wake-i.clock.left)
-	if err == nil {
+	took := i.guest.module.Limits.Wake - i.clock.left
+	i.guest.cpu.spend(time.Now(), took-i.slept)
+	i.guest.called(i, took)
+	cause := context.Cause(ctx)
+	if err == nil && !errors.Is(cause, errTimeLimit) {
 		return results, nil
 	}
-	if cause := context.Cause(ctx); cause != nil {
+	if cause != nil { // also if the guest has returned after the limit, which has ended its wait
 		return nil, fmt.Errorf("%s: %w", name, cause)
 	}
 	if errors.Is(err, errDiverged) {

@@ -29,7 +29,7 @@ type program struct {
 
 	users int // guests, and calls of Set; guarded by the host's mu
 
-	mu     sync.Mutex             // guards images
+	mu     sync.Mutex             // guards images and their users
 	images map[string]*imageEntry // of initialised instances, by their arguments and environment
 }
 
@@ -37,6 +37,23 @@ type program struct {
 type imageEntry struct {
 	ready chan struct{} // closed when img is set
 	img   *image.Image  // nil if the attempt has failed
+	users map[*guest]bool
+}
+
+// release ends the use of the program's images by a guest, which has no instance any more. An image that no other guest
+// uses is closed.
+func (p *program) release(g *guest) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for key, e := range p.images {
+		if delete(e.users, g); len(e.users) > 0 {
+			continue
+		}
+		delete(p.images, key)
+		if e.img != nil {
+			e.img.Close()
+		}
+	}
 }
 
 // program returns the program of a module, compiled once for all concurrent calls. The caller calls leave when it does
@@ -249,9 +266,10 @@ func (p *program) image(i *instance) (*image.Image, error) {
 		p.mu.Lock()
 		e, found := p.images[key.String()]
 		if !found {
-			e = &imageEntry{ready: make(chan struct{})}
+			e = &imageEntry{ready: make(chan struct{}), users: make(map[*guest]bool)}
 			p.images[key.String()] = e
 		}
+		e.users[i.guest] = true
 		p.mu.Unlock()
 		if !found {
 			img, err := p.newImage(i)

@@ -36,6 +36,14 @@ import (
 // dynamic is a view of objects without a Go type.
 type dynamic = cache.View[unstructured.Unstructured]
 
+// input is a watch of a controller.
+type input struct {
+	*abi.Watch
+	*dynamic
+
+	shared *sharedWatch
+}
+
 // reconciler runs the controllers of a guest with the profile of that name.
 type reconciler struct {
 	guest  *guest
@@ -43,7 +51,7 @@ type reconciler struct {
 	stop   context.CancelFunc
 	ended  sync.WaitGroup
 	places chan struct{} // has a token for each instance that is used
-	done   []func()      // end the use of the shared watches
+	done   []func(bool)  // end the use of the shared watches
 
 	mu    sync.Mutex     // guards the fields below
 	idle  []idleInstance // oldest first
@@ -78,13 +86,13 @@ func (g *guest) startReconciler(first *instance) (*reconciler, error) {
 	r.events = events.NewRecorder(g.client, &events.Options{Controller: g.module.Name, Logger: g.logger})
 	r.ended.Go(func() { _ = r.events.Run(ctx) }) // it returns the end of its context
 	for _, c := range g.description.Controllers {
-		run, err := r.controller(c)
+		inputs, run, err := r.controller(c)
 		if err != nil {
 			r.end(err)
 			return nil, fmt.Errorf("%s: controller %q: %w", abi.Describe, c.Name, err)
 		}
 		r.ended.Go(func() {
-			if err := r.authorized(ctx, watchesOf(&c), run); ctx.Err() == nil {
+			if err := r.authorized(ctx, inputs, run); ctx.Err() == nil {
 				g.broken(fmt.Errorf("controller %q: %w", c.Name, err))
 			}
 		})
@@ -96,17 +104,25 @@ func (g *guest) startReconciler(first *instance) (*reconciler, error) {
 func watchesOf(c *abi.Controller) []abi.Watch { return append(slices.Clone(c.Owns), c.For) }
 
 // authorized runs a controller whenever the module may read the objects of its watches.
-func (r *reconciler) authorized(ctx context.Context, watches []abi.Watch, run func(context.Context) error) error {
+func (r *reconciler) authorized(ctx context.Context, inputs []input, run func(context.Context) error) error {
 	for {
-		err := r.guarded(ctx, watches, run)
-		if _, ok := errors.AsType[*abi.Error](err); !ok || ctx.Err() != nil {
+		err := r.guarded(ctx, inputs, run)
+		refused, ok := errors.AsType[*abi.Error](err)
+		if !ok || ctx.Err() != nil {
 			return err
 		}
+		for _, in := range inputs {
+			in.shared.cache.Discard() // what no other module uses
+		}
 		r.guest.note(err)
+		wait := reauthorize
+		if refused.Code == abi.OverLimit { // each attempt lists the objects again
+			wait = maxBackOff
+		}
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-time.After(reauthorize):
+		case <-time.After(wait):
 		}
 	}
 }
@@ -114,21 +130,29 @@ func (r *reconciler) authorized(ctx context.Context, watches []abi.Watch, run fu
 // reauthorize is the time after which a controller that may not read its objects tries again.
 const reauthorize = 10 * time.Second
 
-// guarded runs a controller until the module may no longer read the objects of its watches.
-func (r *reconciler) guarded(ctx context.Context, watches []abi.Watch, run func(context.Context) error) error {
+// guarded runs a controller until the module may no longer read the objects of its watches, or exceeds its memory for
+// them.
+func (r *reconciler) guarded(ctx context.Context, inputs []input, run func(context.Context) error) error {
+	g := r.guest
 	ctx, stop := context.WithCancelCause(ctx)
 	var guards sync.WaitGroup
 	defer guards.Wait()
 	defer stop(nil)
-	for _, w := range watches {
-		if err := r.guest.authorize(ctx, &w); err != nil {
+	for _, in := range inputs {
+		if err := g.authorize(ctx, in.Watch); err != nil {
+			return err
+		}
+		if err := g.host.kinds.check(ctx, in.Watch); err != nil {
 			return err
 		}
 		guards.Go(func() {
-			if err := r.guest.guard(ctx, &w); err != nil {
+			if err := g.guard(ctx, in.Watch); err != nil {
 				stop(err)
 			}
 		})
+		use := g.quota.claim(in.shared, nil, stop)
+		defer use.end()
+		defer in.Observe(sizes(use.resize))()
 	}
 	return run(ctx)
 }
@@ -138,7 +162,7 @@ func (r *reconciler) end(cause error) {
 	r.stop()
 	r.ended.Wait()
 	for _, done := range r.done {
-		done()
+		done(true)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -151,38 +175,41 @@ func (r *reconciler) end(cause error) {
 	r.idle, r.timer = nil, nil
 }
 
-// controller returns a function that runs a controller.
-func (r *reconciler) controller(c abi.Controller) (func(context.Context) error, error) {
-	primary, err := r.dynamic(&c.For)
+// controller returns the watches of a controller, and a function that runs it.
+func (r *reconciler) controller(c abi.Controller) ([]input, func(context.Context) error, error) {
+	primary, err := r.input(&c.For)
 	if err != nil {
-		return nil, fmt.Errorf("for: %w", err)
+		return nil, nil, fmt.Errorf("for: %w", err)
 	}
-	ctl := controller.New(controller.ForView(primary), &controller.Options{Name: c.Name, Logger: r.guest.logger})
-	owned := make([]*dynamic, len(c.Owns))
+	ctl := controller.New(controller.ForView(primary.dynamic), &controller.Options{Name: c.Name, Logger: r.guest.logger})
+	inputs, owned := []input{primary}, make([]*dynamic, len(c.Owns))
 	for n, w := range c.Owns {
-		if owned[n], err = r.dynamic(&w); err != nil {
-			return nil, fmt.Errorf("owns: %w", err)
+		in, err := r.input(&w)
+		if err != nil {
+			return nil, nil, fmt.Errorf("owns: %w", err)
 		}
-		ctl.Owns(controller.SourceView(owned[n]))
+		inputs, owned[n] = append(inputs, in), in.dynamic
+		ctl.Owns(controller.SourceView(in.dynamic))
 	}
-	return func(ctx context.Context) error {
+	return inputs, func(ctx context.Context) error {
 		return ctl.Run(ctx, func(ctx context.Context, obj *unstructured.Unstructured) (controller.Action, error) {
 			return r.reconcile(ctx, &c, owned, obj)
 		})
 	}, nil
 }
 
-// dynamic returns a view of the objects that a watch selects.
-func (r *reconciler) dynamic(w *abi.Watch) (*dynamic, error) {
+// input returns a watch of a controller, with the view of its objects.
+func (r *reconciler) input(w *abi.Watch) (input, error) {
 	if w.Projection != abi.ProjectionFull || w.KeysOnly {
-		return nil, errors.New("projection and keysOnly are not supported for controllers")
+		return input{}, errors.New("projection and keysOnly are not supported for controllers")
 	}
 	if err := checkWatch(w); err != nil {
-		return nil, err
+		return input{}, err
 	}
-	c, done := r.guest.host.watches.use(*w)
+	shared, done := r.guest.host.watches.use(*w)
 	r.done = append(r.done, done)
-	return cache.OfResource[unstructured.Unstructured](c, resourceOf(w), selectionOf(w)), nil
+	view := cache.OfResource[unstructured.Unstructured](shared.cache, resourceOf(w), selectionOf(w))
+	return input{w, view, shared}, nil
 }
 
 // reconcile calls the guest for an object, and does what it returns.
@@ -254,6 +281,9 @@ func (r *reconciler) call(ctx context.Context, message []byte) (*abi.ReconcileRe
 	case r.places <- struct{}{}:
 		defer func() { <-r.places }()
 	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if r.guest.throttleCPU(ctx); ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	h.acquire()

@@ -9,7 +9,7 @@ import (
 )
 
 // slice is the time after which a running guest no longer counts as one of [Options.Workers], so that guests that need
-// all of their time do not make others wait.
+// all of their time do not make others wait. A turn with many short calls ends after this time, too.
 const slice = 100 * time.Millisecond
 
 // seat is the place of an instance among the guests that run at the same time. The caller of begin holds a token of the

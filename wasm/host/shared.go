@@ -4,7 +4,9 @@
 package host
 
 import (
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kube-go/sdk/client"
@@ -12,13 +14,16 @@ import (
 	"github.com/kube-go/sdk/runtime/cache"
 )
 
-// How long, and how many, watches that no module uses are kept, so that a module that starts again finds its objects.
+// How long, how many, and with how many bytes in total watches that no module uses are kept, so that a module that
+// starts again finds its objects. The quotas of modules do not count them.
 const (
 	keepWatch   = time.Minute
 	keepWatches = 64
+	keepBytes   = 256 << 20
 )
 
-// shared has the watches of the host: one for each resource and selection. It forgets those that no module uses.
+// shared has the watches of the host: one for each resource, selection and projection. It forgets those that no module
+// uses.
 type shared struct {
 	newCache func() *cache.Cache
 
@@ -29,6 +34,7 @@ type shared struct {
 // sharedWatch is a cache with one watch.
 type sharedWatch struct {
 	cache  *cache.Cache
+	bytes  atomic.Int64 // of its objects
 	users  int
 	unused time.Time // since when; valid if there are no users
 }
@@ -40,46 +46,53 @@ func newShared(c *client.Client, o *cache.Options) *shared {
 	}
 }
 
-// use returns the cache for a watch, until done is called. All projections share it.
-func (s *shared) use(key abi.Watch) (c *cache.Cache, done func()) {
-	key.Projection, key.KeysOnly = "", false
+// use returns the shared watch for a watch that checkWatch has accepted, until done is called, once. If keep is false,
+// and no other module uses the watch, its objects are released. A projection has a watch
+// of its own: otherwise a module that reads only metadata would pay for the objects that another module reads.
+func (s *shared) use(key abi.Watch) (w *sharedWatch, done func(keep bool)) {
+	key.KeysOnly = false
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sweep(time.Now())
-	w := s.all[key]
+	w = s.all[key]
 	if w == nil {
 		w = &sharedWatch{cache: s.newCache()}
 		s.all[key] = w
 	}
 	w.users++
-	return w.cache, sync.OnceFunc(func() {
+	return w, func(keep bool) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if w.users--; w.users == 0 {
-			w.unused = time.Now()
-			s.sweep(w.unused)
+		if w.users--; w.users > 0 {
+			return
 		}
-	})
+		now := time.Now()
+		if w.unused = now; !keep {
+			w.unused = time.Time{}
+		}
+		s.sweep(now)
+	}
 }
 
-// sweep forgets watches that nobody uses. The caller holds s.mu.
+// sweep forgets watches that nobody uses, and releases their objects: the old ones, and the oldest while there are too
+// many. The caller holds s.mu.
 func (s *shared) sweep(now time.Time) {
-	unused := 0
-	var oldest abi.Watch
+	var unused []abi.Watch
+	var bytes int64
 	for key, w := range s.all {
-		switch {
-		case w.users > 0:
-			continue
-		case now.Sub(w.unused) > keepWatch:
-			delete(s.all, key)
-			continue
+		if w.users == 0 {
+			unused = append(unused, key)
+			bytes += w.bytes.Load()
 		}
-		if unused == 0 || w.unused.Before(s.all[oldest].unused) {
-			oldest = key
-		}
-		unused++
 	}
-	if unused > keepWatches {
-		delete(s.all, oldest)
+	slices.SortFunc(unused, func(a, b abi.Watch) int { return s.all[a].unused.Compare(s.all[b].unused) })
+	for n, key := range unused {
+		w := s.all[key]
+		if now.Sub(w.unused) <= keepWatch && len(unused)-n <= keepWatches && bytes <= keepBytes {
+			return
+		}
+		bytes -= w.bytes.Load()
+		delete(s.all, key)
+		w.cache.Discard()
 	}
 }

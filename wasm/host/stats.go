@@ -15,6 +15,7 @@ import (
 type Stats struct {
 	Calls      uint64        // of the guest by the host
 	Running    time.Duration // in the guest
+	Throttled  time.Duration // for which calls have waited because of Limits.CPU
 	LastCall   time.Time
 	Starts     uint64 // of instances
 	Failures   uint64 // of instances
@@ -25,6 +26,7 @@ type Stats struct {
 	Watches    int    // that have not ended, of actors
 	Memory     int64  // bytes of linear memory of the loaded instances
 	Buffered   int64  // bytes of the host for operations, see Limits.Buffers
+	Cached     int64  // bytes of the host for the objects of watches, see Limits.CacheBytes
 }
 
 // counted is what an instance contributes to the stats of its module.
@@ -93,13 +95,23 @@ func (h *Host) Families() []metrics.Family {
 			Name: "kube_wasm_buffered_bytes", Help: "Memory of the host that operations of the module use.", Type: metrics.Gauge,
 			Labels: module,
 		},
+		{
+			Name: "kube_wasm_throttled_seconds_total", Help: "Total time for which calls have waited because of the limit of CPU " +
+				"time.",
+			Type: metrics.Counter, Labels: module,
+		},
+		{
+			Name: "kube_wasm_cached_bytes", Help: "Memory of the host for the objects that the module watches, as if no other " +
+				"module watched them.",
+			Type: metrics.Gauge, Labels: module,
+		},
 	}
 	for _, m := range h.Status() {
 		s := m.Stats
 		values := []float64{
 			1, float64(s.Calls), s.Running.Seconds(), float64(s.Starts), float64(s.Failures), float64(s.Dropped),
 			float64(s.Unloads), float64(s.Requests), float64(s.Operations), float64(s.Watches), float64(s.Memory),
-			float64(s.Buffered),
+			float64(s.Buffered), s.Throttled.Seconds(), float64(s.Cached),
 		}
 		for n, v := range values {
 			labels := []string{m.Name}
@@ -116,7 +128,7 @@ func (h *Host) Families() []metrics.Family {
 func (h *Host) Table() debugpage.Table {
 	t := debugpage.Table{
 		Title:   "WebAssembly modules",
-		Columns: []string{"module", "digest", "phase", "memory", "operations", "calls", "last call", "failures", "last error"},
+		Columns: []string{"module", "digest", "phase", "memory", "cache", "operations", "calls", "last call", "failures", "last error"},
 	}
 	for _, m := range h.Status() {
 		last, failure := "", ""
@@ -127,9 +139,11 @@ func (h *Host) Table() debugpage.Table {
 			failure = m.Err.Error()
 		}
 		t.Rows = append(t.Rows, []string{
-			m.Name, m.Digest, string(m.Phase), fmt.Sprintf("%.1f MiB", float64(m.Stats.Memory)/(1<<20)),
+			m.Name, m.Digest, string(m.Phase), mebibytes(m.Stats.Memory), mebibytes(m.Stats.Cached),
 			fmt.Sprint(m.Stats.Operations), fmt.Sprint(m.Stats.Calls), last, fmt.Sprint(m.Stats.Failures), failure,
 		})
 	}
 	return t
 }
+
+func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }

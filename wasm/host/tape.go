@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 
 	"github.com/kube-go/sdk/core/abi"
 	"github.com/kube-go/sdk/core/wire"
@@ -20,9 +21,9 @@ import (
 // with it. A nil tape records nothing. An instance runs one call at a time, so the order is that of the frames.
 type tape struct {
 	w    *bufio.Writer
-	out  io.Writer // below w
-	left int64     // bytes that can still be written
-	err  error     // of writing
+	out  io.Writer     // below w
+	left *atomic.Int64 // bytes that can still be written, also by others
+	err  error         // of writing
 
 	r      *bufio.Reader // of a replay
 	frames int
@@ -64,9 +65,9 @@ type cover struct {
 	Memory int64             `json:"memory"`
 }
 
-// newTape begins to record. The tape ends after a number of bytes.
-func newTape(w io.Writer, limit int64, c cover) *tape {
-	t := &tape{w: bufio.NewWriter(w), out: w, left: limit}
+// newTape begins to record. The tape ends when no bytes are left.
+func newTape(w io.Writer, left *atomic.Int64, c cover) *tape {
+	t := &tape{w: bufio.NewWriter(w), out: w, left: left}
 	_, t.err = t.w.WriteString(magic)
 	t.write('h', marshal(c))
 	return t
@@ -137,7 +138,7 @@ func (t *tape) write(kind frame, data []byte) {
 	if t.err != nil || t.w == nil {
 		return
 	}
-	if t.left -= int64(len(data)) + 4; t.left < 0 {
+	if t.left.Add(-int64(len(data))-4) < 0 {
 		t.err = errors.New("the recording has reached its maximum size")
 		return
 	}

@@ -367,6 +367,8 @@ func (i *instance) sleep(ctx context.Context, until time.Time) {
 	}
 	i.seat.leave()
 	defer i.seat.back()
+	begun := time.Now()
+	defer func() { i.slept += time.Since(begun) }()
 	timer := time.NewTimer(time.Until(until))
 	defer timer.Stop()
 	select {

@@ -11,9 +11,11 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -35,7 +37,8 @@ const maxPrevious = 1024
 // objects are the objects of a shared watch, whatever the Go type of its view.
 type objects struct {
 	run     func(ctx context.Context) error
-	changes func(ctx context.Context) iter.Seq2[reflector.Delivery, error]
+	changes func(ctx context.Context, held *atomic.Int64) iter.Seq2[reflector.Delivery, error]
+	observe func(o reflector.Observer) (stop func())
 	health  func() error
 	state   func(ref core.ObjectRef) reflector.State
 	refs    func(namespace, labels string) ([]core.ObjectRef, error) // in their order
@@ -45,11 +48,13 @@ type objects struct {
 // watch is what an OpWatch has.
 type watch struct {
 	keysOnly bool
+	waiting  atomic.Int64 // the memory of the changes that wait, in bytes
+	kept     atomic.Int64 // the memory of previous, in bytes
 
 	mu       sync.Mutex // guards the fields below
 	objects  *objects   // nil until the module may read them
 	synced   bool
-	revoked  bool                               // the module may no longer read the objects
+	revoked  error                              // why the module may no longer read the objects
 	previous map[core.ObjectRef]reflector.State // before the last change that was sent
 	order    []core.ObjectRef                   // of previous, oldest first
 }
@@ -69,8 +74,8 @@ func selectionOf(w *abi.Watch) *cache.Selection {
 // maxSelector is the maximum length of a selector in bytes.
 const maxSelector = 4096
 
-// checkWatch returns an error if a watch is invalid. It puts the label selector in a fixed order, so that equal watches
-// are shared.
+// checkWatch returns an error if a watch is invalid. It puts the selectors in a fixed form, so that equal watches are
+// shared.
 func checkWatch(w *abi.Watch) error {
 	if len(w.LabelSelector) > maxSelector || len(w.FieldSelector) > maxSelector {
 		return fmt.Errorf("a selector has more than %d bytes", maxSelector)
@@ -82,20 +87,76 @@ func checkWatch(w *abi.Watch) error {
 	if err != nil {
 		return err
 	}
-	w.LabelSelector = selector.String()
-	if _, err := fields.ParseSelector(w.FieldSelector); err != nil {
+	if w.LabelSelector, err = canonicalLabels(selector); err != nil {
 		return err
+	}
+	terms, err := fields.ParseSelector(w.FieldSelector)
+	if err != nil {
+		return err
+	}
+	if w.FieldSelector, err = canonicalFields(terms, w.Namespace); err != nil {
+		return err
+	}
+	if w.Namespace != "" && !w.Namespaced {
+		return fmt.Errorf("the namespace is %q, but %s are not namespaced", w.Namespace, w.Resource)
 	}
 	return resourceOf(w).Validate()
 }
 
-// view returns the objects that a watch selects, from a shared watch, until done is called.
-func (h *Host) view(w *abi.Watch) (o *objects, done func()) {
-	c, done := h.watches.use(*w)
-	if w.Projection == abi.ProjectionMetadata {
-		return objectsOf(cache.OfResource[metav1.PartialObjectMetadata](c, resourceOf(w), selectionOf(w))), done
+// canonicalLabels returns a label selector with its terms in one order and one spelling.
+func canonicalLabels(selector labels.Selector) (string, error) {
+	all, _ := selector.Requirements() // every selector that was parsed is selectable
+	terms := make([]string, 0, len(all))
+	for _, r := range all {
+		op, values := r.Operator(), r.Values().List()
+		switch {
+		case op == "==", op == "in" && len(values) == 1:
+			op = "="
+		case op == "notin" && len(values) == 1:
+			op = "!="
+		}
+		term, err := labels.NewRequirement(r.Key(), op, values)
+		if err != nil {
+			return "", err
+		}
+		terms = append(terms, term.String())
 	}
-	return objectsOf(cache.OfResource[unstructured.Unstructured](c, resourceOf(w), selectionOf(w))), done
+	slices.Sort(terms)
+	return strings.Join(slices.Compact(terms), ","), nil
+}
+
+// canonicalFields returns a field selector with its terms in one order and one spelling, without a term for the
+// namespace of the watch.
+func canonicalFields(selector fields.Selector, namespace string) (string, error) {
+	var terms []string
+	for _, r := range selector.Requirements() {
+		if namespace != "" && r.Field == "metadata.namespace" && r.Operator != "!=" {
+			if r.Value != namespace {
+				return "", fmt.Errorf("the field selector has the namespace %q, and the watch %q", r.Value, namespace)
+			}
+			continue
+		}
+		op := r.Operator
+		if op == "==" {
+			op = "="
+		}
+		terms = append(terms, r.Field+string(op)+fields.EscapeValue(r.Value))
+	}
+	slices.Sort(terms)
+	return strings.Join(slices.Compact(terms), ","), nil
+}
+
+// view returns the objects that a watch selects, from its shared watch.
+func (s *sharedWatch) view(w *abi.Watch) *objects {
+	if w.Projection == abi.ProjectionMetadata {
+		return objectsOf(cache.OfResource[metav1.PartialObjectMetadata](s.cache, resourceOf(w), selectionOf(w)))
+	}
+	return objectsOf(cache.OfResource[unstructured.Unstructured](s.cache, resourceOf(w), selectionOf(w)))
+}
+
+// sizes returns an observer that passes the sizes of the objects to resize.
+func sizes(resize func(bytes int64)) reflector.Observer {
+	return reflector.Observer{Seen: func(string) {}, Gone: func(wire.Packed) {}, Size: resize}
 }
 
 // objectsOf returns the objects of a view.
@@ -103,6 +164,7 @@ func objectsOf[K any, P core.ObjectPtr[K]](v *cache.View[K]) *objects {
 	return &objects{
 		run:     v.Run,
 		changes: v.Store().Deliver,
+		observe: v.Observe,
 		health:  v.Health,
 		state:   v.State,
 		refs: func(namespace, labels string) ([]core.ObjectRef, error) {
@@ -166,41 +228,63 @@ func (op *operation) startWatch(message []byte) error {
 // runWatch sends the objects of a watch and their changes. Nothing is watched before the module may read the objects.
 func (op *operation) runWatch(w *abi.Watch) {
 	g := op.instance.guest
-	if err := g.authorize(op.ctx, w); err != nil {
+	err := g.authorize(op.ctx, w)
+	if err == nil {
+		err = g.host.kinds.check(op.ctx, w)
+	}
+	if err != nil {
 		op.fail(err)
 		return
 	}
-	view, done := g.host.view(w)
-	defer done()
+	shared, done := g.host.watches.use(*w)
+	op.watchShared(w, shared)
+	exceeded, ok := errors.AsType[*abi.Error](context.Cause(op.ctx))
+	ok = ok && exceeded.Code == abi.OverLimit
+	done(!ok)
+	if ok {
+		g.logger.LogAttrs(context.WithoutCancel(op.ctx), slog.LevelWarn, "watch has ended", slog.String("resource", resourceOf(w).String()),
+			slog.Any("err", exceeded))
+	}
+}
+
+// watchShared sends the objects of a shared watch and their changes. When it returns, the module can't read them any
+// more: they may be discarded.
+func (op *operation) watchShared(w *abi.Watch, shared *sharedWatch) {
+	g, view := op.instance.guest, shared.view(w)
 	op.watch.begin(view)
+	use := g.quota.claim(shared, op.watch.held, op.cancel)
+	defer use.end()
+	defer view.observe(sizes(use.resize))()
 	var all sync.WaitGroup
 	defer all.Wait()
 	all.Go(func() {
 		if err := view.run(op.ctx); op.ctx.Err() == nil {
-			op.fail(&abi.Error{Code: abi.Invalid, Message: err.Error()})
+			op.cancel(&abi.Error{Code: abi.Invalid, Message: err.Error()})
 		}
 	})
-	all.Go(func() { op.noticeRefusal(view) })
+	all.Go(func() { op.noticeRefusal(w, view) })
 	all.Go(func() {
 		if err := g.guard(op.ctx, w); err != nil {
-			op.watch.revoke()
-			op.fail(err)
 			op.cancel(err)
 		}
 	})
-	if err := op.follow(view); err != nil && op.ctx.Err() == nil {
-		op.fail(err)
-	}
+	err := op.follow(view, use)
+	op.cancel(err)
+	err = context.Cause(op.ctx) // the first one
+	op.watch.revoke(err)
+	op.fail(err)
 }
 
 // noticeRefusal ends the operation if the server does not allow the host to watch the objects. The watch itself would
-// try for ever.
-func (op *operation) noticeRefusal(view *objects) {
+// try for ever. The message of the server is only logged, because it names the user of the host.
+func (op *operation) noticeRefusal(w *abi.Watch, view *objects) {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	for !op.watch.isReady() {
 		if err := view.health(); errors.Is(err, core.ErrForbidden) {
-			op.fail(&abi.Error{Code: abi.Forbidden, Message: err.Error()})
+			op.instance.guest.logger.LogAttrs(op.ctx, slog.LevelWarn, "host may not watch for the module", slog.Any("err", err))
+			op.cancel(&abi.Error{Code: abi.Forbidden, Message: fmt.Sprintf("the host may not list and watch %s %s: add the rule "+
+				"to its role", resourceOf(w), whereOf(w))})
 			return
 		}
 		select {
@@ -211,11 +295,12 @@ func (op *operation) noticeRefusal(view *objects) {
 	}
 }
 
-// follow sends the changes of the watch.
-func (op *operation) follow(view *objects) error {
+// follow sends the changes of the watch. It returns an error.
+func (op *operation) follow(view *objects, use *claim) error {
 	w := op.watch
 	it := item{flags: abi.FlagSyncBegin}
-	for c, err := range view.changes(op.ctx) {
+	for c, err := range view.changes(op.ctx, &w.waiting) {
+		use.check()
 		switch {
 		case op.ctx.Err() != nil:
 			return context.Cause(op.ctx)
@@ -326,15 +411,25 @@ func (w *watch) remember(c reflector.Change) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if _, ok := w.previous[c.Ref]; !ok {
+	if old, ok := w.previous[c.Ref]; ok {
+		w.kept.Add(int64(c.Old.Size() - old.Size()))
+	} else {
+		w.kept.Add(int64(previousBytes + c.Old.Size()))
 		w.order = append(w.order, c.Ref)
-		if len(w.order) > maxPrevious {
-			delete(w.previous, w.order[0])
+		if first := w.order[0]; len(w.order) > maxPrevious {
+			w.kept.Add(-int64(previousBytes + w.previous[first].Size()))
+			delete(w.previous, first)
 			w.order = w.order[1:]
 		}
 	}
 	w.previous[c.Ref] = c.Old
 }
+
+// previousBytes is the memory of a previous state besides the state.
+const previousBytes = 160
+
+// held returns the memory that only this watch needs, in bytes.
+func (w *watch) held() int64 { return w.waiting.Load() + w.kept.Load() }
 
 // find returns a state of an object: that with the version, or the newest.
 func (w *watch) find(ref core.ObjectRef, version string) (reflector.State, error) {
@@ -374,10 +469,10 @@ func (w *watch) begin(view *objects) {
 }
 
 // revoke ends the access to the objects.
-func (w *watch) revoke() {
+func (w *watch) revoke(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.revoked = true
+	w.revoked = codeOf(err)
 }
 
 // watchOf returns the watch with an id.
@@ -390,8 +485,8 @@ func (i *instance) watchOf(id int64) (*watch, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
-	case w.revoked:
-		return nil, abi.Forbidden
+	case w.revoked != nil:
+		return nil, w.revoked
 	case w.objects == nil:
 		return nil, abi.NotReady
 	}
@@ -409,6 +504,9 @@ func (i *instance) get(message []byte) ([]byte, error) {
 		return nil, err
 	}
 	s, err := w.find(core.ObjectRef{Namespace: g.Namespace, Name: g.Name}, g.ResourceVersion)
+	if _, ended := i.watchOf(g.Watch); ended != nil { // the objects may have been discarded meanwhile
+		err = ended
+	}
 	switch {
 	case err != nil:
 		return nil, err
@@ -453,6 +551,9 @@ func (i *instance) list(ctx context.Context, message []byte) ([]byte, error) {
 		refs = refs[n:]
 	}
 	page, err := w.page(ctx, refs, rest, cmp.Or(l.Limit, defaultPage))
+	if _, ended := i.watchOf(l.Watch); ended != nil { // the objects may have been discarded meanwhile
+		err = ended
+	}
 	if err != nil {
 		return nil, err
 	}

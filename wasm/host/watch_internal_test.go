@@ -98,10 +98,22 @@ func TestUnusedWatchesAreForgotten(t *testing.T) {
 	s := newShared(nil, &cache.Options{})
 	for n := range 10 * keepWatches {
 		_, done := s.use(abi.Watch{Kind: fmt.Sprint(n)})
-		done()
+		done(true)
 	}
 	if n := len(s.all); n > keepWatches {
 		t.Errorf("%d watches without users are kept, want at most %d", n, keepWatches)
+	}
+	for n := range 10 {
+		w, done := s.use(abi.Watch{Kind: fmt.Sprint("large-", n)})
+		w.bytes.Store(keepBytes / 4)
+		done(true)
+	}
+	bytes := int64(0)
+	for _, w := range s.all {
+		bytes += w.bytes.Load()
+	}
+	if bytes != keepBytes || s.all[abi.Watch{Kind: "large-9"}] == nil {
+		t.Errorf("watches without users have %d bytes, want at most %d, of the last ones", bytes, keepBytes)
 	}
 	a, done := s.use(abi.Watch{Kind: "used", Projection: abi.ProjectionMetadata})
 	s.mu.Lock()
@@ -111,10 +123,51 @@ func TestUnusedWatchesAreForgotten(t *testing.T) {
 	if n != 1 {
 		t.Errorf("%d watches are kept, want the one with a user", n)
 	}
-	if b, again := s.use(abi.Watch{Kind: "used"}); a != b {
-		t.Error("two projections of the same objects do not share a watch")
+	same := abi.Watch{Kind: "used", Projection: abi.ProjectionMetadata, KeysOnly: true}
+	if b, again := s.use(same); a != b {
+		t.Error("watches that differ only in keysOnly do not share the objects")
 	} else {
-		again()
+		again(true)
 	}
-	done()
+	if b, again := s.use(abi.Watch{Kind: "used"}); a == b {
+		t.Error("a watch of metadata shares the whole objects of another watch: its size depends on other modules")
+	} else {
+		again(true)
+	}
+	done(false)
+	if len(s.all) != 1 {
+		t.Errorf("%d watches are kept, want the one that was not ended by its size", len(s.all))
+	}
+}
+
+func TestSelectorsHaveOneForm(t *testing.T) {
+	for want, spellings := range map[[2]string][][2]string{
+		{"", ""}:                      {{"", ""}},
+		{"a=1", "metadata.name=b"}:    {{"a==1", "metadata.name==b"}, {"a in (1)", "metadata.name=b,metadata.name=b"}, {"a=1,a==1", "metadata.name=b,metadata.namespace=n"}},
+		{"a!=1", "x!=1,y=2"}:          {{"a!=1", "y=2,x!=1"}, {"a notin (1)", "y==2,x!=1"}},
+		{"!b,a,c in (1,2)", ""}:       {{"a,!b,c in (2,1)", ""}, {"c in (1,2),a,!b,a", ""}},
+		{"a notin (1,2),a>1,b<3", ""}: {{"b<3,a notin (2,1),a>1", ""}},
+		{"a=", `x=a\,b`}:              {{"a=", `x=a\,b`}},
+	} {
+		for _, s := range spellings {
+			w := abi.Watch{
+				Version: "v1", Kind: "Pod", Resource: "pods", Namespaced: true, Namespace: "n", LabelSelector: s[0], FieldSelector: s[1],
+			}
+			if err := checkWatch(&w); err != nil || w.LabelSelector != want[0] || w.FieldSelector != want[1] {
+				t.Errorf("%q has the form %q and %q, %v; want %q", s, w.LabelSelector, w.FieldSelector, err, want)
+			}
+			again := w
+			if err := checkWatch(&again); err != nil || again != w {
+				t.Errorf("%q has another form when it is checked again: %v, %v", s, again, err)
+			}
+		}
+	}
+	for _, w := range []abi.Watch{
+		{Version: "v1", Kind: "Node", Resource: "nodes", Namespace: "n"},
+		{Version: "v1", Kind: "Pod", Resource: "pods", Namespaced: true, Namespace: "n", FieldSelector: "metadata.namespace=m"},
+	} {
+		if err := checkWatch(&w); err == nil {
+			t.Errorf("%+v is valid", w)
+		}
+	}
 }

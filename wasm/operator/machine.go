@@ -265,7 +265,7 @@ func follow(c ctx) situation {
 func statsOf(s host.Stats) *v1alpha1.Stats {
 	return &v1alpha1.Stats{
 		Starts: int64(s.Starts), Calls: int64(s.Calls), Requests: int64(s.Requests), DroppedLogs: int64(s.Dropped),
-		MemoryBytes: s.Memory,
+		MemoryBytes: s.Memory, CacheBytes: s.Cached,
 	}
 }
 

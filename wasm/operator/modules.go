@@ -25,10 +25,11 @@ import (
 	"github.com/kube-go/sdk/wasm/v1alpha1"
 )
 
-// The maximums of limits. A WebAssembly memory has at most 4 GiB.
+// The maximums of limits. A WebAssembly memory has at most 4 GiB. The memory for watches has the same maximum.
 const (
 	maxMemory = 4 << 30
 	maxWake   = 5 * time.Minute
+	maxCPU    = 8 // as many as a reconciler has instances
 )
 
 // How many jobs may run at the same time. Each holds a module in memory.
@@ -105,6 +106,10 @@ func (m *modules) check(spec *v1alpha1.WasmControllerSpec) error {
 		return errors.New("spec.file: this host reads no files; start kube-wasm with -files")
 	case l.Memory != nil && (l.Memory.Sign() <= 0 || l.Memory.CmpInt64(maxMemory) > 0):
 		return fmt.Errorf("spec.limits.memory is %s, want more than 0 and at most 4Gi", l.Memory)
+	case l.Cache != nil && (l.Cache.Sign() <= 0 || l.Cache.CmpInt64(maxMemory) > 0):
+		return fmt.Errorf("spec.limits.cache is %s, want more than 0 and at most 4Gi", l.Cache)
+	case l.CPU != nil && (l.CPU.Sign() <= 0 || l.CPU.CmpInt64(maxCPU) > 0):
+		return fmt.Errorf("spec.limits.cpu is %s, want more than 0 and at most %d", l.CPU, maxCPU)
 	case l.Wake != nil && (l.Wake.Duration <= 0 || l.Wake.Duration > maxWake):
 		return fmt.Errorf("spec.limits.wake is %v, want more than 0 and at most %v", l.Wake.Duration, maxWake)
 	case min(l.InFlight, l.Watches, l.Requests, l.Logs) < 0:
@@ -149,6 +154,12 @@ func moduleOf(obj *v1alpha1.WasmController, binary []byte) host.Module {
 	}
 	if q := spec.Limits.Memory; q != nil {
 		m.Limits.Memory = q.Value()
+	}
+	if q := spec.Limits.Cache; q != nil {
+		m.Limits.CacheBytes = q.Value()
+	}
+	if q := spec.Limits.CPU; q != nil {
+		m.Limits.CPU = q.AsApproximateFloat64()
 	}
 	if d := spec.Limits.Wake; d != nil {
 		m.Limits.Wake = d.Duration

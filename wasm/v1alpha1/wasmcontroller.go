@@ -98,9 +98,19 @@ type Limits struct {
 	// +optional
 	Memory *resource.Quantity `json:"memory,omitempty"`
 
+	// Cache is the maximum memory of the host for the objects that the module watches, at most 4Gi. All objects of a watch
+	// count, also if other modules watch them. A watch that exceeds the limit ends with an error. Default: 256Mi.
+	// +optional
+	Cache *resource.Quantity `json:"cache,omitempty"`
+
 	// Wake is the time for which one call of the module may run, at most 5m. Default: 10s.
 	// +optional
 	Wake *metav1.Duration `json:"wake,omitempty"`
+
+	// CPU is the number of CPUs that the module may use over time, such as 250m, at most 8. A module that was idle for a
+	// minute may use the CPU time of that minute at once. Default: 500m.
+	// +optional
+	CPU *resource.Quantity `json:"cpu,omitempty"`
 
 	// InFlight is the maximum number of operations of the module that have not ended. Default: 16384.
 	// +optional
@@ -195,4 +205,8 @@ type Stats struct {
 	// MemoryBytes is the size of the memory of the module.
 	// +optional
 	MemoryBytes int64 `json:"memoryBytes,omitempty"`
+
+	// CacheBytes is the memory of the host for the objects that the module watches, as if no other module watched them.
+	// +optional
+	CacheBytes int64 `json:"cacheBytes,omitempty"`
 }

@@ -121,8 +121,16 @@ func (in *Limits) DeepCopyInto(out *Limits) {
 		out.Memory = new(resource.Quantity)
 		in.Memory.DeepCopyInto(out.Memory)
 	}
+	if in.Cache != nil {
+		out.Cache = new(resource.Quantity)
+		in.Cache.DeepCopyInto(out.Cache)
+	}
 	if in.Wake != nil {
 		out.Wake = new(*in.Wake)
+	}
+	if in.CPU != nil {
+		out.CPU = new(resource.Quantity)
+		in.CPU.DeepCopyInto(out.CPU)
 	}
 }
 
@@ -306,6 +314,32 @@ const wasmControllerCRD = `{
           "description": "Limits bound what the module may use.",
           "type": "object",
           "properties": {
+           "cache": {
+            "description": "Cache is the maximum memory of the host for the objects that the module watches, at most 4Gi. All objects of a watch\ncount, also if other modules watch them. A watch that exceeds the limit ends with an error. Default: 256Mi.",
+            "pattern": "^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))))?$",
+            "anyOf": [
+             {
+              "type": "integer"
+             },
+             {
+              "type": "string"
+             }
+            ],
+            "x-kubernetes-int-or-string": true
+           },
+           "cpu": {
+            "description": "CPU is the number of CPUs that the module may use over time, such as 250m, at most 8. A module that was idle for a\nminute may use the CPU time of that minute at once. Default: 500m.",
+            "pattern": "^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))))?$",
+            "anyOf": [
+             {
+              "type": "integer"
+             },
+             {
+              "type": "string"
+             }
+            ],
+            "x-kubernetes-int-or-string": true
+           },
            "inFlight": {
             "description": "InFlight is the maximum number of operations of the module that have not ended. Default: 16384.",
             "type": "integer",
@@ -648,6 +682,11 @@ const wasmControllerCRD = `{
           "description": "Stats are the counters of the module since it was set, at the last change of its phase. The metrics of the host have\nthe current ones.",
           "type": "object",
           "properties": {
+           "cacheBytes": {
+            "description": "CacheBytes is the memory of the host for the objects that the module watches, as if no other module watched them.",
+            "type": "integer",
+            "format": "int64"
+           },
            "calls": {
             "description": "Calls is the number of calls of the module by the host.",
             "type": "integer",

@@ -140,7 +140,7 @@ func runModules(ctx context.Context, args []string, stderr io.Writer) error {
 		return fmt.Errorf("-kubeconfig: %w", err)
 	}
 	c, err := client.New(ctx, &client.Options{
-		Config: cfg, UserAgent: "kube-wasm", Logger: logger, StreamBufferBytes: 256 << 10, // see host.Limits.Buffers
+		Config: cfg, UserAgent: "kube-wasm", Logger: logger,
 	})
 	if err != nil {
 		return err

@@ -94,6 +94,8 @@ static int64_t wait_for(int64_t millis) {
 	return __wasi_poll_oneoff(&in, &out, 1, &n) ? -1 : (int64_t)n;
 }
 
+static char *volatile last; // of the memory that was allocated; without it, the compiler removes the allocations
+
 static void trap(kube_text kind) {
 	report("trap");
 	trapped = 1;
@@ -108,6 +110,7 @@ static void trap(kube_text kind) {
 			char *p = malloc(1 << 20);
 			if (!p) abort();
 			memset(p, 1, 1 << 20);
+			last = p;
 		}
 	}
 	if (kube_is(kind, "loop")) {
@@ -318,19 +321,10 @@ enum {
 	CONTROL = 'c', // the stream of commands
 };
 
-typedef struct item {
-	struct item *next;
-	char *data;
-	uint32_t len;
-	int flags;
-} item;
-
 typedef struct {
 	int64_t id, due;
 	int mode, flags, ended;
 	int64_t items, bytes, changes;
-	item *first, **last;
-	int64_t held;
 } operation;
 
 static operation *operations;
@@ -421,21 +415,17 @@ static void run(kube_text line) {
 	} else if (kube_is(name, "read")) {
 		operation *o = find(number(&rest));
 		int64_t n = number(&rest), read = 0;
-		for (; o && o->first && read < n; read++) {
-			item *i = o->first;
-			o->first = i->next;
-			if (!o->first) o->last = &o->first;
-			o->held--;
-			if (o->mode == KEEP) show(o, (kube_text){i->data, i->len}, i->flags);
-			free(i->data);
-			free(i);
+		kube_text text;
+		int flags;
+		for (; o && read < n && kube_next(o->id, &text, &flags); read++) {
+			if (o->mode == KEEP) show(o, text, flags);
 		}
 		report("= %s %lld", seq, (long long)read);
 	} else if (kube_is(name, "statistics")) {
 		operation *o = find(number(&rest));
 		if (!o) report("= %s none", seq);
-		else report("= %s %lld %lld %lld %d %lld", seq, (long long)o->items, (long long)o->bytes, (long long)o->changes,
-			o->flags, (long long)o->held);
+		else report("= %s %lld %lld %lld %d %d", seq, (long long)o->items, (long long)o->bytes, (long long)o->changes,
+			o->flags, kube_kept(o->id));
 	} else if (kube_is(name, "delays")) {
 		int64_t n = number(&rest), within = number(&rest), refused = 0;
 		timers.left = 0, timers.early = 0, timers.twice = 0;
@@ -476,13 +466,14 @@ static void control(kube_text chunk) {
 	}
 }
 
-static int64_t receive(int64_t id, kube_text text, int flags) {
+// Handles an item. Returns whether the guest keeps it.
+static bool receive(int64_t id, kube_text text, int flags) {
 	operation *o = find(id);
-	if (!o) return 0;
+	if (!o) return false;
 	if (o->ended) {
 		violations++;
 		report("! item of %lld after its end", (long long)id);
-		return 0;
+		return false;
 	}
 	if (flags & KUBE_LAST) o->ended = 1;
 	if ((flags & KUBE_ERROR) && !(flags & KUBE_LAST)) report("! error of %lld is not the last item", (long long)id);
@@ -500,19 +491,8 @@ static int64_t receive(int64_t id, kube_text text, int flags) {
 		if (flags != KUBE_LAST || text.len) violations++;
 		if (--timers.left == 0) report("d %lld", (long long)timers.early);
 		break;
-	case HOLD:
-	case KEEP: {
-		item *i = calloc(1, sizeof *i);
-		if (!o->last) o->last = &o->first;
-		*i = (item){.data = malloc(text.len + 1), .len = (uint32_t)text.len, .flags = flags};
-		memcpy(i->data, text.data, text.len);
-		*o->last = i;
-		o->last = &i->next;
-		o = find(id);
-		return ++o->held;
 	}
-	}
-	return 0;
+	return o->mode == HOLD || o->mode == KEEP;
 }
 
 KUBE_EXPORT(kube_start) int32_t start_export(char *message, uint32_t len) {
@@ -545,17 +525,12 @@ KUBE_EXPORT(kube_start) int32_t start_export(char *message, uint32_t len) {
 
 KUBE_EXPORT(kube_wake) int32_t wake_export(int64_t id, char *data, uint32_t len, int32_t flags) {
 	enter("kube_wake");
-	int64_t unread;
-	if (!len && !flags) {
-		operation *o = find(id);
-		asks++;
-		unread = o ? o->held : 0;
-	} else {
-		unread = receive(id, (kube_text){data, len}, flags);
-	}
-	if (len) free(data);
+	if (!len) data = NULL;
+	if (!len && !flags) asks++;
+	else if (receive(id, (kube_text){data, len}, flags)) kube_add(id, data, len, flags);
+	else free(data);
 	leave();
-	return (int32_t)unread;
+	return kube_kept(id);
 }
 
 KUBE_EXPORT(kube_tick) void tick_export(void) {

@@ -1,9 +1,9 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Guests that try to harm the host or other guests. As an actor, the first argument names what the guest does, and the
-// second one is a number. With -DRECONCILER, it is the name of the reconciled object. With -DEARLY, the module uses the
-// functions of the host in its initialisation.
+// Guests that try to harm the host or other guests. As an actor, the first argument names what the guest does, the
+// second one is a number, and the third one is a path. With -DRECONCILER, it is the name of the reconciled object. With
+// -DEARLY, the module uses the functions of the host in its initialisation.
 
 #ifdef RECONCILER
 #define KUBE_RECONCILER
@@ -68,6 +68,20 @@ static int64_t watch(int64_t selector) {
 	return kube_submit(KUBE_WATCH, m, (uint32_t)n, 0);
 }
 
+static char path[512];
+
+// Submits a request with a body of some length.
+static int64_t submit(const char *method, size_t len) {
+	kube_buffer m = {0};
+	kube_request(&m, method, kube_c(path), NULL, (kube_text){big, len});
+	int64_t id = kube_submit(KUBE_REQUEST, m.data, (uint32_t)m.len, 0);
+	free(m.data);
+	return id;
+}
+
+static char *volatile last; // of the memory that was allocated; without it, the compiler removes the allocations
+static bool endless;         // each request that has ended is submitted again
+
 // Writes 400 GB by one call of fd_write.
 static void write_much(void) {
 	static __wasi_ciovec_t vectors[100000];
@@ -130,7 +144,9 @@ int start(kube_text startup) {
 	kube_text args = kube_member(startup, "args");
 	size_t at = 0;
 	kube_text act = kube_string(kube_element(args, &at)), number = kube_string(kube_element(args, &at));
-	int64_t n = number.data ? strtoll(number.data, NULL, 10) : 0, done = 0;
+	kube_text url = kube_string(kube_element(args, &at));
+	int64_t n = number.data ? strtoll(number.data, NULL, 10) : 0, done = 0, id = 0;
+	snprintf(path, sizeof path, "%s", url.data ? url.data : "");
 #ifdef EARLY
 	kube_say("early %lld %lld %lld", early[0], early[1], early[2]);
 	kube_say("id %lld", (long long)kube_delay(1));
@@ -145,7 +161,8 @@ int start(kube_text startup) {
 	} else if (kube_is(act, "trap")) {
 		__builtin_trap();
 	} else if (kube_is(act, "memory")) {
-		for (char *p; (p = malloc(1 << 20));) memset(p, 1, 1 << 20);
+		for (char *p; (p = malloc(1 << 20)); done++) last = memset(p, 1, 1 << 20);
+		kube_say("has allocated %lld MiB", (long long)done);
 		abort();
 	} else if (kube_is(act, "deadlock")) {
 		__wasi_subscription_t in = {0};
@@ -153,7 +170,7 @@ int start(kube_text startup) {
 		__wasi_size_t events = 0;
 		in.u.u.clock.id = __WASI_CLOCKID_MONOTONIC;
 		in.u.u.clock.timeout = 24LL * 3600 * 1000 * 1000 * 1000;
-		kube_say("poll_oneoff %d", __wasi_poll_oneoff(&in, &event, 1, &events));
+		while (!__wasi_poll_oneoff(&in, &event, 1, &events)) {}
 	} else if (kube_is(act, "loop")) {
 		for (volatile int i = 0;; i++) {}
 	} else if (kube_is(act, "invalid")) {
@@ -164,6 +181,13 @@ int start(kube_text startup) {
 	} else if (kube_is(act, "cancelled")) {
 		for (; done < n; done++) kube_cancel(watch(done));
 		kube_say("accepted %lld", (long long)done);
+	} else if (kube_is(act, "bodies") || kube_is(act, "requests")) {
+		size_t len = kube_is(act, "bodies") ? 3 << 20 : 0;
+		endless = !len;
+		while (done < n && (id = submit(len ? "PUT" : "GET", len)) > 0) done++;
+		kube_say("accepted %lld, then %lld", (long long)done, (long long)id);
+	} else if (kube_is(act, "logs")) {
+		for (; done < n; done++) kube_say("flood");
 	} else if (kube_is(act, "system")) {
 		system_calls();
 	} else if (kube_is(act, "never")) {
@@ -174,6 +198,10 @@ int start(kube_text startup) {
 
 int wake(int64_t id, kube_text item, int flags) {
 	(void)item;
+	if (endless) {
+		if (flags & KUBE_LAST) submit("GET", 0);
+		return 0;
+	}
 	kube_say("item %lld %d", (long long)id, flags);
 	return 1000; // unread
 }

@@ -11,11 +11,17 @@
 //	void reconcile(kube_text request, kube_buffer *response); // a reconciler: writes a ReconcileResponse
 //
 //	int start(kube_text startup);                             // an actor: returns 0 or a code
-//	int wake(int64_t id, kube_text item, int flags);          // an actor: returns the number of unread items of the id
+//	int wake(int64_t id, kube_text item, int flags);          // an actor: returns 0 or a code
 //
 // Without KUBE_RECONCILER and KUBE_ACTOR the header exports nothing.
 //
 // The text of a message, and all memory of kube_temp, is valid until the export returns. Copy what you keep.
+//
+// An actor that can't use an item yet calls kube_keep in wake, and later kube_next, which returns the kept items of the
+// id in their order. kube_next can be called in any wake, also for another id. The host sends no more items of an id
+// while 64 of them are kept, and goes on when kube_next has removed some. kube_cancel does not remove kept items: read
+// them to free their memory.
+//
 // Build with: clang --target=wasm32-wasi -mexec-model=reactor -O2 -o guest.wasm guest.c
 
 #ifndef KUBE_H
@@ -346,6 +352,52 @@ KUBE_UNUSED static bool kube_change(kube_text *item, kube_text *change, kube_tex
 	return object->data != NULL;
 }
 
+// Kept items.
+
+// kube_item is an item that the guest has not read.
+typedef struct kube_item {
+	struct kube_item *next;
+	int64_t id;
+	char *data;
+	size_t len;
+	int flags;
+} kube_item;
+
+static kube_item *kube_items; // in the order in which they have arrived
+
+// kube_add adds an item to the kept ones. The data is memory of malloc or NULL, and now belongs to the list.
+KUBE_UNUSED static void kube_add(int64_t id, char *data, size_t len, int flags) {
+	kube_item **end = &kube_items, *i = malloc(sizeof *i);
+	if (!i) abort();
+	while (*end) end = &(*end)->next;
+	*i = (kube_item){.id = id, .data = data, .len = len, .flags = flags};
+	*end = i;
+}
+
+// kube_next removes the oldest kept item of an id. It returns false if there is none. The text is valid until the
+// export returns.
+KUBE_UNUSED static bool kube_next(int64_t id, kube_text *item, int *flags) {
+	for (kube_item **at = &kube_items, *i; (i = *at); at = &i->next) {
+		if (i->id != id) continue;
+		char *copy = kube_temp(i->len + 1);
+		if (i->len) memcpy(copy, i->data, i->len);
+		*item = (kube_text){copy, i->len};
+		*flags = i->flags;
+		*at = i->next;
+		free(i->data);
+		free(i);
+		return true;
+	}
+	return false;
+}
+
+// kube_kept returns the number of kept items of an id.
+KUBE_UNUSED static int kube_kept(int64_t id) {
+	int n = 0;
+	for (kube_item *i = kube_items; i; i = i->next) n += i->id == id;
+	return n;
+}
+
 // Exports.
 
 KUBE_UNUSED static int64_t kube_packed(const void *data, size_t len) {
@@ -380,6 +432,11 @@ KUBE_EXPORT(kube_reconcile) int64_t kube_reconcile(char *request, uint32_t len) 
 int start(kube_text startup);
 int wake(int64_t id, kube_text item, int flags);
 
+static bool kube_keeps;
+
+// kube_keep keeps the item that wake has received.
+KUBE_UNUSED static void kube_keep(void) { kube_keeps = true; }
+
 KUBE_EXPORT(kube_start) int kube_start(char *startup, uint32_t len) {
 	int code = start((kube_text){startup, len});
 	kube_free_temp();
@@ -388,11 +445,14 @@ KUBE_EXPORT(kube_start) int kube_start(char *startup, uint32_t len) {
 }
 
 KUBE_EXPORT(kube_wake) int kube_wake(int64_t id, char *item, uint32_t len, int flags) {
-	if (!len && !flags) return 0; // asks for the unread items: wake reads each item at once
-	int unread = wake(id, (kube_text){item, len}, flags);
+	if (!len && !flags) return kube_kept(id); // the host asks for the number of unread items
+	if (!len) item = NULL;
+	kube_keeps = false;
+	int code = wake(id, (kube_text){item, len}, flags);
+	if (kube_keeps) kube_add(id, item, len, flags);
+	else free(item);
 	kube_free_temp();
-	if (len) free(item);
-	return unread;
+	return code < 0 ? code : code + kube_kept(id);
 }
 
 // A guest without a scheduler has no timers of its own.

@@ -1,0 +1,74 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// cpuBurst is the time in which a module that was idle saves its share of a CPU.
+const cpuBurst = time.Minute
+
+// cpu limits the time for which the guest of a module runs, over time: a bucket, which each call may empty below zero.
+// It is safe for concurrent use.
+type cpu struct {
+	share float64 // of one CPU
+
+	mu   sync.Mutex    // guards the fields below
+	left time.Duration // at a time
+	at   time.Time
+}
+
+func newCPU(share float64, now time.Time) *cpu {
+	share = min(share, 1000) // no machine has more
+	return &cpu{share: share, at: now, left: time.Duration(share * float64(cpuBurst))}
+}
+
+// fill adds what was saved until now. The caller holds c.mu.
+func (c *cpu) fill(now time.Time) {
+	full := time.Duration(c.share * float64(cpuBurst))
+	c.left = min(full, c.left+time.Duration(c.share*float64(now.Sub(c.at))))
+	c.at = now
+}
+
+// spend records that the guest has run.
+func (c *cpu) spend(now time.Time, took time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fill(now)
+	c.left -= took
+}
+
+// wait returns the time until the guest may run, or a day if that is later.
+func (c *cpu) wait(now time.Time) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.fill(now); c.left >= 0 {
+		return 0
+	}
+	return time.Duration(min(float64(-c.left)/c.share, float64(24*time.Hour))) + 1
+}
+
+// throttleCPU waits until the guest may run, or until it is removed or ctx ends.
+func (g *guest) throttleCPU(ctx context.Context) {
+	for wait := g.cpu.wait(time.Now()); wait > 0; wait = g.cpu.wait(time.Now()) {
+		begun := time.Now()
+		timer := time.NewTimer(min(wait, time.Second)) // so that the stats are recent
+		select {
+		case <-timer.C:
+		case <-g.removing:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+		g.mu.Lock()
+		g.stats.Throttled += time.Since(begun)
+		removed := g.lifecycle.phase == Removed
+		g.mu.Unlock()
+		if removed || ctx.Err() != nil {
+			return
+		}
+	}
+}

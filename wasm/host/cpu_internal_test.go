@@ -1,0 +1,43 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// TestCPUTimeIsShared runs a guest at random, and as soon as it may, and checks that it has not run for more than its
+// share and its burst at any time.
+func TestCPUTimeIsShared(t *testing.T) {
+	for seed := range uint64(100) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		share := []float64{0.02, 0.5, 1, 3}[r.IntN(4)]
+		begun := time.Unix(0, 0)
+		now, c, ran, longest := begun, newCPU(share, begun), time.Duration(0), time.Duration(0)
+		for range 1000 {
+			if r.IntN(10) == 0 {
+				now = now.Add(time.Duration(r.Int64N(int64(2 * cpuBurst))))
+			}
+			wait := c.wait(now)
+			now = now.Add(wait)
+			if again := c.wait(now); again > time.Microsecond {
+				t.Fatalf("seed %d: after a wait of %v the guest has to wait %v", seed, wait, again)
+			}
+			took := time.Duration(r.Int64N(int64(20 * time.Second)))
+			now = now.Add(took)
+			c.spend(now, took)
+			ran, longest = ran+took, max(longest, took)
+			most := time.Duration(share*float64(now.Sub(begun)+cpuBurst)) + longest + time.Millisecond
+			if ran > most {
+				t.Fatalf("seed %d: the guest has run for %v of %v, want at most %v", seed, ran, now.Sub(begun), most)
+			}
+		}
+		now = now.Add(c.wait(now) + cpuBurst + time.Second)
+		if full := time.Duration(share * float64(cpuBurst)); c.wait(now) != 0 || c.left != full {
+			t.Fatalf("seed %d: an idle guest has saved %v", seed, c.left)
+		}
+	}
+}
