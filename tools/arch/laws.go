@@ -13,11 +13,21 @@ import (
 )
 
 // laws returns, for packages whose comment has laws, the tests that state each law. A law is named by words of its
-// sentence in doc.go. Each item of the list "Guarantees" has an entry; sentences elsewhere may have one.
+// sentence in doc.go. Each item of a list has an entry; other sentences may have one.
 func laws() map[string]map[string][]string {
 	return map[string]map[string][]string{
 		"runtime/applier": {
-			"Only one worker has a key at a time": {"TestOnlyOneWorkerHasAKeyAtATime"},
+			"uses no memory":                                                    {"TestUnusedKeysFreeTheirMemory"},
+			"does not wait for a pending retry":                                 {"TestABurstOfEventsDoesNotIncreaseTheBackOff"},
+			"until [Applier.Seen] reports the version of the write":             {"TestKeyIsHeldUntilAllItsWritesAreObserved"},
+			"or [Applier.Gone] the deletion":                                    {"TestKeyIsHeldUntilTheDeletedObjectIsGone"},
+			"Runs that have begun continue":                                     {"TestKeyThatIsNotOwnedDoesNotRun"},
+			"Get returns its cause, and the applier keeps its keys":             {"TestGetReturnsTheCauseOfItsContext"},
+			"drops all keys that are not running":                               {"TestCloseDropsKeysThatAreNotRunning"},
+			"lets the workers process the others and waits until they are done": {"TestDrainWaitsForWaitingAndRunningKeys"},
+			"releases the held ones":                                            {"TestDrainReleasesHeldKeys"},
+			"call Close and then Drain":                                         {"TestDrainAfterCloseWaitsForRunningKeys"},
+			"Only one worker has a key at a time":                               {"TestOnlyOneWorkerHasAKeyAtATime"},
 			"Adds for a waiting key collapse": {
 				"TestAddsForAWaitingKeyCollapse", "TestAddsForARunningKeyCollapseIntoOneMoreRun",
 				"TestAddsForAHeldKeyCollapseIntoOneMoreRun",
@@ -56,6 +66,8 @@ func laws() map[string]map[string][]string {
 			"It starts no goroutines":                      {"TestApplierStartsNoGoroutines"},
 		},
 		"runtime/cache": {
+			"Health] returns errors from which the watch recovers": {"TestErrorsAreLoggedAndReturnedByHealthUntilRecovery"},
+			"returns the state of all watches":                     {"TestWatchesShowTheStateOfEachWatch"},
 			"share one watch and its objects": {
 				"TestEqualSelectionsShareAWatch",
 				"TestViewsOfAllTypesShareOneWatch",
@@ -80,8 +92,25 @@ func laws() map[string]map[string][]string {
 			"returns its own error only if the view is": {"TestInvalidViewsFailImmediately"},
 		},
 		"runtime/controller": {
-			"receives a copy of the newest state":  {"TestReconcileReceivesACopyOfTheNewestState"},
-			"Two runs of one object never overlap": {"TestRunsOfOneObjectDoNotOverlap"},
+			"Changes during a run start exactly one more run":                         {"TestRunsOfOneObjectDoNotOverlap", "TestNoChangeIsLostWhileClustersComeAndGoAndFunctionsPanic"},
+			"until the cache has observed them":                                       {"TestObjectIsHeldBackUntilEachWriteIsObserved", "TestNoForeignChangeIsLostAndNoPageIsWrittenTwice"},
+			"starts runs for events from outside":                                     {"TestKeysOfASequenceAreReconciled"},
+			"runs all objects again":                                                  {"TestReconcileAllRunsEachObjectOnceAfterChanges"},
+			"is a source that is not a view":                                          {"TestFeedsThatAreNotViewsAreReconciled"},
+			"the first events since the last run, and the number of the others":       {"TestRunKnowsTheEventsThatCausedIt", "TestCausesAreCollectedUpToABound"},
+			"name the first event, and have the number of the others":                 {"TestLogRecordsOfARunNameItsFirstCauseAndTheNumberOfTheOthers"},
+			"returns the numbers and durations of runs":                               {"TestMetricsCountRuns"},
+			"A changed object concerns objects of its own cluster":                    {"TestRefsAndOwnersAreInTheClusterOfTheChangedObject"},
+			"a run receives the object of the cluster in its key":                     {"TestObjectIsReadFromTheClusterOfItsKey"},
+			"it runs all sources on the cache of that cluster until its context ends": {"TestEngagedClusterIsReconciledUntilItLeaves"},
+			"runs that have begun continue when their cluster leaves":                 {"TestKeysOfAClusterThatLeavesAreDroppedAndItsRunsFinish"},
+			"An object that can't be decoded is a failed run, too":                    {"TestObjectThatCannotBeDecodedIsReportedOnce"},
+			"or immediately if a source is invalid":                                   {"TestInvalidSourceEndsRunImmediately"},
+			"It logs the stack of each of these runs":                                 {"TestStopGivesUpOnRunsThatIgnoreTheirContext"},
+			"only one Run may be active at a time":                                    {"TestConcurrentRunIsAnError"},
+			"up to [Options.Concurrency]":                                             {"TestConcurrencyIsBounded"},
+			"receives a copy of the newest state":                                     {"TestReconcileReceivesACopyOfTheNewestState"},
+			"Two runs of one object never overlap":                                    {"TestRunsOfOneObjectDoNotOverlap"},
 			"Every object is reconciled once": {
 				"TestEveryObjectIsReconciledOnceThenWithEachChange",
 			},
@@ -141,22 +170,45 @@ func laws() map[string]map[string][]string {
 			},
 		},
 		"runtime/reflector": {
-			"callers own the objects":                 {"TestGetReturnsAFreshObjectOfItsKind"},
-			"This halves the memory of pods":          {"TestDictionaryHalvesObjectsThatAreAlike"},
-			"an index always has the same objects":    {"TestIndexesAlwaysHaveTheObjectsOfTheStore"},
-			"Unchanged objects keep their entries":    {"TestRelistKeepsUnchangedEntries"},
-			"The same version with other content":     {"TestSameVersionWithOtherContentIsAChange"},
-			"subscribers receive each deletion":       {"TestRelistDeliversMissedChanges"},
-			"Until then, readers see the old objects": {"TestInterruptedListRemovesNoObjects"},
-			"no object is older than in a list":       {"TestNoReaderSeesASnapshotBeforeItIsAsNewAsAList"},
-			"resumes its watch instead of listing":    {"TestRestartResumesFromItsSnapshot"},
-			"The objects are listed if":               {"TestSnapshotThatCannotBeUsedIsReplaced"},
-			"a missing object is [ErrNotReady]":       {"TestMissingObjectIsNotReadyBeforeTheFirstList"},
-			"from which the reflector recovers":       {"TestHealthReturnsTheLastErrorUntilRecovery"},
-			"in the goroutine of its caller":          {"TestOnlyTheCallersOfAReflectorHaveGoroutines"},
+			"text that many of them have is kept once":                           {"TestDictionaryHalvesObjectsThatAreAlike", "TestCompressedObjectsAreReadAsTheyWereSent"},
+			"Objects of which it has little text are kept unchanged":             {"TestDictionaryKeepsWhatItDoesNotHave"},
+			"So are objects that have changed, until they have 256 KiB together": {"TestChangedObjectsAreCompressedManyAtATime"},
+			"selects by namespace, labels and owner":                             {"TestAllSelects"},
+			"then lists one object, and nothing of the file is visible before":   {"TestNoReaderSeesASnapshotBeforeItIsAsNewAsAList", "TestSnapshotIsConfirmedByALaterChange"},
+			"are safe for concurrent use":                                        {"TestConcurrentUse"},
+			"callers own the objects":                                            {"TestGetReturnsAFreshObjectOfItsKind"},
+			"This halves the memory of pods":                                     {"TestDictionaryHalvesObjectsThatAreAlike"},
+			"an index always has the same objects":                               {"TestIndexesAlwaysHaveTheObjectsOfTheStore"},
+			"Unchanged objects keep their entries":                               {"TestRelistKeepsUnchangedEntries"},
+			"The same version with other content":                                {"TestSameVersionWithOtherContentIsAChange"},
+			"subscribers receive each deletion":                                  {"TestRelistDeliversMissedChanges"},
+			"Until then, readers see the old objects":                            {"TestInterruptedListRemovesNoObjects"},
+			"no object is older than in a list":                                  {"TestNoReaderSeesASnapshotBeforeItIsAsNewAsAList"},
+			"resumes its watch instead of listing":                               {"TestRestartResumesFromItsSnapshot"},
+			"The objects are listed if":                                          {"TestSnapshotThatCannotBeUsedIsReplaced"},
+			"a missing object is [ErrNotReady]":                                  {"TestMissingObjectIsNotReadyBeforeTheFirstList"},
+			"from which the reflector recovers":                                  {"TestHealthReturnsTheLastErrorUntilRecovery"},
+			"in the goroutine of its caller":                                     {"TestOnlyTheCallersOfAReflectorHaveGoroutines"},
 		},
 		"runtime/watcher": {
-			"All lists request the newest state": {"TestAllListsRequestTheNewestState"},
+			"A watch that ends normally, or whose connection breaks after it": {"TestWatchResumesAfterANormalEnd", "TestWatchResumesAfterABrokenConnection"},
+			"or one second after the watch was opened":                        {"TestServerThatEndsEachWatchGetsOnePerSecond"},
+			"When the server no longer has that version (410)":                {"TestObjectsAreListedAgainWhenTheVersionHasExpired"},
+			"it repeats the request":                                          {"TestFailedWatchResumesFromItsVersion"},
+			"After ten consecutive ones":                                      {"TestObjectsAreListedAgainAfterTenFailedWatches", "TestStepWatching"},
+			"A watch that ends within a second of its acceptance":             {"TestShortWatchesBackOff", "TestWatchThatEndsImmediatelyAfterAQueueBacksOff"},
+			"a watch that the server has not accepted after a minute":         {"TestWatchThatIsNotAcceptedIsCancelled"},
+			"When its continue token has expired":                             {"TestExpiredContinueTokenListsWithoutPages"},
+			"After ten consecutive failures, the list starts again":           {"TestBrokenListStartsAgain", "TestStepPaging"},
+			"When a streaming list ends early, or is silent":                  {"TestInterruptedStreamingListStartsAgain", "TestServerThatIgnoresStreamingListsIsDetected"},
+			"A server ignores the request for a streaming list if":            {"TestServerWithoutTheEndOfAStreamingListIsDetected"},
+			"A list that is only long is not interrupted":                     {"TestStreamingListOfACorrectServerIsNotInterrupted"},
+			"or with a paged list if the server does not support":             {"TestServerThatRejectsStreamingListsIsListedInPages"},
+			"for all watchers that share it":                                  {"TestWatchersOfAServerShareWhatTheyLearn"},
+			"for one to two hours or until a connection fails":                {"TestStreamingListIsTriedAgainAfterSomeTime", "TestStreamingListIsTriedAgainAfterAnOutage"},
+			"skips the first list with":                                       {"TestSequenceResumesFromAStoredVersion"},
+			"may be ranged over repeatedly":                                   {"TestSequenceStartsAgainWhenRangedOverAgain"},
+			"All lists request the newest state":                              {"TestAllListsRequestTheNewestState"},
 			"A list is an Init, its objects": {
 				"FuzzStepKeepsItsLaws",
 				"TestListOfAnEmptyCollectionHasInitAndInitDone",
@@ -197,7 +249,7 @@ func checkLaws(root fs.FS, list map[string]map[string][]string) ([]string, error
 		if err != nil {
 			return nil, err
 		}
-		text, guarantees := comment(string(doc))
+		text, items := comment(string(doc))
 		for _, words := range slices.Sorted(maps.Keys(list[dir])) {
 			if !strings.Contains(text, words) {
 				complain("%s/doc.go has no law with the words %q: change the entry", dir, words)
@@ -208,10 +260,10 @@ func checkLaws(root fs.FS, list map[string]map[string][]string) ([]string, error
 				}
 			}
 		}
-		for _, law := range guarantees {
+		for _, law := range items {
 			stated := func(words string) bool { return strings.Contains(law, words) && len(list[dir][words]) > 0 }
 			if !slices.ContainsFunc(slices.Collect(maps.Keys(list[dir])), stated) {
-				complain("%s/doc.go has a guarantee without a test: add an entry for %q", dir, law)
+				complain("%s/doc.go has a law without a test: add an entry for %q", dir, law)
 			}
 		}
 	}
@@ -237,9 +289,8 @@ func testsOf(root fs.FS, dir string) (map[string]bool, error) {
 	return names, nil
 }
 
-// comment returns the text of the comments of a file with single spaces, and the items of the list "Guarantees".
-func comment(file string) (text string, guarantees []string) {
-	inList := false
+// comment returns the text of the comments of a file with single spaces, and the items of its lists.
+func comment(file string) (text string, items []string) {
 	for line := range strings.Lines(file) {
 		line, ok := strings.CutPrefix(strings.TrimSpace(line), "//")
 		if !ok {
@@ -247,16 +298,11 @@ func comment(file string) (text string, guarantees []string) {
 		}
 		words := strings.Join(strings.Fields(line), " ")
 		text += words + " "
-		item, begins := strings.CutPrefix(words, "- ")
-		switch {
-		case strings.HasPrefix(words, "# "):
-			inList = words == "# Guarantees"
-		case !inList:
-		case begins:
-			guarantees = append(guarantees, item)
-		case strings.HasPrefix(line, "     ") && len(guarantees) > 0:
-			guarantees[len(guarantees)-1] += " " + words
+		if item, begins := strings.CutPrefix(words, "- "); begins {
+			items = append(items, item)
+		} else if strings.HasPrefix(line, "     ") && len(items) > 0 {
+			items[len(items)-1] += " " + words
 		}
 	}
-	return text, guarantees
+	return text, items
 }

@@ -204,11 +204,12 @@ func TestEachLawHasItsTests(t *testing.T) {
 //
 //   - It never
 //     stops.
-//   - It is fast.
 //
 // # Errors
 //
-//   - None.
+// None, which may have an entry.
+//
+//   - It is fast.
 package a
 `
 	const test = "package a\n\nfunc TestItNeverStops(t *testing.T) {}\n"
@@ -220,9 +221,9 @@ package a
 	}{
 		{name: "complete", laws: map[string][]string{"never stops": {"TestItNeverStops"}, "fast": {"TestItNeverStops"}}},
 		{
-			name: "a guarantee without a test",
+			name: "a law without a test",
 			laws: map[string][]string{"never stops": {"TestItNeverStops"}, "fast": nil},
-			want: []string{`a/doc.go has a guarantee without a test: add an entry for "It is fast." (tools/arch/laws.go)`},
+			want: []string{`a/doc.go has a law without a test: add an entry for "It is fast." (tools/arch/laws.go)`},
 		},
 		{
 			name: "a test that does not exist",
