@@ -18,8 +18,9 @@ import (
 
 // Upload copies a local file or directory to the path remote in the container.
 //
-// Errors: [ErrNoTar], [*PartialError]; fs.ErrNotExist if local or the parent of remote does not exist; fs.ErrPermission
-// if remote can't be written.
+// Errors: [ErrNoTar], [*PartialError]; fs.ErrNotExist if local does not exist. If the container has a shell, also
+// fs.ErrNotExist if the parent of remote does not exist, and fs.ErrPermission if remote can't be written; otherwise, the
+// error has the message of tar, which some servers lose.
 func (f *Files) Upload(ctx context.Context, local, remote string) (Stats, error) {
 	dir, name, err := remotePath(remote)
 	if err != nil {

@@ -21,11 +21,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kube-go/sdk/contrib/zstd"
 	"github.com/kube-go/sdk/kube"
 )
 
+// values is a ConfigMap without some of its fields, which a cache of only this type does not hold.
+type values struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Data              map[string]string `json:"data"`
+}
+
+func (*values) KubeResource() kube.Resource {
+	return kube.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}
+}
+
 // subject is what the tests examine: views in three encodings with their subscribers, an index, a watch without a
-// store, and a controller. All of them use one client and one cache.
+// store, and a controller. All of them use one client and one cache. Another cache, with compressed objects, has a view
+// of a type with few fields.
 type subject struct {
 	*testbed
 	faults interference
@@ -35,6 +48,7 @@ type subject struct {
 	maps    *replica[corev1.ConfigMap, *corev1.ConfigMap]                         // protobuf
 	secrets *replica[metav1.PartialObjectMetadata, *metav1.PartialObjectMetadata] // metadata
 	widgets *replica[unstructured.Unstructured, *unstructured.Unstructured]       // JSON
+	values  *replica[values, *values]                                             // JSON, compressed
 	byDigit *kube.Index[corev1.ConfigMap, string]                                 // the maps by the end of their value
 	watched guarded[map[string]string]                                            // the names and versions of the maps
 	expired atomic.Int64                                                          // how often the watch received a 410
@@ -63,6 +77,8 @@ func (s *testbed) newSubject(t *testing.T, cfg *kube.Config) *subject {
 		kube.ViewOfResource[metav1.PartialObjectMetadata](cache, secretResource, all))
 	sub.widgets = replicate(t, run, s.widgets,
 		kube.ViewOfResource[unstructured.Unstructured](cache, s.widgets.Resource(), all))
+	compressed := kube.NewCache(sub.client, &kube.CacheOptions{Logger: logger, Compression: zstd.New})
+	sub.values = replicate(t, run, kube.Namespaced[values](s.direct, s.ns), kube.ViewOf[values](compressed, all))
 	sub.byDigit = kube.IndexBy(sub.maps.view, digits)
 	sub.controlledMaps = kube.Namespaced[corev1.ConfigMap](sub.client, s.ns)
 	sub.controlledWidgets = kube.Dynamic(sub.client, s.widgets.Resource()).In(s.ns)
@@ -176,7 +192,9 @@ func childOf(widget *unstructured.Unstructured, secret *metav1.PartialObjectMeta
 // ready waits until the views are synced, and remembers the usage.
 func (s *subject) ready(t *testing.T) {
 	t.Helper()
-	for _, ready := range []func(context.Context) error{s.maps.view.Ready, s.secrets.view.Ready, s.widgets.view.Ready} {
+	for _, ready := range []func(context.Context) error{
+		s.maps.view.Ready, s.secrets.view.Ready, s.widgets.view.Ready, s.values.view.Ready,
+	} {
 		if err := ready(limit(t)); err != nil {
 			t.Fatal(err)
 		}
@@ -187,13 +205,13 @@ func (s *subject) ready(t *testing.T) {
 // check returns an error unless everything has the state of the server and nothing is left to do.
 func (s *subject) check(ctx context.Context) error {
 	for _, check := range []func(context.Context) error{
-		s.maps.check, s.secrets.check, s.widgets.check, s.checkIndex, s.checkWatched, s.checkController,
+		s.maps.check, s.secrets.check, s.widgets.check, s.values.check, s.checkIndex, s.checkWatched, s.checkController,
 	} {
 		if err := check(ctx); err != nil {
 			return err
 		}
 	}
-	return errors.Join(s.maps.view.Health(), s.secrets.view.Health(), s.widgets.view.Health())
+	return errors.Join(s.maps.view.Health(), s.secrets.view.Health(), s.widgets.view.Health(), s.values.view.Health())
 }
 
 func (s *subject) checkIndex(ctx context.Context) error {

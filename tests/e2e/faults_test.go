@@ -124,7 +124,7 @@ func testForbiddenSource(t *testing.T, s *testbed) {
 	}
 	settle(t, func(ctx context.Context) error {
 		return errors.Join(
-			forbidden(), sub.maps.check(ctx), sub.widgets.check(ctx), sub.checkIndex(ctx), sub.checkWatched(ctx))
+			forbidden(), sub.maps.check(ctx), sub.widgets.check(ctx), sub.values.check(ctx), sub.checkIndex(ctx), sub.checkWatched(ctx))
 	})
 	_, stop = s.startLoad(t)
 	allow(t, s, user, rbacv1.PolicyRule{

@@ -8,6 +8,7 @@ require (
 	github.com/kube-go/sdk/client v0.0.0
 	github.com/kube-go/sdk/contrib/otel v0.0.0
 	github.com/kube-go/sdk/contrib/prometheus v0.0.0
+	github.com/kube-go/sdk/contrib/zstd v0.0.0
 	github.com/kube-go/sdk/core v0.0.0
 	github.com/kube-go/sdk/derive v0.0.0
 	github.com/kube-go/sdk/examples v0.0.0
@@ -56,6 +57,7 @@ require (
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/gorilla/websocket v1.5.3 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
+	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
@@ -98,6 +100,7 @@ replace (
 	github.com/kube-go/sdk/client => ../../client
 	github.com/kube-go/sdk/contrib/otel => ../../contrib/otel
 	github.com/kube-go/sdk/contrib/prometheus => ../../contrib/prometheus
+	github.com/kube-go/sdk/contrib/zstd => ../../contrib/zstd
 	github.com/kube-go/sdk/core => ../../core
 	github.com/kube-go/sdk/derive => ../../derive
 	github.com/kube-go/sdk/examples => ../../examples
