@@ -289,6 +289,7 @@ func changeOne[K any, P core.ObjectPtr[K]](
 type interference struct {
 	rejecting atomic.Bool  // it rejects about 30 % of all requests
 	rejected  atomic.Int64 // number of rejected requests
+	refused   atomic.Int64 // number of requests that the server itself has rejected with 429
 
 	mu      sync.Mutex // guards watches
 	watches map[*watchBody]bool
@@ -304,10 +305,10 @@ func (f *interference) layer(next http.RoundTripper) http.RoundTripper {
 			return overloaded(req), nil
 		}
 		if req.URL.Query().Get("watch") == "" {
-			return next.RoundTrip(req)
+			return f.counted(next.RoundTrip(req))
 		}
 		ctx, cancel := context.WithCancel(req.Context())
-		resp, err := next.RoundTrip(req.WithContext(ctx))
+		resp, err := f.counted(next.RoundTrip(req.WithContext(ctx)))
 		if err != nil {
 			cancel()
 			return nil, err
@@ -322,6 +323,14 @@ func (f *interference) layer(next http.RoundTripper) http.RoundTripper {
 		resp.Body = body
 		return resp, nil
 	})
+}
+
+// counted counts the responses with 429.
+func (f *interference) counted(resp *http.Response, err error) (*http.Response, error) {
+	if err == nil && resp.StatusCode == http.StatusTooManyRequests {
+		f.refused.Add(1)
+	}
+	return resp, err
 }
 
 // overloaded returns the response of an overloaded API server.

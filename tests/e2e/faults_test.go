@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -32,6 +33,10 @@ func TestEverythingEqualsTheServerAfterFaults(t *testing.T) {
 		t.Run("30 percent of all requests are rejected", func(t *testing.T) {
 			t.Parallel()
 			testRejections(t, s.in(t))
+		})
+		t.Run("the API server rejects all requests five times", func(t *testing.T) {
+			t.Parallel()
+			testOverload(t, s.in(t))
 		})
 		t.Run("one source is forbidden", func(t *testing.T) {
 			t.Parallel()
@@ -81,6 +86,70 @@ func testRejections(t *testing.T, s *testbed) {
 	} else {
 		t.Logf("%d requests were rejected", n)
 	}
+	sub.settle(t)
+	s.end(t, sub)
+}
+
+// testOverload makes the API server reject all requests of the subject with 429, for some seconds each time, by its own
+// priority and fairness: https://kubernetes.io/docs/concepts/cluster-administration/flow-control/
+func testOverload(t *testing.T, s *testbed) {
+	const user = "e2e-overload"
+	all := []string{"*"}
+	allow(t, s, user, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps", "secrets"}, Verbs: all})
+	allow(t, s, user, rbacv1.PolicyRule{
+		APIGroups: []string{s.widgets.Resource().Group}, Resources: []string{"widgets"}, Verbs: all,
+	})
+	level := &flowcontrolv1.PriorityLevelConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: user},
+		Spec: flowcontrolv1.PriorityLevelConfigurationSpec{
+			Type: flowcontrolv1.PriorityLevelEnablementLimited,
+			Limited: &flowcontrolv1.LimitedPriorityLevelConfiguration{
+				NominalConcurrencyShares: new(int32(0)), LendablePercent: new(int32(0)), BorrowingLimitPercent: new(int32(0)),
+				LimitResponse: flowcontrolv1.LimitResponse{Type: flowcontrolv1.LimitResponseTypeReject},
+			},
+		},
+	}
+	if _, err := kube.ClusterWide[flowcontrolv1.PriorityLevelConfiguration](s.direct).Create(limit(t), level, nil); err != nil {
+		t.Fatal(err)
+	}
+	schemas := kube.ClusterWide[flowcontrolv1.FlowSchema](s.direct)
+	schema := &flowcontrolv1.FlowSchema{
+		ObjectMeta: metav1.ObjectMeta{Name: user},
+		Spec: flowcontrolv1.FlowSchemaSpec{
+			PriorityLevelConfiguration: flowcontrolv1.PriorityLevelConfigurationReference{Name: user},
+			MatchingPrecedence:         1000,
+			Rules: []flowcontrolv1.PolicyRulesWithSubjects{{
+				Subjects: []flowcontrolv1.Subject{{Kind: flowcontrolv1.SubjectKindUser, User: &flowcontrolv1.UserSubject{Name: user}}},
+				ResourceRules: []flowcontrolv1.ResourcePolicyRule{{
+					Verbs: all, APIGroups: all, Resources: all, Namespaces: all, ClusterScope: true,
+				}},
+			}},
+		},
+	}
+	cfg := *s.config
+	cfg.Impersonate.User = user
+	sub := s.newSubject(t, &cfg)
+	sub.control(t)
+	sub.ready(t)
+	l, stop := s.startLoad(t)
+	for range 5 {
+		l.await(t)
+		if _, err := schemas.Create(limit(t), schema, nil); err != nil {
+			t.Fatal(err)
+		}
+		before := sub.faults.refused.Load()
+		eventually(t, "the server rejects requests", func(context.Context) error {
+			sub.faults.endWatches()
+			if n := sub.faults.refused.Load() - before; n < 10 {
+				return fmt.Errorf("it has rejected %d", n)
+			}
+			return nil
+		})
+		if err := schemas.Delete(limit(t), user, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop()
 	sub.settle(t)
 	s.end(t, sub)
 }
