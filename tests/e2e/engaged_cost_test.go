@@ -113,7 +113,9 @@ func measureEngaged(ns string) (m engagedUsage, err error) {
 	}()
 	defer func() {
 		stopRunning()
-		<-ended
+		if e := <-ended; !errors.Is(e, context.Canceled) {
+			err = cmp.Or(err, e)
+		}
 	}()
 	if err := firstRun(ctx, runs, "hub"); err != nil {
 		return m, err
