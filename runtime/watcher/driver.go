@@ -30,6 +30,9 @@ const (
 
 	// For a watch, after the time at which the server should have ended it.
 	watchSilence = 10 * time.Second
+
+	// For a watch of a server that sends bookmarks about once per minute.
+	markSilence = 3 * time.Minute
 )
 
 // errBreak reports to the source that the consumer has left its loop.
@@ -140,7 +143,7 @@ func (d *driver) listOptions() *request.ListOptions {
 func (d *driver) watch(ctx, parent context.Context, w *watchdog) error {
 	o := d.watchOptions()
 	timeout := o.Timeout
-	w.allow(min(d.silence(timeout), openSilence))
+	w.allow(min(d.state.silence(timeout), openSilence))
 	events, err := d.src.Watch(ctx, o)
 	w.pause()
 	switch {
@@ -152,7 +155,7 @@ func (d *driver) watch(ctx, parent context.Context, w *watchdog) error {
 	if err := d.take(&input{kind: gotOpen, now: time.Now()}, Event{}); err != nil {
 		return err
 	}
-	w.allow(d.silence(timeout))
+	w.allow(d.state.silence(timeout))
 	for ev, err := range events {
 		d.waited = w.pause()
 		if parent.Err() != nil {
@@ -164,7 +167,7 @@ func (d *driver) watch(ctx, parent context.Context, w *watchdog) error {
 		if err := d.event(ev); err != nil || d.out.done {
 			return err
 		}
-		w.allow(d.silence(timeout))
+		w.allow(d.state.silence(timeout))
 	}
 	w.pause()
 	if parent.Err() != nil {
@@ -191,14 +194,6 @@ func (d *driver) watchOptions() *request.WatchOptions {
 		o.ResourceVersion = d.state.rv
 	}
 	return o
-}
-
-// silence returns how long an open watch with a timeout may send no data.
-func (d *driver) silence(timeout time.Duration) time.Duration {
-	if d.state.phase == streaming {
-		return streamSilence
-	}
-	return timeout + watchSilence
 }
 
 // event handles an event of a watch.

@@ -208,3 +208,26 @@ func TestObjectsAreListedAgainAfterTenFailedWatches(t *testing.T) {
 		r.want("Init, InitDone@1, Init, InitDone@1", "")
 	})
 }
+
+// TestWatchWithoutTheUsualBookmarksIsOver checks what happens after a restore of etcd: the server accepts a watch from a
+// version that it has not reached yet, and sends nothing.
+func TestWatchWithoutTheUsualBookmarksIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, "a")
+		server.Behave(fakesource.Behaviour{Bookmarks: time.Minute})
+		r := record(t, server, watcher.Options{Timeout: time.Hour})
+		time.Sleep(150 * time.Second)
+		r.want("Init, InitApply a@2, InitDone@2, Bookmark@2, Bookmark@2", "stream")
+		server.Behave(fakesource.Behaviour{})
+		time.Sleep(3 * time.Minute) // one more bookmark arrives after 30 seconds
+		r.want("Bookmark@2", "")
+		time.Sleep(40 * time.Second) // the connection may be dead, so the version may be valid
+		r.want("", "watch rv=2")
+		r.wantErrors("no data from the server for 3m0s")
+		time.Sleep(3 * time.Minute)
+		synctest.Wait()
+		r.want("Init, InitApply a@2, InitDone@2", "stream")
+		r.wantErrors("the server sends no bookmarks any more")
+		time.Sleep(time.Hour) // the new watch is as quiet, but within its timeout
+	})
+}

@@ -37,6 +37,10 @@ const (
 	// first versions with streaming lists sent it up to seconds later.
 	longestEnd = 20 * time.Second
 
+	// A server that sends a bookmark within this time after other data sends them about once per minute: API servers do,
+	// https://kubernetes.io/docs/reference/using-api/api-concepts/#watch-bookmarks.
+	longestMark = 2 * time.Minute
+
 	// After this number of consecutive failures of streaming lists, the next list is paged; of a page, the list starts
 	// again; of watches, the objects are listed again, in case the cause is unknown to this package. Of errors that say
 	// nothing about the version, such as internal errors of the server, three are enough.
@@ -55,6 +59,8 @@ type state struct {
 	stored bool      // rv is from the consumer, and no list has begun: that it has expired is normal
 	opened time.Time // when the server accepted the current watch; zero before
 	moved  bool      // rv has changed since the watch was opened
+	heard  time.Time // when the current watch has sent data; zero before
+	marks  bool      // the server sends bookmarks about once per minute
 
 	live   bool          // the streaming list has sent an event that is not an existing object
 	waited time.Duration // for data since then
@@ -122,6 +128,8 @@ const (
 	errNoStart   fault = "the server ended a streaming list before it was complete: falling back to a paged list"
 	errNoMark    fault = "the server does not mark the end of a streaming list: falling back to a paged list"
 	errShort     fault = "the server ended the watch immediately"
+	errMute      fault = "the server sends no bookmarks any more: it may not have reached the version of the watch, such as " +
+		"after a restore of etcd; listing the objects again"
 )
 
 // step returns the state after an input, and the output.
@@ -185,7 +193,7 @@ func (s *state) initial(in *input) output {
 			return s.streamOver(&input{kind: gotError, err: errNoVersion, now: in.now})
 		}
 		out.emit = InitDone
-		*s = state{phase: watching, rv: in.rv, opened: s.opened, backoff: s.backoff}
+		*s = state{phase: watching, rv: in.rv, opened: s.opened, heard: in.now, marks: s.marks, backoff: s.backoff}
 		return out
 	default:
 		return output{}
@@ -213,7 +221,7 @@ func (s *state) page(in *input) output {
 	}
 	// Only now is it known that the streaming list was rejected for what it is, rather than for its selectors.
 	out.emit, out.refused = InitDone, s.refused
-	*s = state{phase: watching, rv: s.rv, backoff: s.backoff}
+	*s = state{phase: watching, rv: s.rv, marks: s.marks, backoff: s.backoff}
 	return out
 }
 
@@ -222,6 +230,10 @@ func (s *state) change(in *input) output {
 	if in.rv != "" && in.rv != s.rv {
 		s.rv, s.moved, s.failures, s.unclear = in.rv, true, 0, 0
 	}
+	if last := latest(s.opened, s.heard); in.kind == gotBookmark && in.now.Sub(last) <= longestMark {
+		s.marks = true
+	}
+	s.heard = in.now
 	switch in.kind {
 	case gotObject, gotModified:
 		return output{emit: Apply}
@@ -288,11 +300,15 @@ func (s *state) watchOver(in *input) output {
 		lived = in.now.Sub(s.opened)
 	}
 	moved, floor := s.moved, max(0, shortest-lived) // so that a server that ends each watch gets one per second
-	s.moved, s.opened = false, time.Time{}
+	mute := s.marks && s.heard.IsZero() && lived > longestMark
+	s.moved, s.opened, s.heard = false, time.Time{}, time.Time{}
 	if lived >= steady {
 		s.failures, s.unclear = 0, 0
 	}
 	switch {
+	case mute:
+		s.list()
+		return output{done: true, trouble: errMute}
 	case in.kind == gotEnd && (moved || lived >= shortest):
 		s.failures, s.unclear = 0, 0
 		return output{done: true, atLeast: floor}
@@ -315,6 +331,25 @@ func (s *state) watchOver(in *input) output {
 	return out
 }
 
+// silence returns how long an open watch with a timeout may send no data.
+func (s *state) silence(timeout time.Duration) time.Duration {
+	switch {
+	case s.phase == streaming:
+		return streamSilence
+	case s.marks:
+		return min(timeout+watchSilence, markSilence)
+	}
+	return timeout + watchSilence
+}
+
+// latest returns the later of two times.
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
 // useless reports whether a watch can't start at its version, or not with its request.
 func useless(err error) bool { return gone(err) || tooNew(err) || rejected(err) }
 
@@ -322,7 +357,7 @@ func useless(err error) bool { return gone(err) || tooNew(err) || rejected(err) 
 func resumed(rv string) state { return state{phase: watching, rv: rv, stored: true} }
 
 // list lists the objects again.
-func (s *state) list() { *s = state{phase: streaming, backoff: s.backoff} }
+func (s *state) list() { *s = state{phase: streaming, marks: s.marks, backoff: s.backoff} }
 
 // unstreamed returns the state that requests a page instead of a streaming list.
 func (s state) unstreamed() state {

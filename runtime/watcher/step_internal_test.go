@@ -64,6 +64,18 @@ func (s state) since(ago time.Duration) state {
 	return s
 }
 
+// hearing returns the state of a watch that has just sent data.
+func (s state) hearing() state {
+	s.heard = now
+	return s
+}
+
+// marked returns the state for a server that sends bookmarks about once per minute.
+func (s state) marked() state {
+	s.marks = true
+	return s
+}
+
 // waiting returns the state of a streaming list that has waited for its end.
 func (s state) waiting(d time.Duration) state {
 	s.waited = d
@@ -101,12 +113,12 @@ func TestStepStreaming(t *testing.T) {
 		{"an object after a change", live.waiting(time.Second), input{kind: gotObject, rv: "7", waited: time.Second}, live.waiting(2 * time.Second), output{emit: InitApply}},
 		{"an object too long after a change", live.waiting(longestEnd - 1), input{kind: gotObject, rv: "7", waited: 1}, state{phase: paging, refused: true, rv: "1"}, output{done: true, trouble: errNoMark}},
 		{"a change too long after a change", live, input{kind: gotDelete, rv: "7", waited: longestEnd}, state{phase: paging, refused: true, rv: "1"}, output{done: true, trouble: errNoMark}},
-		{"the end long after a change", live, input{kind: gotStart, rv: "7", waited: time.Hour}, state{phase: watching, rv: "7"}, output{emit: InitDone}},
+		{"the end long after a change", live, input{kind: gotStart, rv: "7", waited: time.Hour}, state{phase: watching, rv: "7"}.hearing(), output{emit: InitDone}},
 		{"an object after hours", begun.since(time.Hour), input{kind: gotObject, rv: "7", waited: time.Hour}, begun.since(time.Hour), output{emit: InitApply}},
 		{"a failure after a change", live.waiting(1), input{kind: gotError, err: errForbidden}, again, trouble(errForbidden)},
-		{"the end of the list", begun, input{kind: gotStart, rv: "7"}, state{phase: watching, rv: "7"}, output{emit: InitDone}},
-		{"the end of an empty list", state{}, input{kind: gotStart, rv: "7"}, state{phase: watching, rv: "7"}, output{init: true, emit: InitDone}},
-		{"the end keeps the back-off", state{begun: true, failures: 2, backoff: failed}, input{kind: gotStart, rv: "7"}, state{phase: watching, rv: "7", backoff: failed}, output{emit: InitDone}},
+		{"the end of the list", begun, input{kind: gotStart, rv: "7"}, state{phase: watching, rv: "7"}.hearing(), output{emit: InitDone}},
+		{"the end of an empty list", state{}, input{kind: gotStart, rv: "7"}, state{phase: watching, rv: "7"}.hearing(), output{init: true, emit: InitDone}},
+		{"the end keeps the back-off", state{begun: true, failures: 2, backoff: failed}, input{kind: gotStart, rv: "7"}, state{phase: watching, rv: "7", backoff: failed}.hearing(), output{emit: InitDone}},
 		{"the end without a version", begun, input{kind: gotStart}, again, trouble(errNoVersion)},
 		{"a page", begun, input{kind: gotPage, rv: "7"}, begun, output{done: true}},
 		{"the end of the watch", begun, input{kind: gotEnd}, state{phase: paging, rv: "1", failures: 1, backoff: failed}, trouble(errNoStart)},
@@ -186,14 +198,14 @@ func TestStepWatching(t *testing.T) {
 	listed := state{phase: streaming, backoff: failed}
 	const long, short = time.Second, time.Second - 1
 	check(t, []cell{
-		{"an object", opened, input{kind: gotObject, rv: "8"}, moved, output{emit: Apply}},
-		{"a change", opened, input{kind: gotModified, rv: "8"}, moved, output{emit: Apply}},
-		{"a delete", opened, input{kind: gotDelete, rv: "8"}, moved, output{emit: Delete}},
-		{"a bookmark", opened, input{kind: gotBookmark, rv: "8"}, moved, output{emit: Bookmark}},
-		{"a bookmark of the same version", opened, input{kind: gotBookmark, rv: "7"}, opened, output{emit: Bookmark}},
-		{"a late end of a list", opened, input{kind: gotStart, rv: "8"}, moved, output{emit: Bookmark}},
-		{"an object without a version", opened, input{kind: gotObject}, opened, output{emit: Apply}},
-		{"a new version resets the failures", state{phase: watching, rv: "7", failures: 9, backoff: failed}, input{kind: gotObject, rv: "8"}, state{phase: watching, rv: "8", moved: true, backoff: failed}, output{emit: Apply}},
+		{"an object", opened, input{kind: gotObject, rv: "8"}, moved.hearing(), output{emit: Apply}},
+		{"a change", opened, input{kind: gotModified, rv: "8"}, moved.hearing(), output{emit: Apply}},
+		{"a delete", opened, input{kind: gotDelete, rv: "8"}, moved.hearing(), output{emit: Delete}},
+		{"a bookmark", opened, input{kind: gotBookmark, rv: "8"}, moved.hearing(), output{emit: Bookmark}},
+		{"a bookmark of the same version", opened, input{kind: gotBookmark, rv: "7"}, opened.hearing(), output{emit: Bookmark}},
+		{"a late end of a list", opened, input{kind: gotStart, rv: "8"}, moved.hearing(), output{emit: Bookmark}},
+		{"an object without a version", opened, input{kind: gotObject}, opened.hearing(), output{emit: Apply}},
+		{"a new version resets the failures", state{phase: watching, rv: "7", failures: 9, backoff: failed}, input{kind: gotObject, rv: "8"}, state{phase: watching, rv: "8", moved: true, backoff: failed}.hearing(), output{emit: Apply}},
 		{"a page", opened, input{kind: gotPage, rv: "8"}, opened, output{done: true}},
 		{"the end", opened.since(long), input{kind: gotEnd}, opened, output{done: true}},
 		{"a normal end resets the failures", again.since(long), input{kind: gotEnd}, state{phase: watching, rv: "7", backoff: failed}, output{done: true}},
@@ -221,10 +233,17 @@ func TestStepWatching(t *testing.T) {
 		{"an internal error", opened, input{kind: gotError, err: errInternal}, unclear, trouble(errInternal)},
 		{"an unknown error", opened.since(long), input{kind: gotError, err: errUnknown}, unclear, trouble(errUnknown)},
 		{"an internal error after other failures", state{phase: watching, rv: "7", failures: 2}, input{kind: gotError, err: errInternal}, state{phase: watching, rv: "7", failures: 3, unclear: 1, backoff: failed}, trouble(errInternal)},
-		{"a new version resets the unclear failures", state{phase: watching, rv: "7", failures: 2, unclear: 2}, input{kind: gotObject, rv: "8"}, state{phase: watching, rv: "8", moved: true}, output{emit: Apply}},
+		{"a new version resets the unclear failures", state{phase: watching, rv: "7", failures: 2, unclear: 2}, input{kind: gotObject, rv: "8"}, state{phase: watching, rv: "8", moved: true}.hearing(), output{emit: Apply}},
 		{"the third consecutive internal error", state{phase: watching, rv: "7", failures: 2, unclear: 2}, input{kind: gotError, err: errInternal}, listed, trouble(errInternal)},
 		{"the tenth consecutive failure", state{phase: watching, rv: "7", failures: 9}, input{kind: gotError, err: errForbidden}, listed, trouble(errForbidden)},
 		{"the tenth consecutive silence", state{phase: watching, rv: "7", failures: 9}, input{kind: gotSilence, err: errUnknown}, listed, trouble(errUnknown)},
+		{"a bookmark soon after the watch was opened", opened.since(longestMark), input{kind: gotBookmark, rv: "8"}, moved.since(longestMark).hearing().marked(), output{emit: Bookmark}},
+		{"a bookmark soon after an object", opened.since(time.Hour).hearing(), input{kind: gotBookmark, rv: "7"}, opened.since(time.Hour).hearing().marked(), output{emit: Bookmark}},
+		{"a late bookmark", opened.since(longestMark + 1), input{kind: gotBookmark, rv: "8"}, moved.since(longestMark + 1).hearing(), output{emit: Bookmark}},
+		{"silence instead of bookmarks", opened.marked().since(markSilence), input{kind: gotSilence, err: errUnknown}, state{marks: true}, output{done: true, trouble: errMute}},
+		{"the end of a watch without bookmarks", opened.marked().since(markSilence), input{kind: gotEnd}, state{marks: true}, output{done: true, trouble: errMute}},
+		{"the early end of a watch without bookmarks", opened.marked().since(longestMark), input{kind: gotEnd}, opened.marked(), output{done: true}},
+		{"silence after a bookmark", opened.marked().since(time.Hour).hearing(), input{kind: gotSilence, err: errUnknown}, again.marked(), trouble(errUnknown)},
 		{"an invalid request", opened, input{kind: gotError, err: errUnsent}, opened, output{done: true, fatal: errUnsent}},
 		{"the shard has changed", moved.since(long), input{kind: gotMoved}, state{}, output{done: true}},
 		{"the server does not select by shard", moved.since(long), input{kind: gotMoved, err: errUnknown}, state{}, output{done: true, trouble: errUnknown}},

@@ -73,7 +73,8 @@ type Options struct {
 	Server *Server
 
 	// Timeout is the time after which the server ends a watch, in whole seconds. The watcher then resumes it. When no
-	// data has arrived by 10 seconds after that, the connection is considered dead. Default: a random time from 5 to 10
+	// data has arrived by 10 seconds after that, or for three minutes although the server usually sends bookmarks, the
+	// connection is considered dead. Default: a random time from 5 to 10
 	// minutes for each watch, so that many watches do not end at the same time.
 	Timeout time.Duration
 

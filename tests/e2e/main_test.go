@@ -218,7 +218,13 @@ func newNamespace(t *testing.T, c *kube.Client) string {
 // where the state can be watched.
 func eventually(t *testing.T, what string, check func(context.Context) error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute) // for a busy machine
+	within(t, 3*time.Minute, what, check) // for a busy machine
+}
+
+// within is eventually with another limit.
+func within(t *testing.T, limit time.Duration, what string, check func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()

@@ -28,6 +28,13 @@ func (v *valuesSeen) add(name, value string) {
 	v.values[name] = strings.TrimSpace(v.values[name] + " " + value)
 }
 
+// set keeps only the last value.
+func (v *valuesSeen) set(name, value string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.values[name] = value
+}
+
 func (v *valuesSeen) of(name string) string {
 	v.mu.Lock()
 	defer v.mu.Unlock()

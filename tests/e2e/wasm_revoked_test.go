@@ -93,8 +93,7 @@ func (c *crowd) awaitAttempt(t *testing.T, name string, want attempt) (number in
 func TestRevokedModulesLoseTheirReadsAndTheOthersKeepTheirWatch(t *testing.T) {
 	inC, inGo := buildInC(t, "wasm/host/testdata/greeter.c"), buildInGo(t, "./testdata/greeter")
 	reader := buildInC(t, "wasm/conformance/testdata/reader.c")
-	const recheck = time.Second
-	c := newCrowd(t, host.Options{Recheck: recheck})
+	c := newCrowd(t, host.Options{Recheck: time.Second})
 	// The API server has watches of others, which it may replace: the most of some numbers counts.
 	others := 0
 	for range 20 {
@@ -133,7 +132,6 @@ func TestRevokedModulesLoseTheirReadsAndTheOthersKeepTheirWatch(t *testing.T) {
 	if err := bindings.Delete(limit(t), "revoked", nil); err != nil {
 		t.Fatal(err)
 	}
-	began := time.Now()
 	refused := c.awaitAttempt(t, "reader-revoked", attempt{"-5", "403"})
 	for _, name := range []string{"greeter-revoked-actor", "greeter-revoked-reconciler"} {
 		eventually(t, "the refusal of "+name, func(context.Context) error {
@@ -142,11 +140,6 @@ func TestRevokedModulesLoseTheirReadsAndTheOthersKeepTheirWatch(t *testing.T) {
 			}
 			return nil
 		})
-	}
-	took := time.Since(began)
-	t.Logf("the reads were refused %v after the deletion, with checks each %v", took.Round(time.Millisecond), recheck)
-	if took > recheck+time.Minute {
-		t.Errorf("the reads were refused only after %v, with checks each %v", took, recheck)
 	}
 	c.writeAll(t, sources, "second")
 	c.awaitRight(t, "the objects of the others", "greeter-kept", sources)

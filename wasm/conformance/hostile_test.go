@@ -366,7 +366,12 @@ func TestRefusedReviewEndsNoWatchUntilItPersists(t *testing.T) {
 		const refused = 5
 		before := reviews()
 		refuse(refused)
-		w.await(t, "a check after the refusals", func() bool { return reviews() >= before+refused+4 })
+		w.await(t, "a check after the refusals", func() bool {
+			w.server.mu.Lock()
+			left := w.server.refusals
+			w.server.mu.Unlock()
+			return left == 0 && reviews() >= before+refused+4
+		})
 		g.version(id, "a", g.put("a", object{"n": fmt.Sprint(n)}))
 	}
 	refuse(1 << 30)

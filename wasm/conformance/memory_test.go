@@ -53,11 +53,16 @@ func TestModuleCanNotFillTheCacheOfTheHost(t *testing.T) {
 			return len(all) > 0 && all[len(all)-1].flags&(abi.FlagSynced|abi.FlagError) != 0
 		})
 	}
-	grown, used := int64(heap())-int64(before), w.status("g").Stats.Cached
+	var grown int64
+	w.await(t, "the end of the watches that have exceeded the limit", func() bool {
+		grown = int64(heap()) - int64(before)
+		return grown <= limit*3/2
+	})
+	used := w.status("g").Stats.Cached
 	t.Logf("%d watches of %d MB: the heap has grown by %d MB, of which %d MB are counted", watches, objects*largeBytes/1_000_000,
 		grown/1e6, used/1e6)
-	if grown > limit*3/2 || used > limit {
-		t.Errorf("the heap has grown by %d bytes, and %d are counted, want at most %d", grown, used, limit)
+	if used > limit {
+		t.Errorf("%d bytes are counted, want at most %d", used, limit)
 	}
 	if used < limit/2 || grown < used/2 {
 		t.Errorf("%d bytes are counted, and the heap has grown by %d", used, grown)
@@ -90,6 +95,19 @@ func TestWatchThatExceedsTheMemoryOfAModuleEndsAlone(t *testing.T) {
 		t.Errorf("the error is %s, want the limit and what to do", text)
 	}
 	w.says(t, "g", "watch has ended")
+	reads := func() int {
+		return len(w.server.received(func(r received) bool { return strings.Contains(r.query, "none-1") }))
+	}
+	before := reads()
+	second = g.watch("w", selected(1))
+	g.wantError(second, abi.OverLimit)
+	last = g.last(second)
+	if text := last[len(last)-1].text; !strings.Contains(text, "again in") {
+		t.Errorf("the error of a watch that is tried again at once is %s, want when it is possible again", text)
+	}
+	if n := reads(); n != before || before == 0 {
+		t.Errorf("the host has read the objects %d times, and %d times before the second attempt", n, before)
+	}
 
 	// The watch that another module has alone, or that both have, costs each of them the same.
 	shared := other.watch("w", selected(0))
@@ -110,7 +128,7 @@ func TestWatchThatExceedsTheMemoryOfAModuleEndsAlone(t *testing.T) {
 	g.do("cancel %d", first)
 	g.do("cancel %d", again)
 	w.await(t, "the free memory", func() bool { return w.status("g").Stats.Cached < 1<<20 })
-	g.synced(g.watch("w", selected(1)))
+	g.synced(g.watch("w", selected(2))) // the host refuses the one that has exceeded the limit for some time
 }
 
 // TestListWithoutEndIsWithinTheMemoryOfAModule has a server that sends objects as long as the host reads.
@@ -127,7 +145,7 @@ func TestListWithoutEndIsWithinTheMemoryOfAModule(t *testing.T) {
 	})
 	sent := w.server.flooded.Load()
 	t.Logf("the server has sent %d bytes", sent)
-	if sent < limit/2 || sent > limit+(16<<20) {
+	if sent < limit/2 || sent > limit+(64<<20) { // with what the connection keeps, and what a busy machine still reads
 		t.Errorf("the server has sent %d bytes, want little more than %d", sent, limit)
 	}
 	w.await(t, "the free memory", func() bool { return w.status("g").Stats.Cached == 0 })

@@ -656,7 +656,7 @@ func delayClaims() []claim {
 	}, {
 		name: "a shorter delay ends before a longer one that was submitted first",
 		run: func(g *guest) {
-			long := g.submit("l", abi.OpDelay, abi.Delay{Millis: 400})
+			long := g.submit("l", abi.OpDelay, abi.Delay{Millis: 3000})
 			short := g.submit("l", abi.OpDelay, abi.Delay{Millis: 5})
 			g.last(long)
 			var order []string
@@ -682,7 +682,7 @@ func delayClaims() []claim {
 	}, {
 		name: "timers of a scheduler run", only: "Go",
 		run: func(g *guest) {
-			for _, millis := range []int{300, 1, 30} {
+			for _, millis := range []int{3000, 1, 30} {
 				g.do("sleep %d", millis)
 			}
 			g.await(g.t, "the end of all timers", func() bool { return len(g.reports("t")) == 3 })

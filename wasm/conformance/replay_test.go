@@ -91,7 +91,7 @@ func TestThousandRecordedReconcilesReplayByteForByte(t *testing.T) {
 			})
 			w.await(t, "the end of the runs", func() bool {
 				calls := w.status("reconciler").Stats.Calls
-				<-time.After(50 * time.Millisecond) // more than a run takes
+				<-time.After(200 * time.Millisecond) // more than a run takes
 				return w.status("reconciler").Stats.Calls == calls
 			})
 			replay := func(tape []byte) (int, error) {

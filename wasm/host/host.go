@@ -99,7 +99,8 @@ type Limits struct {
 
 	// CacheBytes is the memory of the host in bytes for the objects that the module watches. All objects of a shared watch
 	// count, once, whether other modules use it or not, as do the changes that wait for the guest, and the previous states
-	// of objects. A watch that exceeds the limit ends with an error, and the others go on. Default: 256 MiB.
+	// of objects. A watch that exceeds the limit ends with an error, and is refused for 30 s. The others go on.
+	// Default: 256 MiB.
 	CacheBytes int64
 }
 

@@ -14,7 +14,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -133,10 +132,10 @@ func set(t *testing.T, h *host.Host, name string, args ...string) {
 	setModule(t, h, host.Module{Name: name, Binary: wasm, Args: args})
 }
 
-// setModule adds a module with small limits.
+// setModule adds a module with little memory.
 func setModule(t *testing.T, h *host.Host, m host.Module) {
 	t.Helper()
-	m.Limits = host.Limits{Wake: time.Second, Memory: 64 << 20}
+	m.Limits.Memory = 64 << 20
 	if err := h.Set(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
@@ -175,26 +174,18 @@ func TestGuestWatches(t *testing.T) {
 
 func TestFailingGuestIsQuarantinedAndOthersRun(t *testing.T) {
 	h, log := run(t, nil, host.Options{BackOff: time.Millisecond, MaxFailures: 2})
-	for _, kind := range []string{"loop", "panic", "bomb"} {
-		set(t, h, kind, kind)
+	wasm, err := build()
+	if err != nil {
+		t.Fatal(err)
 	}
+	loop := host.Limits{Wake: time.Second} // the others must not exceed it on a busy machine
+	setModule(t, h, host.Module{Name: "loop", Binary: wasm, Args: []string{"loop"}, Limits: loop})
+	set(t, h, "panic", "panic")
+	set(t, h, "bomb", "bomb")
 	set(t, h, "good", "ticker")
 	log.await(t, "slept")
-	deadline := time.Now().Add(20 * time.Second)
-	for {
-		quarantined := 0
-		for _, s := range h.Status() {
-			if s.Phase == host.Quarantined {
-				quarantined++
-			}
-		}
-		if quarantined == 3 {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("status: %+v", h.Status())
-		}
-		runtime.Gosched()
+	for _, kind := range []string{"loop", "panic", "bomb"} {
+		await(t, h, kind, func(s host.Status) bool { return s.Phase == host.Quarantined })
 	}
 }
 
@@ -203,16 +194,7 @@ func TestIdleGuestIsUnloadedAndContinues(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		set(t, h, name, "idle")
 	}
-	unloaded := false
-	for deadline := time.Now().Add(20 * time.Second); !unloaded; {
-		for _, s := range h.Status() {
-			unloaded = unloaded || s.Phase == host.Unloaded
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("no module was unloaded: %+v", h.Status())
-		}
-		runtime.Gosched()
-	}
+	await(t, h, "a", func(s host.Status) bool { return s.Stats.Unloads > 0 })
 	log.await(t, "\"idle [begun 0 1 2]\" module=a", "\"idle [begun 0 1 2]\" module=b")
 }
 

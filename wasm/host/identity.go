@@ -151,6 +151,10 @@ func (h *Host) clientOf(ctx context.Context, m *Module, throttle middleware.Func
 // errUnreviewed is why a permission is unknown, although the server was asked.
 var errUnreviewed = errors.New("the server has refused to check the permission")
 
+func unreviewed(message string) error {
+	return fmt.Errorf("%w: %w", errUnreviewed, &abi.Error{Code: abi.Unavailable, Message: message})
+}
+
 // authorize returns an error if a module may not read the objects of a watch. Without this check, the cache of the host
 // would let modules read what their service accounts may not. The code of the error is Forbidden only if the server has
 // decided about the module: a server that has just started refuses the check itself, or a token, until it has read its
@@ -166,13 +170,13 @@ func (g *guest) authorize(ctx context.Context, w *abi.Watch) error {
 		noToken, isToken := errors.AsType[*abi.Error](err)
 		switch {
 		case isToken && noToken.Code == abi.Forbidden:
-			return errors.Join(&abi.Error{Code: abi.Unavailable, Message: noToken.Message}, errUnreviewed)
+			return unreviewed(noToken.Message)
 		case isToken:
 			return noToken
 		case errors.Is(err, errNoAccount), errors.Is(err, core.ErrUnauthorized):
 			return &abi.Error{Code: abi.Forbidden, Message: err.Error()}
 		case errors.Is(err, core.ErrForbidden):
-			return errors.Join(&abi.Error{Code: abi.Unavailable, Message: err.Error()}, errUnreviewed)
+			return unreviewed(err.Error())
 		case err != nil:
 			return &abi.Error{Code: abi.Unavailable, Message: err.Error()}
 		case !d.Allowed:

@@ -5,7 +5,9 @@ package host
 
 import (
 	"fmt"
+	"maps"
 	"sync"
+	"time"
 
 	"github.com/kube-go/sdk/core/abi"
 )
@@ -18,6 +20,38 @@ type quota struct {
 	mu     sync.Mutex // guards the fields below, and those of shares and claims
 	used   int64
 	shares map[*sharedWatch]*share
+	over   map[abi.Watch]time.Time // until when a watch that has exceeded the limit is refused
+}
+
+// overTime is the time for which a module can't watch again what has exceeded its limit. Each attempt reads objects from
+// the API server, up to the limit.
+const overTime = 30 * time.Second
+
+// admit returns an error if a watch, which checkWatch has accepted, has exceeded the limit a short time ago.
+func (q *quota) admit(w abi.Watch, now time.Time) error {
+	w.KeysOnly = false
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if wait := q.over[w].Sub(now); wait > 0 {
+		return q.exceeded(wait)
+	}
+	return nil
+}
+
+// refuse makes admit refuse a watch for a while. The caller holds the mutex of the quota.
+func (q *quota) refuse(w abi.Watch, now time.Time) {
+	if q.over == nil {
+		q.over = make(map[abi.Watch]time.Time)
+	}
+	maps.DeleteFunc(q.over, func(_ abi.Watch, until time.Time) bool { return !until.After(now) })
+	q.over[w] = now.Add(overTime)
+}
+
+// exceeded returns the error of a watch that may be tried again after a time.
+func (q *quota) exceeded(wait time.Duration) error {
+	return &abi.Error{Code: abi.OverLimit, Message: fmt.Sprintf("with this watch, the module needs more than %d bytes of "+
+		"the host's cache (Limits.CacheBytes): select fewer objects, or only their metadata with the projection %s; the same "+
+		"watch is possible again in %v", q.limit, abi.ProjectionMetadata, wait.Round(time.Second))}
 }
 
 // share is a shared watch that a module uses.
@@ -80,12 +114,11 @@ func (c *claim) update(count func(*share)) {
 	over := q.used > q.limit
 	if over {
 		c.release() // so that the other watches of the module go on
+		q.refuse(c.watch.key, time.Now())
 	}
 	q.mu.Unlock()
 	if over {
-		c.exceeded(&abi.Error{Code: abi.OverLimit, Message: fmt.Sprintf("with this watch, the module needs more than %d "+
-			"bytes of the host's cache (Limits.CacheBytes): select fewer objects, or only their metadata with the projection %s",
-			q.limit, abi.ProjectionMetadata)})
+		c.exceeded(q.exceeded(overTime))
 	}
 }
 

@@ -56,7 +56,7 @@ func TestImageIsReleasedWithTheLastModuleWithItsArguments(t *testing.T) {
 		if err := h.Set(t.Context(), Module{Name: name, Binary: binary, Args: []string{arg}}); err != nil {
 			t.Fatal(err)
 		}
-		for deadline := time.Now().Add(20 * time.Second); ; <-time.After(time.Millisecond) {
+		for deadline := time.Now().Add(time.Minute); ; <-time.After(time.Millisecond) {
 			for _, s := range h.Status() {
 				if s.Name == name && s.Phase == Running {
 					return

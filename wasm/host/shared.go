@@ -33,6 +33,7 @@ type shared struct {
 
 // sharedWatch is a cache with one watch.
 type sharedWatch struct {
+	key    abi.Watch // what it selects
 	cache  *cache.Cache
 	bytes  atomic.Int64 // of its objects
 	users  int
@@ -56,7 +57,7 @@ func (s *shared) use(key abi.Watch) (w *sharedWatch, done func(keep bool)) {
 	s.sweep(time.Now())
 	w = s.all[key]
 	if w == nil {
-		w = &sharedWatch{cache: s.newCache()}
+		w = &sharedWatch{key: key, cache: s.newCache()}
 		s.all[key] = w
 	}
 	w.users++

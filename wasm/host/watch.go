@@ -228,7 +228,10 @@ func (op *operation) startWatch(message []byte) error {
 // runWatch sends the objects of a watch and their changes. Nothing is watched before the module may read the objects.
 func (op *operation) runWatch(w *abi.Watch) {
 	g := op.instance.guest
-	err := g.authorize(op.ctx, w)
+	err := g.quota.admit(*w, time.Now())
+	if err == nil {
+		err = g.authorize(op.ctx, w)
+	}
 	if err == nil {
 		err = g.host.kinds.check(op.ctx, w)
 	}

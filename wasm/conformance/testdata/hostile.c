@@ -170,7 +170,7 @@ int start(kube_text startup) {
 		__wasi_size_t events = 0;
 		in.u.u.clock.id = __WASI_CLOCKID_MONOTONIC;
 		in.u.u.clock.timeout = 24LL * 3600 * 1000 * 1000 * 1000;
-		while (!__wasi_poll_oneoff(&in, &event, 1, &events)) {}
+		(void)!__wasi_poll_oneoff(&in, &event, 1, &events); // and returns
 	} else if (kube_is(act, "loop")) {
 		for (volatile int i = 0;; i++) {}
 	} else if (kube_is(act, "invalid")) {
