@@ -28,7 +28,7 @@ func Watch[K any, P core.ObjectPtr[K]](
 // Caches.
 type (
 	// Cache is a set of shared watches on one server: views of the same resource and [Selection] share one watch.
-	// [NewCache] returns one. Methods: Cluster, Watches. See [cache.Cache].
+	// [NewCache] returns one. Methods: Cluster, Watches, Discard. See [cache.Cache].
 	Cache = cache.Cache
 	// CacheOptions are the options of [NewCache]: Cluster, Compression, Logger, SnapshotDir, Source. See
 	// [cache.Options].

@@ -15,6 +15,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -37,9 +38,11 @@ type wild struct {
 
 	server *finalizing
 	api    *client.API[animal] // never crashes
-	left   int                 // requests until the next crash; negative: none
-	writes int
-	die    context.CancelCauseFunc // ends the pass
+
+	sending sync.Mutex // held by RoundTrip: discovery sends two requests at once
+	left    int        // requests until the next crash; negative: none
+	writes  int
+	die     context.CancelCauseFunc // ends the pass
 }
 
 // decision is what a state does for one generation of an object.
@@ -152,6 +155,8 @@ func (w *wild) raise(c *Ctx[animal], names []string) outcome {
 
 // RoundTrip sends a request, unless the program crashes before it. The program may also crash after it.
 func (w *wild) RoundTrip(req *http.Request) (*http.Response, error) {
+	w.sending.Lock()
+	defer w.sending.Unlock()
 	if w.left == 0 {
 		w.die(errCrash)
 		return nil, errCrash
