@@ -84,20 +84,19 @@ func (s *session) runHealth() (all []RunHealth) {
 func (s *session) reportLong(ctx context.Context) {
 	ticker := time.NewTicker(longRun / 10)
 	defer ticker.Stop()
-	var reported []*run
-	for {
+	for last := time.Now(); ; {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
 		}
-		runs := slices.DeleteFunc(s.runs(), func(r *run) bool { return time.Since(r.begun) < longRun })
-		for _, r := range runs {
-			if !slices.Contains(reported, r) {
+		now := time.Now()
+		for _, r := range s.runs() {
+			if due := r.begun.Add(longRun); due.After(last) && !due.After(now) {
 				s.logRun(r, slog.LevelWarn, "has not returned", "Options.RunTimeout is not set")
 			}
 		}
-		reported = runs
+		last = now
 	}
 }
 
