@@ -8,7 +8,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -305,11 +304,15 @@ func testReadyPod(t *testing.T, c *kube.Client, ns string) {
 	if _, err := kube.Await(limit(t), objects, "running", ready, nil); err != nil {
 		t.Error(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	ctx, cancel := context.WithCancel(limit(t))
 	defer cancel()
-	_, err := kube.Await(ctx, pods, "running", kube.JSONPath[corev1.Pod]("{.status.phase}", "Failed"), nil)
+	failed := kube.JSONPath[corev1.Pod]("{.status.phase}", "Failed")
+	_, err := kube.Await(ctx, pods, "running", func(pod *corev1.Pod) error {
+		defer cancel()
+		return failed(pod)
+	}, nil)
 	want := `last seen: {.status.phase} is "Running", want "Failed"`
-	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), want) {
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), want) {
 		t.Errorf("Await() = %v, want %q", err, want)
 	}
 	mustCreate(t, c, ns, build("done", "Succeeded"))
