@@ -30,7 +30,7 @@ export RACE := -race $(foreach p,ssa frontend backend/...,-gcflags=$(WAZERO)/$(p
 
 # The tests run without go vet, since make lint runs it with all its checks.
 # The end-to-end tests mostly wait, so more of them run at the same time than there are processors.
-E2E := $(GO) test -json $(RACE) -vet=off -count=1 -timeout=30m -parallel=5
+E2E := $(GO) test -json $(RACE) -vet=off -count=1 -timeout=40m -parallel=5
 
 # The targets of `make test`, and the further targets of `make check`. The end-to-end tests run at the same time as the
 # tests without a cluster, which use the processors while the others wait.
