@@ -116,7 +116,7 @@ func (c *complaints) String() string {
 	}, text)
 }
 
-// quietSince returns the time of the last write, or zero if there was none.
+// quietSince returns the time of the last write. It is zero before the first one.
 func (c *complaints) quietSince() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -130,15 +130,20 @@ func explain(err error, said *complaints) error {
 	status, refused := errors.AsType[*core.StatusError](err)
 	switch {
 	case refused && isMissing(status.Status.Message), exited && (exit.Code == 126 || exit.Code == 127) && isMissing(text):
-		if op, ok := errors.AsType[*client.OpError](err); ok {
-			return &client.OpError{Verb: op.Verb, Resource: op.Resource, Ref: op.Ref, Err: ErrNoTar} // it is more precise
-		}
-		return ErrNoTar
+		return replace(err, ErrNoTar)
 	case text != "" && (exited || errors.Is(err, io.ErrUnexpectedEOF)):
 		// Servers may break the connection if input is left unread.
 		return fmt.Errorf("%w: %s", err, text)
 	}
 	return err
+}
+
+// replace returns an error of the same operation with a more precise cause.
+func replace(err, cause error) error {
+	if op, ok := errors.AsType[*client.OpError](err); ok {
+		return &client.OpError{Verb: op.Verb, Resource: op.Resource, Ref: op.Ref, Err: cause}
+	}
+	return cause
 }
 
 // isMissing recognizes the messages of container runtimes and shells for a missing program.

@@ -67,8 +67,8 @@ func (f *Files) Upload(ctx context.Context, local, remote string) (Stats, error)
 	return up.counter.Stats, errors.Join(err, up.partial.orNil())
 }
 
-// unpackIn returns the command that unpacks in a directory. -o: the owner is the user who runs tar; -p: the permissions
-// are those of the archive, whatever the umask.
+// unpackIn returns the command that unpacks in a directory. -o: the owner is the user of tar; -p: the permissions are
+// those of the archive, whatever the umask.
 func unpackIn(dir string) []string { return []string{"tar", "-x", "-o", "-p", "-f", "-", "-C", dir} }
 
 // checkScript tests the arguments dir and name of an upload. Its exit status is one of those below.
@@ -91,11 +91,11 @@ func (f *Files) check(ctx context.Context, dir, name string) error {
 	if exit, ok := errors.AsType[*pod.ExitError](err); ok {
 		switch exit.Code {
 		case checkNoTar:
-			return ErrNoTar
+			return replace(err, ErrNoTar)
 		case checkNoFolder:
-			return fmt.Errorf("%s in the container: %w", plain(dir), fs.ErrNotExist)
+			return replace(err, fmt.Errorf("%s in the container: %w", plain(dir), fs.ErrNotExist))
 		case checkReadOnly:
-			return fmt.Errorf("%s in the container: %w: the directory or its file system is read-only", plain(dir), fs.ErrPermission)
+			return replace(err, fmt.Errorf("%s in the container: %w, or its file system is read-only", plain(dir), fs.ErrPermission))
 		}
 	}
 	if err := f.try(ctx, "tar", "--version"); errors.Is(err, ErrNoTar) {

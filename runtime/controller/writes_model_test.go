@@ -30,9 +30,9 @@ var seeds = flag.Uint64("seeds", 24, "the number of random worlds")
 // wantedPages is the number of pages that a document of [library] wants: 1 or 2, depending on its text.
 func wantedPages(text string) int { return 1 + int(text[0]-'0')%2 }
 
-// library is a controller that writes as much as it can, a server whose watches are slow and break, and somebody else
-// who writes the same objects. For each document, the controller copies its text to its status and to the labels of its
-// pages, and creates and deletes pages until there are as many as wanted.
+// library is a controller, another client that writes the same objects, and a server whose watches are slow and break.
+// The controller copies the text of a document to the status of the document and to the labels of its pages. It creates
+// and deletes pages until the document has as many as it wants.
 type library struct {
 	*world
 	t          *testing.T

@@ -15,24 +15,15 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// The time without any data from the server after which a request is cancelled.
+// The time without any data from the server after which a request is cancelled. state.silence has that of open watches.
 const (
 	// For a paged list. The server's own timeout is one minute, see --request-timeout of
 	// https://kubernetes.io/docs/reference/command-line-tools-reference/kube-apiserver/.
 	pageSilence = 2 * time.Minute
 
-	// For a streaming list. A busy server may queue the request for up to a quarter of its one-minute timeout.
-	streamSilence = 20 * time.Second
-
 	// For a watch, until the server has accepted it. It is the server's own timeout of other requests, which it does not
 	// apply to watches.
 	openSilence = time.Minute
-
-	// For a watch, after the time at which the server should have ended it.
-	watchSilence = 10 * time.Second
-
-	// For a watch of a server that sends bookmarks about once per minute.
-	markSilence = 3 * time.Minute
 )
 
 // errBreak reports to the source that the consumer has left its loop.

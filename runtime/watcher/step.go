@@ -41,6 +41,13 @@ const (
 	// https://kubernetes.io/docs/reference/using-api/api-concepts/#watch-bookmarks.
 	longestMark = 2 * time.Minute
 
+	// The time without any data from the server after which an open watch is cancelled: for a streaming list, which a busy
+	// server may queue for up to a quarter of its one-minute timeout; after the time at which the server should have ended
+	// a watch; and for a watch of a server that sends bookmarks about once per minute.
+	streamSilence = 20 * time.Second
+	watchSilence  = 10 * time.Second
+	markSilence   = 3 * time.Minute
+
 	// After this number of consecutive failures of streaming lists, the next list is paged; of a page, the list starts
 	// again; of watches, the objects are listed again, in case the cause is unknown to this package. Of errors that say
 	// nothing about the version, such as internal errors of the server, three are enough.
@@ -230,7 +237,7 @@ func (s *state) change(in *input) output {
 	if in.rv != "" && in.rv != s.rv {
 		s.rv, s.moved, s.failures, s.unclear = in.rv, true, 0, 0
 	}
-	if last := latest(s.opened, s.heard); in.kind == gotBookmark && in.now.Sub(last) <= longestMark {
+	if in.kind == gotBookmark && (in.now.Sub(s.opened) <= longestMark || in.now.Sub(s.heard) <= longestMark) {
 		s.marks = true
 	}
 	s.heard = in.now
@@ -306,7 +313,7 @@ func (s *state) watchOver(in *input) output {
 		s.failures, s.unclear = 0, 0
 	}
 	switch {
-	case mute:
+	case mute && in.kind != gotError:
 		s.list()
 		return output{done: true, trouble: errMute}
 	case in.kind == gotEnd && (moved || lived >= shortest):
@@ -325,7 +332,7 @@ func (s *state) watchOver(in *input) output {
 	case s.stored && in.kind == gotError && gone(in.err):
 		*s = state{}
 		return output{done: true, trouble: in.err}
-	case s.failures >= mostWatches || s.unclear >= mostUnclear || in.kind == gotError && useless(in.err):
+	case mute || s.failures >= mostWatches || s.unclear >= mostUnclear || in.kind == gotError && useless(in.err):
 		s.list()
 	}
 	return out
@@ -340,14 +347,6 @@ func (s *state) silence(timeout time.Duration) time.Duration {
 		return min(timeout+watchSilence, markSilence)
 	}
 	return timeout + watchSilence
-}
-
-// latest returns the later of two times.
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
 
 // useless reports whether a watch can't start at its version, or not with its request.

@@ -243,6 +243,7 @@ func TestStepWatching(t *testing.T) {
 		{"silence instead of bookmarks", opened.marked().since(markSilence), input{kind: gotSilence, err: errUnknown}, state{marks: true}, output{done: true, trouble: errMute}},
 		{"the end of a watch without bookmarks", opened.marked().since(markSilence), input{kind: gotEnd}, state{marks: true}, output{done: true, trouble: errMute}},
 		{"the early end of a watch without bookmarks", opened.marked().since(longestMark), input{kind: gotEnd}, opened.marked(), output{done: true}},
+		{"an error of a watch without bookmarks", opened.marked().since(markSilence), input{kind: gotError, err: errBusy}, state{marks: true, backoff: failed}, output{done: true, trouble: errBusy, delay: firstDelay, atLeast: 7 * time.Second}},
 		{"silence after a bookmark", opened.marked().since(time.Hour).hearing(), input{kind: gotSilence, err: errUnknown}, again.marked(), trouble(errUnknown)},
 		{"an invalid request", opened, input{kind: gotError, err: errUnsent}, opened, output{done: true, fatal: errUnsent}},
 		{"the shard has changed", moved.since(long), input{kind: gotMoved}, state{}, output{done: true}},

@@ -13,7 +13,7 @@ import (
 const cpuBurst = time.Minute
 
 // cpu limits the time for which the guest of a module runs, over time: a bucket, which each call may empty below zero.
-// It is safe for concurrent use.
+// In package rate, an event can't be larger than the burst. It is safe for concurrent use.
 type cpu struct {
 	share float64 // of one CPU
 

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/client"
@@ -60,10 +61,11 @@ type tokens struct {
 	account core.ObjectRef
 	logger  *slog.Logger
 
+	noted rate.Sometimes // logs refusals
+
 	mu    sync.Mutex // held while a token is requested
 	token *serviceaccount.Token
 	until time.Time // when to replace it
-	noted time.Time // when a refusal was logged
 }
 
 // find returns the credential of a request, see [middleware.Authorization].
@@ -96,17 +98,16 @@ func (t *tokens) find(ctx context.Context) (string, middleware.Renew, error) {
 	return "Bearer " + string(used.Token), renew, nil
 }
 
-// explain returns why there is no token, for the guest. The message of the server is only logged, because it may name the
-// user of the host. The caller holds t.mu.
+// explain returns the error of a missing token. It omits the message of the server, which may name the user of the host,
+// and logs it.
 func (t *tokens) explain(err error) error {
 	refused, ok := errors.AsType[*core.StatusError](err)
 	if !ok {
 		return err
 	}
-	if time.Since(t.noted) > time.Minute {
-		t.noted = time.Now()
+	t.noted.Do(func() {
 		t.logger.LogAttrs(context.Background(), slog.LevelWarn, "host has no token for the module", slog.Any("err", err))
-	}
+	})
 	code := abi.Unavailable
 	if errors.Is(err, core.ErrForbidden) || errors.Is(err, core.ErrUnauthorized) {
 		code = abi.Forbidden
@@ -140,6 +141,7 @@ func (h *Host) clientOf(ctx context.Context, m *Module, throttle middleware.Func
 	}
 	source := &tokens{
 		client: h.client, account: m.ServiceAccount, logger: h.options.Logger.With(slog.String("module", m.Name)),
+		noted: rate.Sometimes{Interval: time.Minute},
 	}
 	return client.New(ctx, &client.Options{
 		Share:      h.anonymous,

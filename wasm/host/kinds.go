@@ -6,9 +6,9 @@ package host
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kube-go/sdk/client"
@@ -29,14 +29,15 @@ const (
 // kinds knows the kinds of the resources of the server. The shared watches of a resource must have the same kind:
 // otherwise each kind that a guest names would be a watch of its own.
 type kinds struct {
-	mapper *discovery.Mapper
-
-	mu        sync.Mutex // guards refreshed
-	refreshed time.Time
+	mapper  *discovery.Mapper
+	refresh *rate.Limiter
 }
 
 func newKinds(c *client.Client) *kinds {
-	return &kinds{mapper: discovery.NewMapper(c, &discovery.MapperOptions{MinInterval: kindInterval})}
+	return &kinds{
+		mapper:  discovery.NewMapper(c, &discovery.MapperOptions{MinInterval: kindInterval}),
+		refresh: rate.NewLimiter(rate.Every(kindInterval), 1),
+	}
 }
 
 // check returns an error if a watch has another kind or scope than its resource. It returns no error if the server does
@@ -45,7 +46,7 @@ func (k *kinds) check(ctx context.Context, w *abi.Watch) error {
 	ctx, cancel := context.WithTimeout(ctx, kindTime)
 	defer cancel()
 	res, err := k.find(ctx, w)
-	if err == nil && !isResource(w, res) && k.mayRefresh() { // the definition may have changed
+	if err == nil && !isResource(w, res) && k.refresh.Allow() { // the definition may have changed
 		if _, err = k.mapper.Refresh(ctx); err == nil {
 			res, err = k.find(ctx, w)
 		}
@@ -64,15 +65,4 @@ func (k *kinds) find(ctx context.Context, w *abi.Watch) (core.Resource, error) {
 // isResource reports whether a watch has the kind and the scope of a resource.
 func isResource(w *abi.Watch, res core.Resource) bool {
 	return w.Kind == res.Kind && w.Namespaced == res.Namespaced
-}
-
-// mayRefresh reports whether the kinds may be requested again.
-func (k *kinds) mayRefresh() bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if time.Since(k.refreshed) < kindInterval {
-		return false
-	}
-	k.refreshed = time.Now()
-	return true
 }
