@@ -34,10 +34,10 @@
 //     or three whose cause is unknown (such as 500), it lists the objects again.
 //   - A watch that ends within a second of its acceptance by the server, or whose connection breaks, without a new
 //     version is a failure. So is a watch that the server has not accepted after a minute.
-//   - A watch of a server that has sent bookmarks about once per minute is over after three minutes of silence. If it has
-//     sent nothing at all, the watcher lists the objects again: after a restore of etcd without increased revisions, a
-//     server may not have reached the version of the watch, and says nothing about it. If it reaches the version within
-//     these three minutes, the consumer misses the changes until then.
+//   - A watch of a server that sends bookmarks regularly is over after four minutes of silence. If it has sent nothing
+//     at all, the watcher lists the objects again: after a restore of etcd without increased revisions, a server may not
+//     have reached the version of the watch, and says nothing about it. If it reaches the version within these four
+//     minutes, the consumer misses the changes until then.
 //   - A page that fails is requested again. When its continue token has expired, the watcher lists the objects again,
 //     without pages. After ten consecutive failures, the list starts again.
 //   - When a streaming list ends early, or is silent for 20 seconds, the next list is paged.

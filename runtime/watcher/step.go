@@ -37,16 +37,17 @@ const (
 	// first versions with streaming lists sent it up to seconds later.
 	longestEnd = 20 * time.Second
 
-	// A server that sends a bookmark within this time after other data sends them about once per minute: API servers do,
+	// A server that sends a bookmark within this time after other data sends them regularly. API servers do, about once
+	// per minute; the first one of a watch of Kubernetes 1.36 comes after two minutes. See
 	// https://kubernetes.io/docs/reference/using-api/api-concepts/#watch-bookmarks.
-	longestMark = 2 * time.Minute
+	longestMark = 3 * time.Minute
 
 	// The time without any data from the server after which an open watch is cancelled: for a streaming list, which a busy
 	// server may queue for up to a quarter of its one-minute timeout; after the time at which the server should have ended
-	// a watch; and for a watch of a server that sends bookmarks about once per minute.
+	// a watch; and for a watch of a server that sends bookmarks regularly.
 	streamSilence = 20 * time.Second
 	watchSilence  = 10 * time.Second
-	markSilence   = 3 * time.Minute
+	markSilence   = 4 * time.Minute
 
 	// After this number of consecutive failures of streaming lists, the next list is paged; of a page, the list starts
 	// again; of watches, the objects are listed again, in case the cause is unknown to this package. Of errors that say
@@ -67,7 +68,7 @@ type state struct {
 	opened time.Time // when the server accepted the current watch; zero before
 	moved  bool      // rv has changed since the watch was opened
 	heard  time.Time // when the current watch has sent data; zero before
-	marks  bool      // the server sends bookmarks about once per minute
+	marks  bool      // the server sends bookmarks regularly
 
 	live   bool          // the streaming list has sent an event that is not an existing object
 	waited time.Duration // for data since then

@@ -70,7 +70,7 @@ func (s state) hearing() state {
 	return s
 }
 
-// marked returns the state for a server that sends bookmarks about once per minute.
+// marked returns the state for a server that sends bookmarks regularly.
 func (s state) marked() state {
 	s.marks = true
 	return s

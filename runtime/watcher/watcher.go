@@ -73,7 +73,7 @@ type Options struct {
 	Server *Server
 
 	// Timeout is the time after which the server ends a watch, in whole seconds. The watcher then resumes it. When no
-	// data has arrived by 10 seconds after that, or for three minutes although the server usually sends bookmarks, the
+	// data has arrived by 10 seconds after that, or for four minutes although the server sends bookmarks regularly, the
 	// connection is considered dead. Default: a random time from 5 to 10
 	// minutes for each watch, so that many watches do not end at the same time.
 	Timeout time.Duration

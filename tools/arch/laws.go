@@ -198,7 +198,7 @@ func laws() map[string]map[string][]string {
 			"After ten consecutive ones":                                      {"TestObjectsAreListedAgainAfterTenFailedWatches", "TestStepWatching"},
 			"A watch that ends within a second of its acceptance":             {"TestShortWatchesBackOff", "TestWatchThatEndsImmediatelyAfterAQueueBacksOff"},
 			"a watch that the server has not accepted after a minute":         {"TestWatchThatIsNotAcceptedIsCancelled"},
-			"is over after three minutes of silence":                          {"TestWatchWithoutTheUsualBookmarksIsOver"},
+			"is over after four minutes of silence":                           {"TestWatchWithoutTheUsualBookmarksIsOver"},
 			"When its continue token has expired":                             {"TestExpiredContinueTokenListsWithoutPages"},
 			"After ten consecutive failures, the list starts again":           {"TestBrokenListStartsAgain", "TestStepPaging"},
 			"When a streaming list ends early, or is silent":                  {"TestInterruptedStreamingListStartsAgain", "TestServerThatIgnoresStreamingListsIsDetected"},
