@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path"
+	"runtime"
 	"runtime/debug"
 	"unsafe"
 
@@ -23,6 +24,7 @@ var (
 	pinned      = make(map[uint32][]byte) // keeps the memory that the host has allocated, by its address
 	pinnedBytes int
 	description []byte
+	collected   uint64   // the number of allocated bytes at the last collection for quiesce
 	stalls      *os.File // descriptor abi.StallFD
 )
 
@@ -114,10 +116,29 @@ func wake(id int64, ptr, n uint32, flags int32) int32 {
 //go:wasmexport kube_tick
 func tick() { stall() }
 
+// garbage is the number of allocated bytes after which the memory is collected before it is stored. Otherwise the heap
+// takes new pages until it has 4 MiB, and each restoration copies them.
+const garbage = 256 << 10
+
 // quiesce allows each request: the host unloads only what can't run, and a controller must bear that it ends.
 //
 //go:wasmexport kube_quiesce
-func quiesce(reason int32) int32 { return 0 }
+func quiesce(reason int32) int32 {
+	if reason != abi.ReasonUnload {
+		return 0
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	switch {
+	case collected == 0: // a collection changes pages that are still shared
+		collected = m.TotalAlloc
+	case m.TotalAlloc-collected >= garbage:
+		collected = m.TotalAlloc
+		runtime.GC()
+		stall() // its goroutines have run
+	}
+	return 0
+}
 
 // stall returns when no other goroutine can run: the host reports the descriptor as readable only then.
 func stall() {

@@ -142,6 +142,7 @@ func (g *guest) turn() {
 		g.fail(err)
 		return
 	}
+	i.park()
 	g.arm()
 }
 

@@ -191,7 +191,7 @@ func (i *instance) end(cause error) {
 		op.drop()
 	}
 	if i.body != nil {
-		_ = i.body.Close(context.WithoutCancel(i.ctx)) // it has nothing that can fail to close
+		_ = i.body.Close() // it has nothing that can fail to close
 	}
 	i.removeStore()
 	i.guest.count(i, counted{})

@@ -199,14 +199,7 @@ func (g *guest) setting() (args []string, env map[string]string) {
 // config returns what an instance needs besides its program.
 func (i *instance) config() image.Config {
 	args, env := i.guest.setting()
-	t := i.tape
-	c := wazero.NewModuleConfig().
-		WithArgs(args...).
-		WithNanotime(func() int64 { return t.clock(func() int64 { return int64(i.elapsed(clockMonotonic, i.time())) }) }, 1).
-		WithWalltime(func() (int64, int32) {
-			now := t.clock(func() int64 { return i.time().UnixNano() })
-			return now / 1e9, int32(now % 1e9)
-		}, 1)
+	c := wazero.NewModuleConfig().WithArgs(args...)
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		c = c.WithEnv(name, env[name])
 	}
@@ -249,7 +242,7 @@ func (i *instance) begin() error {
 		return err
 	}
 	i.image = img
-	i.body, err = img.Start(i.ctx, p.compiled, i.config())
+	i.body, err = img.Start(i.ctx, i.config())
 	return err
 }
 
@@ -306,6 +299,6 @@ func (p *program) newImage(i *instance) (*image.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	_ = i.body.Close(i.ctx) // the instance begins again from its image
+	_ = i.body.Close() // the instance begins again from its image
 	return img, nil
 }

@@ -327,6 +327,7 @@ func (r *reconciler) take() (*instance, error) {
 
 // put keeps an instance for the next call.
 func (r *reconciler) put(i *instance) {
+	i.park()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.idle = append(r.idle, idleInstance{i, time.Now()})

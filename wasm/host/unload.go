@@ -4,7 +4,6 @@
 package host
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -16,6 +15,13 @@ import (
 
 // keepAfter is the time for which an instance stays loaded after its memory could not be stored.
 const keepAfter = time.Minute
+
+// park lets other instances of the program run with what this one ran with, until its next call.
+func (i *instance) park() {
+	if i.body != nil {
+		i.body.Park()
+	}
+}
 
 // unload stores the memory of an idle instance in a file, unless the guest refuses. Its operations go on: their items
 // and the next timer of the guest load it again. If the host can't store it, it stays loaded. An error means that the
@@ -38,7 +44,7 @@ func (i *instance) unload(now time.Time) error {
 	body := i.body
 	i.body = nil
 	i.guest.unloadedOnce(i)
-	_ = body.Close(context.WithoutCancel(i.ctx)) // it has nothing that can fail to close
+	_ = body.Close() // it has nothing that can fail to close
 	return nil
 }
 
@@ -62,7 +68,7 @@ func (i *instance) load() error {
 		return fmt.Errorf("load: %w", err)
 	}
 	defer f.Close()
-	if i.body, err = i.image.Restore(i.ctx, i.guest.program.compiled, i.config(), f); err != nil {
+	if i.body, err = i.image.Restore(i.ctx, i.config(), f); err != nil {
 		return fmt.Errorf("load: %w", err)
 	}
 	i.removeStore()

@@ -3,6 +3,8 @@
 
 package binary
 
+import "cmp"
+
 // expression skips instructions up to the end of an expression without blocks. It returns whether the expression is one
 // constant of the type i32, which it stores in value.
 func (r *reader) expression(value *uint32) bool {
@@ -29,7 +31,7 @@ func (r *reader) expression(value *uint32) bool {
 // maxLocals bounds the variables of a function, for which a runtime reserves memory.
 const maxLocals = 50_000
 
-// readCode reads all instructions, to find those that change a table.
+// readCode reads all instructions, to find those that change a table or drop a segment.
 func (m *Module) readCode(r *reader) {
 	for i := range r.count(3) {
 		size := r.u32()
@@ -47,12 +49,13 @@ func (m *Module) readCode(r *reader) {
 			r.failf("function %d has %d locals: at most %d are supported", i, locals, maxLocals)
 		}
 		for r.err == nil && r.pos < end {
-			name := r.immediates(r.byte())
-			if name != "" && m.changesTables == "" {
-				m.changesTables = name
-			}
-			if name == tableGrow {
-				m.growsTables = true
+			switch name := r.immediates(r.byte()); name {
+			case "":
+			case dataDrop, elemDrop:
+				m.dropsSegments = true
+			default:
+				m.growsTables = m.growsTables || name == tableGrow
+				m.changesTables = cmp.Or(m.changesTables, name)
 			}
 		}
 		if r.err == nil && r.pos != end {
@@ -142,9 +145,14 @@ func (r *reader) nameMap() {
 	}
 }
 
-const tableGrow = "table.grow"
+const (
+	tableGrow = "table.grow"
+	dataDrop  = "data.drop"
+	elemDrop  = "elem.drop"
+)
 
-// immediates skips what follows an opcode. It returns the name of the instruction if it changes a table.
+// immediates skips what follows an opcode. It returns the name of the instruction if it changes a table or drops a
+// segment.
 func (r *reader) immediates(op byte) string {
 	switch {
 	case op >= 0x02 && op <= 0x04, op == 0x06: // block, loop, if, try
@@ -223,8 +231,14 @@ func (r *reader) bulk() string {
 	case 8, 10: // memory.init, memory.copy
 		r.u32()
 		r.u32()
-	case 9, 11, 13, 16: // data.drop, memory.fill, elem.drop, table.size
+	case 11, 16: // memory.fill, table.size
 		r.u32()
+	case 9:
+		r.u32()
+		return dataDrop
+	case 13:
+		r.u32()
+		return elemDrop
 	case 12:
 		return "table.init"
 	case 14:

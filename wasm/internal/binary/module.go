@@ -100,6 +100,7 @@ type Module struct {
 
 	changesTables string // the first instruction that does, or ""
 	growsTables   bool
+	dropsSegments bool
 }
 
 type global struct {

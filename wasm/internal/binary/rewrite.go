@@ -20,6 +20,9 @@ type Rewritten struct {
 	Globals []string // the exports of the mutable globals
 	Start   string   // the export of the start function, or ""
 
+	Elements      int64 // of all tables
+	DropsSegments bool  // the code has an instruction that does
+
 	module *Module
 }
 
@@ -33,7 +36,7 @@ func (m *Module) Rewrite() (*Rewritten, error) {
 	if err := m.checkState(); err != nil {
 		return nil, err
 	}
-	out := &Rewritten{module: m}
+	out := &Rewritten{module: m, Elements: m.elements, DropsSegments: m.dropsSegments}
 	var exports []byte
 	added := 0
 	export := func(name string, k Kind, index int) string {

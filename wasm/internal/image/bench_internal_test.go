@@ -29,11 +29,11 @@ func newBenchmark(b *testing.B) *guest {
 func BenchmarkStartFromImage(b *testing.B) {
 	g := newBenchmark(b)
 	for b.Loop() {
-		i, err := g.image.Start(b.Context(), g.program, g.config())
+		i, err := g.image.Start(b.Context(), g.config())
 		if err != nil {
 			b.Fatal(err)
 		}
-		if err := i.Close(b.Context()); err != nil {
+		if err := i.Close(); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -83,14 +83,14 @@ func BenchmarkRestoreAndWake(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		i, err := g.image.Restore(b.Context(), g.program, g.config(), f)
+		i, err := g.image.Restore(b.Context(), g.config(), f)
 		if err != nil {
 			b.Fatal(err)
 		}
 		_ = f.Close()
 		g.call(i, "wake", 3)
 		times = append(times, time.Since(start))
-		if err := i.Close(b.Context()); err != nil {
+		if err := i.Close(); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -110,7 +110,7 @@ func BenchmarkIdleMemory(b *testing.B) {
 		before := private(b)
 		all := make([]*Instance, instances)
 		for n := range all {
-			i, err := g.image.Start(b.Context(), g.program, g.config())
+			i, err := g.image.Start(b.Context(), g.config())
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -127,7 +127,7 @@ func BenchmarkIdleMemory(b *testing.B) {
 		b.ReportMetric(float64(fresh-before)/instances, "KiB/started")
 		b.ReportMetric(float64(after-before)/instances, "KiB/after-50-events")
 		for _, i := range all {
-			_ = i.Close(b.Context())
+			_ = i.Close()
 		}
 		clear(all)
 		b.ReportMetric(float64(private(b)-before)/instances, "KiB/closed")

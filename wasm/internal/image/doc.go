@@ -9,10 +9,11 @@
 //	seed, err := p.Start(ctx, config)                  // writes the data segments
 //	err = seed.Initialize(ctx)                         // calls the start function and _initialize
 //	img, err := seed.Image()                           // of the memory and the globals
-//	a, err := img.Start(ctx, p, config)                // a further instance, copy-on-write
+//	a, err := img.Start(ctx, config)                   // a further instance, copy-on-write
 //	result, err := a.Call(ctx, "kube_tick")
+//	a.Park()                                           // until the next Call
 //	err = a.Snapshot(w)                                // while it is idle; then a.Close
-//	a, err = img.Restore(ctx, p, config, r)            // continues where a was
+//	a, err = img.Restore(ctx, config, r)               // continues where a was
 //
 // # What an image and a snapshot have
 //
@@ -37,6 +38,14 @@
 // On Linux the image is a sealed memory file that instances map privately: the kernel copies a page when an instance
 // writes to it, and all others share it. Elsewhere each instance has a copy. Memory grows in place, up to a limit in
 // bytes; beyond it memory.grow fails in the module.
+//
+// # Engines
+//
+// An engine is what wazero needs to run a module: tables, globals and a memory at fixed addresses. Its tables take much
+// of the time of a start, and half of the memory of an idle program in Go. So an instance that is parked gives its engine
+// to other instances of the image: the kernel moves the pages of its memory to other addresses, and back for the next
+// call. This needs Linux 5.13 and a program that has many functions and drops no segments; others keep their engines. An
+// engine in which a call has failed is closed.
 //
 // The memory of an instance is released by [Instance.Close], when no [Instance.Call] is active; never by wazero, which
 // may close a module during a call because of a context.

@@ -95,7 +95,7 @@ func newGuestOf(t testing.TB, m *wasm.Module, s system) *guest {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = seed.Close(t.Context()) }()
+	defer func() { _ = seed.Close() }()
 	if err := seed.Initialize(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -109,11 +109,11 @@ func newGuestOf(t testing.TB, m *wasm.Module, s system) *guest {
 // start returns a new instance from the image.
 func (g *guest) start() *Instance {
 	g.t.Helper()
-	i, err := g.image.Start(g.t.Context(), g.program, g.config())
+	i, err := g.image.Start(g.t.Context(), g.config())
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	g.t.Cleanup(func() { _ = i.Close(context.Background()) })
+	g.t.Cleanup(func() { _ = i.Close() })
 	return i
 }
 

@@ -10,11 +10,13 @@ import (
 	"errors"
 	"io"
 	"sync"
+
+	wasm "github.com/kube-go/sdk/wasm/internal/binary"
 )
 
 // Image is the memory and the globals of an initialised instance. Create one with [Instance.Image].
 type Image struct {
-	program [32]byte // the identity of the program
+	program *Program
 	id      [32]byte // of the program, the globals and the memory
 	globals []uint64
 	content store
@@ -22,66 +24,94 @@ type Image struct {
 
 	initialized bool // whether the instance was
 
-	mu     sync.Mutex
-	users  int // instances, and the owner until it calls Close
-	closed bool
+	mu      sync.Mutex
+	users   int // instances, and the owner until it calls Close
+	closed  bool
+	engines []*engine // that no instance uses, by the size of their memory
 }
 
 var errImageClosed = errors.New("the image is closed")
 
-func newImage(s system, program [32]byte, globals []uint64, memory []byte) (*Image, error) {
-	content, err := s.store(memory)
+func newImage(p *Program, globals []uint64, memory []byte) (*Image, error) {
+	content, err := p.system.store(memory)
 	if err != nil {
 		return nil, err
 	}
 	h := sha256.New()
-	_, _ = h.Write(program[:])
+	_, _ = h.Write(p.id[:])
 	for _, g := range globals {
 		_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, g))
 	}
 	_, _ = h.Write(memory)
-	img := &Image{program: program, globals: globals, content: content, size: int64(len(memory)), users: 1}
+	img := &Image{program: p, globals: globals, content: content, size: int64(len(memory)), users: 1}
 	h.Sum(img.id[:0])
 	return img, nil
 }
 
-// Start returns a new instance with the state of the image. The program must be of the module that the image was taken
-// of; it may be compiled again.
-func (img *Image) Start(ctx context.Context, p *Program, c Config) (*Instance, error) {
-	return img.start(ctx, p, c, nil)
+// Start returns a new instance with the state of the image.
+func (img *Image) Start(ctx context.Context, c Config) (*Instance, error) {
+	return img.start(ctx, c, nil)
 }
 
 // Restore returns a new instance with the state of a snapshot. The snapshot must be of an instance of this image. After
 // an error the instance that was stored is lost, and [Image.Start] starts another one.
-func (img *Image) Restore(ctx context.Context, p *Program, c Config, snapshot io.Reader) (*Instance, error) {
-	return img.start(ctx, p, c, snapshot)
+func (img *Image) Restore(ctx context.Context, c Config, snapshot io.Reader) (*Instance, error) {
+	return img.start(ctx, c, snapshot)
 }
 
-func (img *Image) start(ctx context.Context, p *Program, c Config, snapshot io.Reader) (*Instance, error) {
-	if p.id != img.program {
-		return nil, errors.New("the image is of another module")
-	}
+func (img *Image) start(ctx context.Context, c Config, snapshot io.Reader) (*Instance, error) {
 	if err := img.use(); err != nil {
 		return nil, err
 	}
-	i, err := p.instantiate(ctx, c, img)
-	if err != nil {
+	i := &Instance{program: img.program, image: img, config: c, initialized: img.initialized, globals: img.globals}
+	if err := i.fill(ctx, snapshot); err != nil {
 		img.leave()
 		return nil, err
 	}
-	i.initialized = img.initialized
-	globals := img.globals
+	return i, nil
+}
+
+// fill gives an instance its memory, with the content of the image and of the snapshot, and an engine.
+func (i *Instance) fill(ctx context.Context, snapshot io.Reader) (err error) {
+	p, img := i.program, i.image
+	if i.limit, err = p.limit(i.config, img); err != nil {
+		return err
+	}
+	m, err := p.system.memory(img.content, i.limit)
+	if err != nil {
+		return err
+	}
+	size := uint64(img.size)
+	m.grow(size)
 	if snapshot != nil {
 		i.initialized = true
-		globals = make([]uint64, len(img.globals))
-		if err := readState(snapshot, target{image: img.id, globals: globals, grow: i.growTo}); err != nil {
-			return nil, errors.Join(err, i.Close(ctx))
+		i.globals = make([]uint64, len(img.globals))
+		grow := func(pages uint32) []byte {
+			size = uint64(pages) * wasm.PageSize
+			if size < uint64(img.size) || size > i.limit {
+				return nil
+			}
+			return m.grow(size)
+		}
+		if err := readState(snapshot, target{image: img.id, globals: i.globals, grow: grow}); err != nil {
+			m.release()
+			return err
 		}
 	}
-	if err := i.setGlobals(globals); err != nil {
-		return nil, errors.Join(err, i.Close(ctx))
+	if p.mover != nil {
+		i.home = m
+		if err = i.attach(ctx); err != nil {
+			m.release()
+		}
+		return err
 	}
-	return i, nil
+	if i.engine, err = p.newEngine(ctx, i.config, m, i.limit, size); err != nil {
+		return err
+	}
+	for n, g := range i.engine.globals {
+		g.Set(i.globals[n])
+	}
+	return nil
 }
 
 // Size returns the bytes of memory that the image has.
@@ -111,7 +141,12 @@ func (img *Image) use() error {
 func (img *Image) leave() {
 	img.mu.Lock()
 	defer img.mu.Unlock()
-	if img.users--; img.users == 0 {
-		img.content.release()
+	if img.users--; img.users > 0 {
+		return
 	}
+	for _, e := range img.engines {
+		_ = e.close() // it has nothing that can fail to close
+	}
+	img.engines = nil
+	img.content.release()
 }

@@ -5,7 +5,6 @@ package image
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -31,7 +30,7 @@ func (g *guest) snapshot(i *Instance) []byte {
 	if err := i.Snapshot(&out); err != nil {
 		g.t.Fatal(err)
 	}
-	if err := i.Close(g.t.Context()); err != nil {
+	if err := i.Close(); err != nil {
 		g.t.Fatal(err)
 	}
 	return out.Bytes()
@@ -39,11 +38,11 @@ func (g *guest) snapshot(i *Instance) []byte {
 
 func (g *guest) restore(snapshot []byte) *Instance {
 	g.t.Helper()
-	i, err := g.image.Restore(g.t.Context(), g.program, g.config(), bytes.NewReader(snapshot))
+	i, err := g.image.Restore(g.t.Context(), g.config(), bytes.NewReader(snapshot))
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	g.t.Cleanup(func() { _ = i.Close(context.Background()) })
+	g.t.Cleanup(func() { _ = i.Close() })
 	return i
 }
 
@@ -125,7 +124,7 @@ func TestHundredInstancesAreIndependent(t *testing.T) {
 	var wait sync.WaitGroup
 	for n := range uint64(100) {
 		wait.Go(func() {
-			i, err := g.image.Start(t.Context(), g.program, g.config())
+			i, err := g.image.Start(t.Context(), g.config())
 			if err != nil {
 				t.Error(err)
 				return
@@ -138,8 +137,8 @@ func TestHundredInstancesAreIndependent(t *testing.T) {
 				if err := i.Snapshot(&out); err != nil {
 					t.Error(err)
 				}
-				_ = i.Close(t.Context())
-				if i, err = g.image.Restore(t.Context(), g.program, g.config(), &out); err != nil {
+				_ = i.Close()
+				if i, err = g.image.Restore(t.Context(), g.config(), &out); err != nil {
 					t.Error(err)
 					return
 				}
@@ -147,7 +146,7 @@ func TestHundredInstancesAreIndependent(t *testing.T) {
 			if got, err := i.Call(t.Context(), "add", 0); err != nil || got[0] != 3*n {
 				t.Errorf("instance %d has the total %d, %v", n, got, err)
 			}
-			_ = i.Close(t.Context())
+			_ = i.Close()
 		})
 	}
 	wait.Wait()
@@ -164,10 +163,10 @@ func TestDamagedSnapshotIsAnError(t *testing.T) {
 		stored := g.snapshot(i)
 		restore := func(b []byte) {
 			t.Helper()
-			i, err := g.image.Restore(t.Context(), g.program, g.config(), bytes.NewReader(b))
+			i, err := g.image.Restore(t.Context(), g.config(), bytes.NewReader(b))
 			if err == nil {
 				t.Error("a damaged snapshot was restored")
-				_ = i.Close(t.Context())
+				_ = i.Close()
 			}
 		}
 		random := rand.New(rand.NewPCG(3, 4))
@@ -199,38 +198,17 @@ func TestSnapshotOfAnotherImageIsAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	_, err = other.Restore(t.Context(), g.program, g.config(), bytes.NewReader(g.snapshot(i)))
+	_, err = other.Restore(t.Context(), g.config(), bytes.NewReader(g.snapshot(i)))
 	if err == nil || !strings.Contains(err.Error(), "another image") {
 		t.Errorf("error %v", err)
 	}
-	second, err := other.Start(t.Context(), g.program, g.config())
+	second, err := other.Start(t.Context(), g.config())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = second.Close(context.Background()) }()
+	defer func() { _ = second.Close() }()
 	if got := g.call(second, "add", 1); got != 2 {
 		t.Errorf("an image of a changed instance has the total %d, want 2", got)
-	}
-}
-
-func TestImageServesAProgramThatIsCompiledAgain(t *testing.T) {
-	g := newGuest(t, platform)
-	i := g.start()
-	g.call(i, "add", 3)
-	stored := g.snapshot(i)
-	m, err := guestModule()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if g.program, err = Compile(t.Context(), testRuntime(), m); err != nil {
-		t.Fatal(err)
-	}
-	if got := g.call(g.restore(stored), "add", 1); got != 4 {
-		t.Errorf("the total is %d, want 4", got)
-	}
-	p := newPlain(t, plain, platform)
-	if _, err := g.image.Start(t.Context(), p, g.config()); err == nil {
-		t.Error("an image was started with another module")
 	}
 }
 
@@ -249,13 +227,13 @@ func TestFailedInstanceCanOnlyBeClosed(t *testing.T) {
 	if _, err := i.Image(); err == nil {
 		t.Error("an image was taken of a failed instance")
 	}
-	if err := i.Close(t.Context()); err != nil {
+	if err := i.Close(); err != nil {
 		t.Error(err)
 	}
 	if _, err := i.Call(t.Context(), "add", 1); !errors.Is(err, errClosed) {
 		t.Errorf("Call after Close: error %v", err)
 	}
-	if err := i.Close(t.Context()); err != nil {
+	if err := i.Close(); err != nil {
 		t.Errorf("second Close: %v", err)
 	}
 }
@@ -265,7 +243,7 @@ func TestMemoryIsLimited(t *testing.T) {
 		g := newGuest(t, s)
 		c := g.config()
 		c.MaxMemory = g.image.Size() + 4*mebibyte
-		i, err := g.image.Start(t.Context(), g.program, c)
+		i, err := g.image.Start(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -275,12 +253,12 @@ func TestMemoryIsLimited(t *testing.T) {
 		if size := int64(i.Memory().Size()); size > c.MaxMemory {
 			t.Errorf("the memory has %d bytes, and the limit is %d", size, c.MaxMemory)
 		}
-		if err := i.Close(t.Context()); err != nil {
+		if err := i.Close(); err != nil {
 			t.Error(err)
 		}
 		c.MaxMemory = 1 << 16
 		const want = "the limit is 65536"
-		if _, err := g.image.Start(t.Context(), g.program, c); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := g.image.Start(t.Context(), c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Start from an image: error %v", err)
 		}
 		if _, err := g.program.Start(t.Context(), c); err == nil || !strings.Contains(err.Error(), want) {
@@ -295,7 +273,7 @@ func TestSnapshotThatNeedsMoreThanTheLimitIsAnError(t *testing.T) {
 	g.call(i, "keep", 9*mebibyte, 3)
 	c := g.config()
 	c.MaxMemory = g.image.Size() + mebibyte
-	_, err := g.image.Restore(t.Context(), g.program, c, bytes.NewReader(g.snapshot(i)))
+	_, err := g.image.Restore(t.Context(), c, bytes.NewReader(g.snapshot(i)))
 	if err == nil || !strings.Contains(err.Error(), "the limit") {
 		t.Errorf("error %v", err)
 	}
@@ -307,7 +285,7 @@ func TestClosedImageStartsNothingButItsInstancesGoOn(t *testing.T) {
 		i := g.start()
 		g.image.Close()
 		g.image.Close()
-		if _, err := g.image.Start(t.Context(), g.program, g.config()); !errors.Is(err, errImageClosed) {
+		if _, err := g.image.Start(t.Context(), g.config()); !errors.Is(err, errImageClosed) {
 			t.Errorf("error %v", err)
 		}
 		if got := g.call(i, "add", 1); got != 1 {

@@ -11,24 +11,25 @@ import (
 	"sync"
 
 	"github.com/tetratelabs/wazero/api"
-
-	wasm "github.com/kube-go/sdk/wasm/internal/binary"
 )
 
 // Instance is a running module.
 type Instance struct {
 	program *Program
 	image   *Image // nil if it was not started from one
-	module  api.Module
-	memory  memory // nil if the module has none
-	globals []api.MutableGlobal
+	config  Config // for engines
+	limit   uint64 // of the memory in bytes
+	home    memory // where the memory is while the instance is parked; nil if it keeps its engine
 
 	initialized bool
 
-	mu     sync.Mutex
-	calls  int // that are active
-	closed bool
-	failed error // of a call; the module must not be called again
+	mu      sync.Mutex
+	engine  *engine  // nil while the instance is parked
+	globals []uint64 // while it is parked
+	calls   int      // that are active
+	closed  bool
+	failed  error // of a call; the module must not be called again
+	suspect bool  // wazero may close the engine, because the context of the last call has ended
 }
 
 var (
@@ -39,10 +40,10 @@ var (
 // Call calls an export. After an error, which is a trap, an exit or the end of ctx, the instance can only be closed.
 // The memory is not released before Call returns.
 func (i *Instance) Call(ctx context.Context, export string, params ...uint64) ([]uint64, error) {
-	if err := i.enter(); err != nil {
+	if err := i.enter(ctx); err != nil {
 		return nil, err
 	}
-	f := i.module.ExportedFunction(export)
+	f := i.engine.module.ExportedFunction(export)
 	if f == nil {
 		i.exit(ctx, nil)
 		return nil, fmt.Errorf("the module does not export the function %s", export)
@@ -67,7 +68,7 @@ func (i *Instance) Initialize(ctx context.Context) error {
 			return fmt.Errorf("start function: %w", err)
 		}
 	}
-	if i.module.ExportedFunction(initialize) == nil {
+	if i.engine.module.ExportedFunction(initialize) == nil {
 		return nil
 	}
 	if _, err := i.Call(ctx, initialize); err != nil {
@@ -76,12 +77,41 @@ func (i *Instance) Initialize(ctx context.Context) error {
 	return nil
 }
 
-// Memory returns the memory, or nil if the module has none. It must not be used after Close.
+// Memory returns the memory, or nil if the module has none or the instance is parked. It must not be used after Park or
+// Close.
 func (i *Instance) Memory() api.Memory {
-	if i.memory == nil {
+	if i.engine == nil || i.engine.memory == nil {
 		return nil
 	}
-	return i.module.Memory()
+	return i.engine.module.Memory()
+}
+
+// Park lets other instances of the image use the engine of this one until its next Call. It does nothing during a call.
+// If it fails, so do all calls that follow.
+func (i *Instance) Park() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.calls == 0 && !i.closed && i.failed == nil {
+		i.failed = i.park()
+	}
+}
+
+// park is Park for an instance that is not used. The caller holds i.mu.
+func (i *Instance) park() error {
+	if i.home == nil || i.engine == nil {
+		return nil
+	}
+	e, err := i.detach()
+	switch {
+	case err != nil:
+		return err
+	case i.suspect:
+		i.suspect = false
+		_ = e.close() // it has nothing that can fail to close
+	default:
+		i.image.putEngine(e)
+	}
+	return nil
 }
 
 // Image returns an image of the instance, which must be idle.
@@ -89,7 +119,7 @@ func (i *Instance) Image() (*Image, error) {
 	if err := i.checkIdle(); err != nil {
 		return nil, err
 	}
-	img, err := newImage(i.program.system, i.program.id, i.globalValues(), i.bytes())
+	img, err := newImage(i.program, i.globalValues(), i.bytes())
 	if err != nil {
 		return nil, err
 	}
@@ -110,12 +140,16 @@ func (i *Instance) Snapshot(w io.Writer) error {
 		return errors.New("the instance is not initialised: call Initialize")
 	}
 	s := state{image: i.image.id, globals: i.globalValues(), memory: i.bytes()}
-	return writeState(w, s, i.image.content.bytes(), i.memory.changed())
+	m := i.home
+	if i.engine != nil {
+		m = i.engine.memory
+	}
+	return writeState(w, s, i.image.content.bytes(), m.changed())
 }
 
 // Close ends the instance and releases its memory, at once or when the active call returns. It does not end the call:
 // the context of the call does.
-func (i *Instance) Close(ctx context.Context) error {
+func (i *Instance) Close() error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.closed {
@@ -125,10 +159,10 @@ func (i *Instance) Close(ctx context.Context) error {
 	if i.calls > 0 {
 		return nil
 	}
-	return i.release(ctx)
+	return i.release()
 }
 
-func (i *Instance) enter() error {
+func (i *Instance) enter(ctx context.Context) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.closed {
@@ -137,6 +171,14 @@ func (i *Instance) enter() error {
 	if i.failed != nil {
 		return fmt.Errorf("the instance has failed before: %w", i.failed)
 	}
+	if i.suspect && i.calls == 0 {
+		if i.failed = i.park(); i.failed != nil {
+			return i.failed
+		}
+	}
+	if err := i.attach(ctx); err != nil {
+		return err
+	}
 	i.calls++
 	return nil
 }
@@ -144,18 +186,24 @@ func (i *Instance) enter() error {
 func (i *Instance) exit(ctx context.Context, err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.calls--; i.calls == 0 && i.closed {
-		_ = i.release(context.WithoutCancel(ctx)) // the caller of Close does not wait for it
-	}
 	if i.failed == nil {
 		i.failed = err
 	}
+	i.suspect = i.suspect || ctx.Err() != nil
+	if i.calls--; i.calls == 0 && i.closed {
+		_ = i.release() // the caller of Close does not wait for it
+	}
 }
 
-func (i *Instance) release(ctx context.Context) error {
-	err := i.module.Close(ctx)
-	if i.memory != nil {
-		i.memory.release()
+func (i *Instance) release() (err error) {
+	if i.failed == nil {
+		i.failed = i.park()
+	}
+	if i.engine != nil {
+		err = i.engine.close()
+	}
+	if i.home != nil {
+		i.home.release()
 	}
 	if i.image != nil {
 		i.image.leave()
@@ -181,7 +229,7 @@ func (i *Instance) checkIdle() error {
 // writeSegments does what the instantiation of the original module does.
 func (i *Instance) writeSegments() error {
 	return i.program.rewritten.Segments(func(offset uint32, content []byte) error {
-		if !i.module.Memory().Write(offset, content) {
+		if !i.engine.module.Memory().Write(offset, content) {
 			return errors.New("it is beyond the memory")
 		}
 		return nil
@@ -190,38 +238,21 @@ func (i *Instance) writeSegments() error {
 
 // bytes returns the whole memory.
 func (i *Instance) bytes() []byte {
-	m := i.module.Memory()
+	if i.engine == nil {
+		return i.home.grow(0)
+	}
+	m := i.engine.module.Memory()
 	b, _ := m.Read(0, m.Size())
 	return b
 }
 
-// growTo grows the memory to a number of pages and returns it, or nil.
-func (i *Instance) growTo(pages uint32) []byte {
-	m := i.module.Memory()
-	now := m.Size() / wasm.PageSize
-	if pages < now {
-		return nil
-	}
-	if _, ok := m.Grow(pages - now); !ok {
-		return nil
-	}
-	return i.bytes()
-}
-
 func (i *Instance) globalValues() []uint64 {
-	values := make([]uint64, len(i.globals))
-	for n, g := range i.globals {
+	if i.engine == nil {
+		return i.globals
+	}
+	values := make([]uint64, len(i.engine.globals))
+	for n, g := range i.engine.globals {
 		values[n] = g.Get()
 	}
 	return values
-}
-
-func (i *Instance) setGlobals(values []uint64) error {
-	if len(values) != len(i.globals) {
-		return fmt.Errorf("the image has %d globals, and the module has %d", len(values), len(i.globals))
-	}
-	for n, g := range i.globals {
-		g.Set(values[n])
-	}
-	return nil
 }

@@ -18,6 +18,18 @@ type system interface {
 	store(content []byte) (store, error)
 }
 
+// mover is a system whose memories can move.
+type mover interface {
+	system
+
+	// moves reports whether the kernel can do it.
+	moves() bool
+	// move moves the content and the size of a memory to another one of the same image and limit. The first one has the
+	// content of the image then, and keeps its size. The size of the other one must not be larger before. After an error,
+	// the content is lost.
+	move(to, from memory) error
+}
+
 // store is the content of an image.
 type store interface {
 	bytes() []byte // must not be changed, or used after release
@@ -27,7 +39,7 @@ type store interface {
 // memory is the memory of an instance.
 type memory interface {
 	// grow returns the memory with the given size, which is at most the limit, or nil. Bytes beyond the content of the
-	// image are zero. The size never shrinks.
+	// image are zero. The size never shrinks: a smaller size changes nothing.
 	grow(size uint64) []byte
 	// changed returns ranges of the memory, in order, which have all bytes that may differ from the content of the image,
 	// or from zero beyond it.

@@ -95,7 +95,7 @@ func plainImage(t testing.TB, p *Program) (*Instance, *Image) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = seed.Close(context.Background()) })
+	t.Cleanup(func() { _ = seed.Close() })
 	if err := seed.Initialize(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -112,28 +112,28 @@ func TestImageHasTheEffectOfSegmentsAndStartFunctionOnce(t *testing.T) {
 		p := newPlain(t, plain, s)
 		seed, img := plainImage(t, p)
 		seed.Memory().Write(8, []byte("ABC"))
-		i, err := img.Start(t.Context(), p, plainConfig())
+		i, err := img.Start(t.Context(), plainConfig())
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = i.Close(context.Background()) }()
+		defer func() { _ = i.Close() }()
 		if b, _ := i.Memory().Read(8, 3); string(b) != "abc" {
 			t.Errorf("the memory has %q, want abc", b)
 		}
-		if got := i.globals[0].Get(); got != 8 {
+		if got := i.engine.globals[0].Get(); got != 8 {
 			t.Errorf("global 0 is %d, want 8: the start function was called not once", got)
 		}
-		i.globals[0].Set(100)
-		i.globals[1].Set(api.EncodeF64(2.5))
+		i.engine.globals[0].Set(100)
+		i.engine.globals[1].Set(api.EncodeF64(2.5))
 		var out bytes.Buffer
 		if err := i.Snapshot(&out); err != nil {
 			t.Fatal(err)
 		}
-		again, err := img.Restore(t.Context(), p, plainConfig(), &out)
+		again, err := img.Restore(t.Context(), plainConfig(), &out)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = again.Close(context.Background()) }()
+		defer func() { _ = again.Close() }()
 		if got := again.globalValues(); !slices.Equal(got, []uint64{100, api.EncodeF64(2.5)}) {
 			t.Errorf("globals %x", got)
 		}
@@ -153,27 +153,27 @@ func TestImageBeforeTheInitialisationServesInstancesThatAreInitialised(t *testin
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = seed.Close(context.Background()) }()
+		defer func() { _ = seed.Close() }()
 		img, err := seed.Image()
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer img.Close()
-		i, err := img.Start(t.Context(), p, plainConfig())
+		i, err := img.Start(t.Context(), plainConfig())
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = i.Close(context.Background()) }()
+		defer func() { _ = i.Close() }()
 		if err := i.Snapshot(&bytes.Buffer{}); err == nil {
 			t.Error("an instance was stored before its initialisation")
 		}
-		before := i.globals[0].Get()
+		before := i.engine.globals[0].Get()
 		for range 2 {
 			if err := i.Initialize(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if after := i.globals[0].Get(); before != 7 || after != 8 {
+		if after := i.engine.globals[0].Get(); before != 7 || after != 8 {
 			t.Errorf("global 0 is %d and then %d, want 7 and 8", before, after)
 		}
 		if b, _ := i.Memory().Read(8, 3); string(b) != "abc" {
@@ -183,13 +183,13 @@ func TestImageBeforeTheInitialisationServesInstancesThatAreInitialised(t *testin
 		if err := i.Snapshot(&out); err != nil {
 			t.Fatal(err)
 		}
-		again, err := img.Restore(t.Context(), p, plainConfig(), &out)
+		again, err := img.Restore(t.Context(), plainConfig(), &out)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = again.Close(context.Background()) }()
-		if err := again.Initialize(t.Context()); err != nil || again.globals[0].Get() != 8 {
-			t.Errorf("a restored instance was initialised again: %d, %v", again.globals[0].Get(), err)
+		defer func() { _ = again.Close() }()
+		if err := again.Initialize(t.Context()); err != nil || again.engine.globals[0].Get() != 8 {
+			t.Errorf("a restored instance was initialised again: %d, %v", again.engine.globals[0].Get(), err)
 		}
 	})
 }
@@ -198,7 +198,7 @@ func TestMemoryIsNotReleasedDuringACall(t *testing.T) {
 	onEachSystem(t, func(t *testing.T, s system) {
 		p := newPlain(t, plain, s)
 		_, img := plainImage(t, p)
-		i, err := img.Start(t.Context(), p, plainConfig())
+		i, err := img.Start(t.Context(), plainConfig())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -208,7 +208,7 @@ func TestMemoryIsNotReleasedDuringACall(t *testing.T) {
 			if err := i.Snapshot(&bytes.Buffer{}); err == nil {
 				t.Error("an instance was stored during a call")
 			}
-			if err := i.Close(t.Context()); err != nil {
+			if err := i.Close(); err != nil {
 				t.Error(err)
 			}
 			img.Close()
@@ -253,7 +253,7 @@ func TestModuleWithoutImageIsInstantiated(t *testing.T) {
 	if _, ok := i.Memory().Grow(15); ok {
 		t.Error("the memory is larger than the limit")
 	}
-	if err := i.Close(t.Context()); err != nil {
+	if err := i.Close(); err != nil {
 		t.Error(err)
 	}
 }
@@ -278,7 +278,7 @@ func TestInstantiationRunsNoCodeOfTheModule(t *testing.T) {
 		if err := i.Initialize(t.Context()); err == nil || !strings.Contains(err.Error(), "start function") {
 			t.Errorf("%s: Initialize: %v", name, err)
 		}
-		if err := i.Close(t.Context()); err != nil {
+		if err := i.Close(); err != nil {
 			t.Error(err)
 		}
 	}
@@ -315,7 +315,7 @@ func TestModuleWithoutMemoryHasNoImage(t *testing.T) {
 	if i.Memory() != nil || p.CanImage() == nil {
 		t.Errorf("memory %v, CanImage %v", i.Memory(), p.CanImage())
 	}
-	if err := i.Close(t.Context()); err != nil {
+	if err := i.Close(); err != nil {
 		t.Error(err)
 	}
 }
@@ -350,12 +350,15 @@ type storedState struct {
 	blob  []byte
 }
 
-// TestRandomStepsAgreeWithAModel writes, grows, stores, restores and takes images at random, and compares all with
-// copies.
+// TestRandomStepsAgreeWithAModel writes, grows, stores, restores, parks and takes images at random, and compares all
+// with copies. Half of the worlds share engines.
 func TestRandomStepsAgreeWithAModel(t *testing.T) {
 	onEachSystem(t, func(t *testing.T, s system) {
-		for seed := range uint64(6) {
+		for seed := range uint64(12) {
 			l := &lab{t: t, random: rand.New(rand.NewPCG(seed, 5)), program: newPlain(t, plain, s)}
+			if m, ok := s.(mover); ok && seed%2 == 0 {
+				l.program.mover = m
+			}
 			i, _ := plainImage(t, l.program)
 			memory := make([]byte, 1<<16)
 			copy(memory[8:], "abc")
@@ -366,7 +369,7 @@ func TestRandomStepsAgreeWithAModel(t *testing.T) {
 			}
 			for _, i := range l.live {
 				l.compare(i)
-				_ = i.real.Close(context.Background())
+				_ = i.real.Close()
 			}
 			for _, img := range l.images {
 				if !bytes.Equal(img.real.content.bytes(), img.memory) {
@@ -381,7 +384,8 @@ func TestRandomStepsAgreeWithAModel(t *testing.T) {
 func (l *lab) step() {
 	n := l.random.IntN(len(l.live))
 	i := &l.live[n]
-	switch l.random.IntN(12) {
+	l.attach(i.real)
+	switch l.random.IntN(14) {
 	case 0:
 		pages := uint32(l.random.IntN(3))
 		if _, ok := i.real.Memory().Grow(pages); ok != (len(i.memory)+int(pages)<<16 <= 12<<16) {
@@ -392,24 +396,30 @@ func (l *lab) step() {
 	case 1:
 		g := l.random.IntN(2)
 		i.globals[g] = uint64(l.random.Uint32())
-		i.real.globals[g].Set(i.globals[g])
+		i.real.engine.globals[g].Set(i.globals[g])
 	case 2:
 		if len(l.images) < 4 {
 			l.takeImage(*i)
 		}
 	case 3:
 		img := l.images[l.random.IntN(len(l.images))]
-		l.add(img.real.Start(l.t.Context(), l.program, plainConfig()))(img.model)
+		l.add(img.real.Start(l.t.Context(), plainConfig()))(img.model)
 	case 4:
 		l.store(n)
 	case 5:
 		if len(l.stored) > 0 {
 			s := l.stored[l.random.IntN(len(l.stored))]
 			img := l.images[s.real.image].real
-			l.add(img.Restore(l.t.Context(), l.program, plainConfig(), bytes.NewReader(s.real.blob)))(s.model)
+			l.add(img.Restore(l.t.Context(), plainConfig(), bytes.NewReader(s.real.blob)))(s.model)
 		}
 	case 6:
 		l.compare(*i)
+	case 7, 8:
+		i.real.Park()
+		l.compare(*i)
+		if i.real.engine != nil && l.program.mover != nil && i.real.image != nil {
+			l.t.Error("a parked instance has an engine")
+		}
 	default:
 		at, size := l.random.IntN(len(i.memory)), l.random.IntN(1<<l.random.IntN(15))
 		part := i.memory[at:min(at+size, len(i.memory))]
@@ -417,6 +427,13 @@ func (l *lab) step() {
 			part[k] = byte(l.random.Uint32()) * byte(l.random.IntN(2))
 		}
 		i.real.Memory().Write(uint32(at), part)
+	}
+}
+
+// attach does what Call does first.
+func (l *lab) attach(i *Instance) {
+	if err := i.attach(l.t.Context()); err != nil {
+		l.t.Fatal(err)
 	}
 }
 
@@ -429,7 +446,7 @@ func (l *lab) add(i *Instance, err error) func(model) {
 		l.live = append(l.live, modelled[*Instance]{i, m.clone()})
 		l.compare(l.live[len(l.live)-1])
 		if len(l.live) > 5 {
-			if err := l.live[0].real.Close(l.t.Context()); err != nil {
+			if err := l.live[0].real.Close(); err != nil {
 				l.t.Error(err)
 			}
 			l.live = l.live[1:]

@@ -10,8 +10,6 @@ import (
 	"fmt"
 
 	"github.com/tetratelabs/wazero"
-	"github.com/tetratelabs/wazero/api"
-	"github.com/tetratelabs/wazero/experimental"
 
 	wasm "github.com/kube-go/sdk/wasm/internal/binary"
 )
@@ -26,11 +24,13 @@ type Program struct {
 	rewritten *wasm.Rewritten // nil if no image can be taken
 	reason    error           // why
 	start     string          // the export of the start function, or ""
+	mover     mover           // of instances from an image, which share engines; nil if they don't
 }
 
 // Config is what an instance needs besides its program.
 type Config struct {
-	// Module has the arguments, environment and clocks. Its name and start functions are replaced.
+	// Module has the arguments and the environment, which must be the same for all instances of an image. Its name and
+	// start functions are replaced.
 	Module wazero.ModuleConfig
 	// MaxMemory is the limit of the memory in bytes.
 	MaxMemory int64
@@ -60,6 +60,7 @@ func compile(ctx context.Context, r wazero.Runtime, m *wasm.Module, s system) (*
 	if p.compiled, err = r.CompileModule(ctx, code); err != nil {
 		return nil, fmt.Errorf("compile: %w", err)
 	}
+	p.mover = p.sharing()
 	if rewritten != nil {
 		rewritten.Wasm = nil // it can be large, and is not needed any more
 	}
@@ -74,42 +75,28 @@ func (p *Program) Close(ctx context.Context) error { return p.compiled.Close(ctx
 
 // Start returns a new instance, which [Instance.Initialize] must initialise. It runs no code of the module.
 func (p *Program) Start(ctx context.Context, c Config) (*Instance, error) {
-	i, err := p.instantiate(ctx, c, nil)
-	if err != nil {
+	i := &Instance{program: p}
+	var m memory
+	if p.limits != nil {
+		var err error
+		if i.limit, err = p.limit(c, nil); err != nil {
+			return nil, err
+		}
+		if m, err = p.system.memory(nil, i.limit); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if i.engine, err = p.newEngine(ctx, c, m, i.limit, 0); err != nil {
 		return nil, err
 	}
 	if p.rewritten == nil {
 		return i, nil
 	}
 	if err := i.writeSegments(); err != nil {
-		return nil, errors.Join(err, i.Close(ctx))
+		return nil, errors.Join(err, i.Close())
 	}
 	return i, nil
-}
-
-// instantiate returns an instance with the memory of an image, or with an empty one if img is nil. It does not set the
-// globals. The instance takes over a use of the image, unless there is an error.
-func (p *Program) instantiate(ctx context.Context, c Config, img *Image) (*Instance, error) {
-	i := &Instance{program: p, image: img}
-	if p.limits != nil {
-		limit, err := p.limit(c, img)
-		if err != nil {
-			return nil, err
-		}
-		var content store
-		if img != nil {
-			content = img.content
-		}
-		if i.memory, err = p.system.memory(content, limit); err != nil {
-			return nil, err
-		}
-		ctx = experimental.WithMemoryAllocator(ctx, &allocator{memory: i.memory, limit: limit})
-	}
-	err := i.load(ctx, c)
-	if err != nil && i.memory != nil {
-		i.memory.release()
-	}
-	return i, err
 }
 
 // limit returns the bytes that a memory may have.
@@ -126,29 +113,4 @@ func (p *Program) limit(c Config, img *Image) (uint64, error) {
 		limit = min(limit, p.limits.Max*wasm.PageSize)
 	}
 	return uint64(limit), nil
-}
-
-// load instantiates the module with the memory of the instance.
-func (i *Instance) load(ctx context.Context, c Config) error {
-	p := i.program
-	var err error
-	i.module, err = p.runtime.InstantiateModule(ctx, p.compiled, c.Module.WithName("").WithStartFunctions())
-	if err != nil {
-		return fmt.Errorf("instantiate: %w", err)
-	}
-	// The module has the size that it declares; the image may be larger.
-	if i.image != nil && i.growTo(uint32(i.image.Size()/wasm.PageSize)) == nil {
-		return errors.Join(errors.New("the memory can't grow to the size of the image"), i.module.Close(ctx))
-	}
-	if p.rewritten == nil {
-		return nil
-	}
-	for _, name := range p.rewritten.Globals {
-		g, ok := i.module.ExportedGlobal(name).(api.MutableGlobal)
-		if !ok {
-			return errors.Join(fmt.Errorf("global %s is not exported", name), i.module.Close(ctx))
-		}
-		i.globals = append(i.globals, g)
-	}
-	return nil
 }

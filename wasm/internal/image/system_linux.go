@@ -9,6 +9,8 @@ import (
 	"iter"
 	"math"
 	"os"
+	"slices"
+	"sync"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -49,30 +51,89 @@ func (mapped) memory(content store, limit uint64) (memory, error) {
 			return nil, fmt.Errorf("map an image: %w", err)
 		}
 	}
-	m.usable = n
+	if n > 0 {
+		m.ends = []uint64{n}
+	}
 	return m, nil
+}
+
+// moves asks the kernel once. Linux moves private mappings of files since version 5.13.
+func (mapped) moves() bool { return canMove() }
+
+//nolint:gochecknoglobals // a constant
+var canMove = sync.OnceValue(func() bool {
+	content := make([]byte, os.Getpagesize())
+	s, err := mapped{}.store(content)
+	if err != nil {
+		return false
+	}
+	defer s.release()
+	from, err := mapped{}.memory(s, uint64(len(content)))
+	if err != nil {
+		return false
+	}
+	defer from.release()
+	to, err := mapped{}.memory(s, uint64(len(content)))
+	if err != nil {
+		return false
+	}
+	defer to.release()
+	from.grow(uint64(len(content)))[0] = 1
+	return mapped{}.move(to, from) == nil && to.grow(0)[0] == 1 && from.grow(0)[0] == 0
+})
+
+// move moves the pages. The mappings of the first memory remain, without private pages, so that nothing else in the
+// process can be mapped there meanwhile.
+func (mapped) move(to, from memory) error {
+	m, other := to.(*mappedMemory), from.(*mappedMemory)
+	start, ends := uint64(0), slices.Clone(other.ends)
+	for _, end := range other.ends {
+		n := uintptr(end - start)
+		_, err := unix.MremapPtr(unsafe.Pointer(&other.reserved[start]), n, unsafe.Pointer(&m.reserved[start]), n,
+			unix.MREMAP_MAYMOVE|unix.MREMAP_FIXED|unix.MREMAP_DONTUNMAP)
+		if err != nil {
+			return fmt.Errorf("move a memory of %d bytes: %w", other.size, err)
+		}
+		start = end
+	}
+	for _, end := range m.ends {
+		if end > start {
+			ends = append(ends, end)
+		}
+	}
+	m.ends, m.size = ends, other.size
+	return nil
 }
 
 type mappedMemory struct {
 	reserved []byte
-	usable   uint64 // the part that may be read and written
-	size     uint64 // the part that the module has
+	size     uint64   // the part that the module has
+	ends     []uint64 // of the parts that may be read and written; the kernel moves them one by one
+}
+
+// usable returns the size of the part that may be read and written.
+func (m *mappedMemory) usable() uint64 {
+	if len(m.ends) == 0 {
+		return 0
+	}
+	return m.ends[len(m.ends)-1]
 }
 
 func (m *mappedMemory) grow(size uint64) []byte {
 	if size > uint64(len(m.reserved)) {
 		return nil
 	}
-	if size > m.usable {
+	if usable := m.usable(); size > usable {
+		// A module often grows in small steps: make room for more, so that there are few parts.
 		page := uint64(os.Getpagesize())
-		end := (size + page - 1) / page * page
-		added := m.reserved[m.usable:end]
+		end := min((max(size, usable+usable/2)+page-1)/page*page, uint64(len(m.reserved)))
+		added := m.reserved[usable:end]
 		if unix.Mprotect(added, unix.PROT_READ|unix.PROT_WRITE) != nil {
 			return nil
 		}
 		// A huge page would be private to the instance as a whole. The kernel need not know this advice.
 		_ = unix.Madvise(added, unix.MADV_NOHUGEPAGE)
-		m.usable = end
+		m.ends = append(m.ends, end)
 	}
 	m.size = max(m.size, size)
 	return m.reserved[:m.size:m.size]
@@ -81,7 +142,7 @@ func (m *mappedMemory) grow(size uint64) []byte {
 func (m *mappedMemory) release() {
 	if m.reserved != nil {
 		_ = unix.Munmap(m.reserved) // it fails only for wrong arguments
-		m.reserved, m.usable, m.size = nil, 0, 0
+		m.reserved, m.ends, m.size = nil, nil, 0
 	}
 }
 
