@@ -226,9 +226,13 @@ func TestGuestCanNotFillTheMemoryOfTheHost(t *testing.T) {
 				Limits: host.Limits{Buffers: limit, Requests: 1 << 20},
 			})
 			w.await(t, "the start", func() bool { return w.status("a").Phase == host.Running })
-			// The buffers of the connections are full when the server can't send any more.
-			for sent := int64(-1); sent < w.server.flooded.Load() && sent < 100*limit; {
-				sent = w.server.flooded.Load()
+			// The buffers are full when neither the guest nor the server can send any more.
+			state := func() [3]int64 {
+				s := w.status("a").Stats
+				return [3]int64{w.server.flooded.Load(), int64(s.Operations), s.Buffered}
+			}
+			for last := [3]int64{-1}; last != state() && last[0] < 100*limit; {
+				last = state()
 				<-time.After(time.Second)
 			}
 			s, grown := w.status("a"), int64(heap())-int64(before)

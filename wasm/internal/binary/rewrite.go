@@ -4,9 +4,11 @@
 package binary
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -23,7 +25,8 @@ type Rewritten struct {
 	Elements      int64 // of all tables
 	DropsSegments bool  // the code has an instruction that does
 
-	module *Module
+	data    []segment
+	content []byte // of the data section; the segments refer to it
 }
 
 // ErrNoImage is wrapped by errors about valid modules with state that an image does not have.
@@ -36,7 +39,16 @@ func (m *Module) Rewrite() (*Rewritten, error) {
 	if err := m.checkState(); err != nil {
 		return nil, err
 	}
-	out := &Rewritten{module: m, Elements: m.elements, DropsSegments: m.dropsSegments}
+	out := &Rewritten{Elements: m.elements, DropsSegments: m.dropsSegments, data: slices.Clone(m.data)}
+	for _, s := range m.sections {
+		if s.id == dataSection { // a copy, because the rest of the module is not needed any more
+			out.content = bytes.Clone(m.wasm[s.content:s.end])
+			for i := range out.data {
+				out.data[i].start -= uint32(s.content)
+				out.data[i].end -= uint32(s.content)
+			}
+		}
+	}
 	var exports []byte
 	added := 0
 	export := func(name string, k Kind, index int) string {
@@ -73,11 +85,11 @@ func (m *Module) WithoutStart() (wasm []byte, start string, err error) {
 
 // Segments calls f with the offset and the content of each active data segment, in order.
 func (r *Rewritten) Segments(f func(offset uint32, content []byte) error) error {
-	for i, s := range r.module.data {
+	for i, s := range r.data {
 		if s.mode != active {
 			continue
 		}
-		if err := f(s.offset, r.module.wasm[s.start:s.end]); err != nil {
+		if err := f(s.offset, r.content[s.start:s.end]); err != nil {
 			return fmt.Errorf("data section: segment %d: %w", i, err)
 		}
 	}
