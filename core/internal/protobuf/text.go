@@ -30,6 +30,8 @@ func (d *decoder) text(data []byte) string {
 	}
 	d.left -= len(data)
 	start := len(d.chunk)
-	d.chunk = append(d.chunk, data...)
+	// Unlike append, this stores no pointer, which would take long while the garbage collector marks objects.
+	d.chunk = d.chunk[:start+len(data)]
+	copy(d.chunk[start:], data)
 	return unchanging(d.chunk[start:])
 }

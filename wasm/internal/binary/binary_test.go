@@ -199,6 +199,27 @@ func TestStateThatAnImageDoesNotHaveIsRefused(t *testing.T) {
 	}
 }
 
+func TestSegmentsThatCodeDropsAreReported(t *testing.T) {
+	for name, c := range map[string]struct {
+		body string
+		want bool
+	}{
+		"data.drop":   {"\xfc\x09\x00", true},
+		"elem.drop":   {"\xfc\x0d\x00", true},
+		"memory.fill": {"\x41\x00\x41\x00\x41\x00\xfc\x0b\x00", false},
+	} {
+		r, err := read(t, "\x00asm\x01\x00\x00\x00"+section(1, vector("\x60\x00\x00"))+section(3, vector("\x00"))+
+			section(4, vector("\x70\x00\x07"))+section(5, vector("\x00\x01"))+section(9, vector("\x01\x00"+vector("\x00")))+
+			section(12, "\x01")+section(10, vector(string([]byte{byte(len(c.body) + 2)})+"\x00"+c.body+"\x0b"))+
+			section(11, vector("\x01\x01x"))).Rewrite()
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if r.DropsSegments != c.want || r.Elements != 7 {
+			t.Errorf("%s: %+v, want DropsSegments %v and 7 elements", name, r, c.want)
+		}
+	}
+}
+
 func TestErrorsNameTheSectionAndTheOffset(t *testing.T) {
 	huge := "\xff\xff\xff\xff\x0f"
 	function := section(1, vector("\x60\x00\x00")) + section(3, vector("\x00"))

@@ -99,6 +99,24 @@ func BenchmarkRestoreAndWake(b *testing.B) {
 	b.ReportMetric(float64(times[len(times)*9/10].Microseconds()), "p90-µs")
 }
 
+// BenchmarkWakeOfAParkedInstance compares with BenchmarkWake.
+func BenchmarkWakeOfAParkedInstance(b *testing.B) {
+	g := newBenchmark(b)
+	i := g.busy()
+	for b.Loop() {
+		i.Park()
+		g.call(i, "wake", 3)
+	}
+}
+
+func BenchmarkWake(b *testing.B) {
+	g := newBenchmark(b)
+	i := g.busy()
+	for b.Loop() {
+		g.call(i, "wake", 3)
+	}
+}
+
 // BenchmarkIdleMemory measures the private memory of 100 idle instances, each after 50 events.
 func BenchmarkIdleMemory(b *testing.B) {
 	if runtime.GOOS != "linux" {

@@ -28,31 +28,72 @@ func newShared(t *testing.T) *guest {
 	return g
 }
 
+// evictAll takes the engines of all parked instances.
+func (img *Image) evictAll() {
+	img.mu.Lock()
+	defer img.mu.Unlock()
+	for len(img.parked) > 0 {
+		if e := img.evict(func(*engine) bool { return true }); e != nil {
+			img.keepEngine(e)
+		}
+	}
+}
+
 func TestParkedInstancesShareEngines(t *testing.T) {
 	g := newShared(t)
-	a, b := g.start(), g.start()
-	g.call(a, "add", 1)
-	first := a.engine
-	a.Park()
-	a.Park()
-	if a.engine != nil || a.Memory() != nil {
-		t.Error("a parked instance has an engine")
+	var all []*Instance
+	for range runtime.GOMAXPROCS(0) {
+		all = append(all, g.start())
+	}
+	for n, i := range all {
+		g.call(i, "add", uint64(100*n))
+		i.Park()
+		i.Park()
+	}
+	first := all[0].engine
+	b := g.start()
+	if b.engine != first || all[0].engine != nil {
+		t.Error("a new instance does not have the engine of the one that was parked first")
 	}
 	g.call(b, "add", 10)
 	b.Park()
 	for n := range int64(5) {
-		if got := g.call(a, "add", 1); got != 2+n {
-			t.Errorf("the first instance has the total %d, want %d", got, 2+n)
+		if got := g.call(all[0], "add", 1); got != 1+n {
+			t.Errorf("the first instance has the total %d, want %d", got, 1+n)
 		}
-		a.Park()
+		all[0].Park()
 		if got := g.call(b, "add", 1); got != 11+n {
-			t.Errorf("the second instance has the total %d, want %d", got, 11+n)
+			t.Errorf("the last instance has the total %d, want %d", got, 11+n)
 		}
 		b.Park()
+		g.image.evictAll()
 	}
-	c := g.start()
-	if len(g.image.engines) != 1 || g.image.engines[0] == c.engine || first == nil {
-		t.Errorf("%d free engines, want one of two", len(g.image.engines))
+	if n := len(g.image.engines); n != runtime.GOMAXPROCS(0) {
+		t.Errorf("%d engines are free, want one for each CPU", n)
+	}
+}
+
+// TestInstanceThatIsUsedKeepsItsEngine is about an instance that was parked before.
+func TestInstanceThatIsUsedKeepsItsEngine(t *testing.T) {
+	g := newShared(t)
+	i := g.start()
+	for name, use := range map[string]func(){
+		"Call":     func() { g.call(i, "add", 1) },
+		"Snapshot": func() { _ = i.Snapshot(new(bytes.Buffer)) },
+		"Image": func() {
+			img, err := i.Image()
+			if err != nil {
+				t.Fatal(err)
+			}
+			img.Close()
+		},
+	} {
+		i.Park()
+		use()
+		g.image.evictAll()
+		if i.engine == nil {
+			t.Errorf("%s: the engine was taken", name)
+		}
 	}
 }
 
@@ -63,8 +104,10 @@ func TestParkedInstanceCanBeStored(t *testing.T) {
 	g.call(i, "keep", 9*mebibyte, 3)
 	sum := g.call(i, "sum")
 	i.Park()
+	g.image.evictAll()
 	i = g.restore(g.snapshot(i))
 	i.Park()
+	g.image.evictAll()
 	if got := g.call(i, "sum"); got != sum {
 		t.Errorf("the heap has the sum %d, want %d", got, sum)
 	}
@@ -76,11 +119,13 @@ func TestEngineIsNotUsedForASmallerMemory(t *testing.T) {
 	g.call(large, "keep", 9*mebibyte, 3)
 	size := large.Memory().Size()
 	large.Park()
+	g.image.evictAll()
 	small := g.start()
 	if got := int64(small.Memory().Size()); got != g.image.Size() {
 		t.Errorf("an instance from the image has %d bytes, want %d", got, g.image.Size())
 	}
 	small.Park()
+	g.image.evictAll()
 	g.call(large, "sum")
 	if got := large.Memory().Size(); got != size {
 		t.Errorf("the large instance has %d bytes, want %d", got, size)
@@ -145,6 +190,10 @@ func TestFreeEnginesAreLimitedAndClosedWithTheImage(t *testing.T) {
 	for _, i := range all {
 		i.Park()
 	}
+	if n := len(g.image.parked); n != runtime.GOMAXPROCS(0) {
+		t.Errorf("%d parked instances have engines, want %d", n, runtime.GOMAXPROCS(0))
+	}
+	g.image.evictAll()
 	if n := len(g.image.engines); n != runtime.GOMAXPROCS(0) {
 		t.Errorf("%d free engines, want %d", n, runtime.GOMAXPROCS(0))
 	}
@@ -164,6 +213,7 @@ func TestMemoryThatCanNotBeMovedFailsTheInstance(t *testing.T) {
 	i := g.start()
 	g.program.mover = immovable{g.program.mover}
 	i.Park()
+	g.image.evictAll()
 	if _, err := i.Call(t.Context(), "add", 1); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("Call: %v", err)
 	}

@@ -27,7 +27,8 @@ type Image struct {
 	mu      sync.Mutex
 	users   int // instances, and the owner until it calls Close
 	closed  bool
-	engines []*engine // that no instance uses, by the size of their memory
+	engines []*engine   // that no instance has, by the size of their memory
+	parked  []*Instance // that have engines, the first one first
 }
 
 var errImageClosed = errors.New("the image is closed")

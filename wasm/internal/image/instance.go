@@ -77,8 +77,7 @@ func (i *Instance) Initialize(ctx context.Context) error {
 	return nil
 }
 
-// Memory returns the memory, or nil if the module has none or the instance is parked. It must not be used after Park or
-// Close.
+// Memory returns the memory, or nil if the module has none. It must not be used after Park or Close.
 func (i *Instance) Memory() api.Memory {
 	if i.engine == nil || i.engine.memory == nil {
 		return nil
@@ -86,32 +85,19 @@ func (i *Instance) Memory() api.Memory {
 	return i.engine.module.Memory()
 }
 
-// Park lets other instances of the image use the engine of this one until its next Call. It does nothing during a call.
-// If it fails, so do all calls that follow.
+// Park lets other instances of the image take the engine of this one until its next Call. It does nothing during a call.
+// If the memory can't be moved, all calls that follow fail.
 func (i *Instance) Park() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.calls == 0 && !i.closed && i.failed == nil {
-		i.failed = i.park()
-	}
-}
-
-// park is Park for an instance that is not used. The caller holds i.mu.
-func (i *Instance) park() error {
-	if i.home == nil || i.engine == nil {
-		return nil
-	}
-	e, err := i.detach()
 	switch {
-	case err != nil:
-		return err
+	case i.home == nil || i.engine == nil || i.calls > 0 || i.closed || i.failed != nil:
 	case i.suspect:
-		i.suspect = false
-		_ = e.close() // it has nothing that can fail to close
+		i.failed = i.freeEngine()
 	default:
-		i.image.putEngine(e)
+		i.image.unpark(i)
+		i.image.park(i)
 	}
-	return nil
 }
 
 // Image returns an image of the instance, which must be idle.
@@ -171,13 +157,16 @@ func (i *Instance) enter(ctx context.Context) error {
 	if i.failed != nil {
 		return fmt.Errorf("the instance has failed before: %w", i.failed)
 	}
-	if i.suspect && i.calls == 0 {
-		if i.failed = i.park(); i.failed != nil {
-			return i.failed
+	if i.home != nil {
+		i.image.unpark(i)
+		if i.suspect && i.calls == 0 && i.engine != nil {
+			if i.failed = i.freeEngine(); i.failed != nil {
+				return i.failed
+			}
 		}
-	}
-	if err := i.attach(ctx); err != nil {
-		return err
+		if err := i.attach(ctx); err != nil {
+			return err
+		}
 	}
 	i.calls++
 	return nil
@@ -196,8 +185,11 @@ func (i *Instance) exit(ctx context.Context, err error) {
 }
 
 func (i *Instance) release() (err error) {
-	if i.failed == nil {
-		i.failed = i.park()
+	if i.home != nil {
+		i.image.unpark(i)
+		if i.engine != nil && i.failed == nil {
+			i.failed = i.freeEngine()
+		}
 	}
 	if i.engine != nil {
 		err = i.engine.close()
@@ -211,7 +203,8 @@ func (i *Instance) release() (err error) {
 	return err
 }
 
-// checkIdle returns an error if the state of the instance can't be read.
+// checkIdle returns an error if the state of the instance can't be read. Otherwise no other instance takes its engine
+// until the next call of Park.
 func (i *Instance) checkIdle() error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -222,6 +215,8 @@ func (i *Instance) checkIdle() error {
 		return fmt.Errorf("the instance has failed: %w", i.failed)
 	case i.calls > 0:
 		return errBusy
+	case i.home != nil:
+		i.image.unpark(i)
 	}
 	return i.program.reason
 }
