@@ -159,7 +159,11 @@ func TestAccessTokenSurvivesEachCrash(t *testing.T) {
 		},
 		Between: func(tb testing.TB, c *kube.Client, token *v1.AccessToken) {
 			tb.Helper()
-			if ready(token) != nil || token.DeletionTimestamp != nil {
+			if token.DeletionTimestamp != nil {
+				return
+			}
+			awaitIssued(tb, kube.Namespaced[corev1.Secret](c, ns), token.Name)
+			if ready(token) != nil {
 				return
 			}
 			if err := kube.Namespaced[v1.AccessToken](c, ns).Delete(tb.Context(), token.Name, nil); err != nil {
@@ -173,4 +177,22 @@ func TestAccessTokenSurvivesEachCrash(t *testing.T) {
 		},
 	})
 	coverage.Check(t, tokens.New(c, nil).Graph())
+}
+
+// awaitIssued waits until the server has put the token into a secret, if the secret exists. Otherwise the number of
+// passes and requests would depend on how busy the server is.
+func awaitIssued(tb testing.TB, secrets *kube.API[corev1.Secret], name string) {
+	tb.Helper()
+	secret, err := secrets.GetOrNil(tb.Context(), name, nil)
+	if err == nil && secret != nil {
+		_, err = kube.Await(tb.Context(), secrets, name, func(s *corev1.Secret) error {
+			if len(s.Data[corev1.ServiceAccountTokenKey]) == 0 {
+				return errors.New("the server has not issued the token")
+			}
+			return nil
+		}, nil)
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
 }

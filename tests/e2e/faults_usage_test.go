@@ -106,17 +106,23 @@ func currentUsage(t *testing.T) usage {
 	return usage{goroutines: goroutines(t), heap: m.HeapAlloc - uint64(recorder.Memory())} //nolint:gosec // it is positive
 }
 
-// inProfile matches one stack of a goroutine profile: the number of its goroutines and their labels.
-var inProfile = regexp.MustCompile(`(?m)^(\d+) @.*\n# labels: (.*)$`)
+// inProfile matches one stack of a goroutine profile: the number of its goroutines, their labels and their functions.
+var inProfile = regexp.MustCompile(`(?m)^(\d+) @.*\n# labels: (.*)\n((?:#.*\n)*)`)
 
 // goroutines returns the number of goroutines that the current test has started, directly or indirectly. Tests that run
 // at the same time do not count.
-func goroutines(t *testing.T) (n int) {
+func goroutines(t *testing.T) int {
 	t.Helper()
+	return goroutinesWith(t.Name(), "")
+}
+
+// goroutinesWith returns the number of goroutines whose label is the name of a test or of a part of it, and whose stack
+// contains a string.
+func goroutinesWith(label, inStack string) (n int) {
 	var profile bytes.Buffer
 	_ = pprof.Lookup("goroutine").WriteTo(&profile, 1) // a buffer returns no errors
 	for _, stack := range inProfile.FindAllStringSubmatch(profile.String(), -1) {
-		if strings.Contains(stack[2], strconv.Quote(t.Name())) {
+		if strings.Contains(stack[2], strconv.Quote(label)) && strings.Contains(stack[3], inStack) {
 			count, _ := strconv.Atoi(stack[1])
 			n += count
 		}

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -137,7 +138,36 @@ func checkLinked(t *testing.T, program, version string, modules ...string) {
 	}
 }
 
-// user is a user of the SDK with an empty directory and an empty module cache, but without this repository.
+// moduleCache is the module cache of all users, which is empty at first. It is one directory for all of them, because
+// go tool ignores -trimpath: with another directory, it would build all packages of a tool again.
+var moduleCache sharedDir
+
+// sharedDir is a temporary directory of all tests.
+type sharedDir struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
+// path returns the path of the directory. The first call creates it.
+func (s *sharedDir) path(t *testing.T) string {
+	t.Helper()
+	s.once.Do(func() { s.dir, s.err = os.MkdirTemp("", "e2e-shared-") })
+	if s.err != nil {
+		t.Fatal(s.err)
+	}
+	return s.dir
+}
+
+// remove removes the directory, if it was created.
+func (s *sharedDir) remove() error {
+	if s.dir == "" {
+		return nil
+	}
+	return os.RemoveAll(s.dir)
+}
+
+// user is a user of the SDK with an empty directory and a module cache, but without this repository.
 type user struct {
 	dir string
 	env []string
@@ -164,7 +194,7 @@ func newUser(t *testing.T, proxy string) user {
 	// directory of the module cache. With CGO_ENABLED=0, it is shared with builds of static programs.
 	flags := strings.TrimSpace(env.GOFLAGS + " -modcacherw -trimpath")
 	u := user{dir: t.TempDir(), env: append(os.Environ(),
-		"CGO_ENABLED=0", "GOFLAGS="+flags, "GOMODCACHE="+t.TempDir(), "GONOSUMDB=*",
+		"CGO_ENABLED=0", "GOFLAGS="+flags, "GOMODCACHE="+moduleCache.path(t), "GONOSUMDB=*",
 		"GOPROXY="+strings.Join(proxies, ","), "GOWORK=off",
 	)}
 	if builtin != nil {

@@ -85,6 +85,9 @@ func TestMain(m *testing.M) {
 	if ns := os.Getenv(engagedEnv); ns != "" {
 		os.Exit(runEngaged(ns))
 	}
+	if ns := os.Getenv(stuckEnv); ns != "" {
+		os.Exit(runStuck(ns))
+	}
 	os.Exit(run(m))
 }
 
@@ -120,7 +123,10 @@ func runTests(m *testing.M) (code int) {
 			code = 1
 		}
 	}
-	defer func() { failed("remove the programs", programs.remove()) }()
+	defer func() {
+		failed("remove the programs", programs.remove())
+		failed("remove the module cache", moduleCache.remove())
+	}()
 	if flag.Parse(); flag.Lookup("test.run").Value.String() == "" {
 		// All tests run: build while the cluster starts and the first tests wait.
 		var building sync.WaitGroup

@@ -30,6 +30,7 @@ import (
 // host. In the end, each has written the same objects. The test has a cluster of its own, since the examples run for
 // the objects of all namespaces.
 func TestExamplesBehaveTheSameAsModules(t *testing.T) {
+	t.Parallel()
 	kubeconfig := ownKubeconfig(t, &cluster.Options{})
 	cfg, err := kube.LoadConfig(t.Context(), &kube.ConfigOptions{Path: kubeconfig})
 	if err != nil {
