@@ -9,6 +9,7 @@ import (
 	"path"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"unsafe"
 
 	"github.com/kube-go/sdk/client/internal/streams"
@@ -24,7 +25,8 @@ var (
 	pinned      = make(map[uint32][]byte) // keeps the memory that the host has allocated, by its address
 	pinnedBytes int
 	description []byte
-	collected   uint64   // the number of allocated bytes at the last collection for quiesce
+	allocated   = []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	collected   uint64   // the value of allocated at the last collection for quiesce
 	stalls      *os.File // descriptor abi.StallFD
 )
 
@@ -127,13 +129,12 @@ func quiesce(reason int32) int32 {
 	if reason != abi.ReasonUnload {
 		return 0
 	}
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	switch {
+	metrics.Read(allocated) // runtime.ReadMemStats would change pages
+	switch now := allocated[0].Value.Uint64(); {
 	case collected == 0: // a collection changes pages that are still shared
-		collected = m.TotalAlloc
-	case m.TotalAlloc-collected >= garbage:
-		collected = m.TotalAlloc
+		collected = now
+	case now-collected >= garbage:
+		collected = now
 		runtime.GC()
 		stall() // its goroutines have run
 	}

@@ -20,11 +20,13 @@ import (
 // A snapshot is, with little-endian numbers of 32 bits unless noted otherwise:
 //
 //	magic (8 bytes), identity of the image (32 bytes), size of the memory in pages, number of globals,
-//	globals (64 bits each), runs, checksum
+//	globals (64 bits each), number of ranges, ranges, runs, checksum
 //
+// A range is the number of its first block and of the block after its last one. The ranges are the pages of 4 KiB that
+// have the runs.
 // A run is a number of blocks and the blocks that differ from the image: the number of the first block, the number of
 // blocks, and their content. The last run has no blocks and no content. The checksum is the CRC-32C of all before.
-const magic = "kubesnp1"
+const magic = "kubesnp2"
 
 // block is the unit in which a memory and an image are compared. It is smaller than a page, because most pages that
 // differ do so in few bytes.
@@ -68,10 +70,12 @@ func writeState(w io.Writer, s state, base []byte, changed iter.Seq2[uint64, uin
 	for _, g := range s.globals {
 		out.bytes(binary.LittleEndian.AppendUint64(nil, g))
 	}
-	for first, end := range runs(s.memory, base, changed) {
-		out.u32(uint32(first))
-		out.u32(uint32(end - first))
-		out.bytes(s.memory[first*block : end*block])
+	all := runs(s.memory, base, changed)
+	out.spans(ranges(all))
+	for _, r := range all {
+		out.u32(uint32(r.first))
+		out.u32(uint32(r.end - r.first))
+		out.bytes(s.memory[r.first*block : r.end*block])
 		if out.err != nil {
 			break
 		}
@@ -88,32 +92,42 @@ func writeState(w io.Writer, s state, base []byte, changed iter.Seq2[uint64, uin
 	return nil
 }
 
+// span is the blocks from the first one to the one before end.
+type span struct{ first, end uint64 }
+
 // runs returns the runs of blocks that differ from base, or from zero beyond it, within ranges of the memory.
-func runs(memory, base []byte, changed iter.Seq2[uint64, uint64]) iter.Seq2[uint64, uint64] {
-	return func(yield func(uint64, uint64) bool) {
-		first, end := uint64(0), uint64(0)
-		for from, to := range changed {
-			for b := from / block; b*block < to; b++ {
-				content, before := memory[b*block:(b+1)*block], zeros[:]
-				if b*block < uint64(len(base)) {
-					before = base[b*block : (b+1)*block]
-				}
-				if bytes.Equal(content, before) {
-					continue
-				}
-				if b != end || end-first == maxRun {
-					if first < end && !yield(first, end) {
-						return
-					}
-					first = b
-				}
-				end = b + 1
+func runs(memory, base []byte, changed iter.Seq2[uint64, uint64]) (all []span) {
+	for from, to := range changed {
+		for b := from / block; b*block < to; b++ {
+			content, before := memory[b*block:(b+1)*block], zeros[:]
+			if b*block < uint64(len(base)) {
+				before = base[b*block : (b+1)*block]
+			}
+			if bytes.Equal(content, before) {
+				continue
+			}
+			if n := len(all); n > 0 && all[n-1].end == b && b-all[n-1].first < maxRun {
+				all[n-1].end++
+			} else {
+				all = append(all, span{b, b + 1})
 			}
 		}
-		if first < end {
-			yield(first, end)
+	}
+	return all
+}
+
+// ranges returns the pages that have the runs.
+func ranges(runs []span) (all []span) {
+	const page = 4096 / block // a larger page has several of them
+	for _, r := range runs {
+		first, end := r.first/page*page, (r.end+page-1)/page*page
+		if n := len(all); n > 0 && all[n-1].end >= first {
+			all[n-1].end = end
+		} else {
+			all = append(all, span{first, end})
 		}
 	}
+	return all
 }
 
 // summing writes and computes the checksum. The first failure is kept in err.
@@ -132,12 +146,22 @@ func (s *summing) bytes(b []byte) {
 
 func (s *summing) u32(v uint32) { s.bytes(binary.LittleEndian.AppendUint32(nil, v)) }
 
+func (s *summing) spans(all []span) {
+	s.u32(uint32(len(all)))
+	for _, sp := range all {
+		s.u32(uint32(sp.first))
+		s.u32(uint32(sp.end))
+	}
+}
+
 // target is what a snapshot is read into.
 type target struct {
 	image   [32]byte
 	globals []uint64 // their number must be that of the snapshot
 	// grow returns the memory with the given number of pages, or nil. It is called once.
 	grow func(pages uint32) []byte
+	// expect is called for each range of the memory that is about to be written, before that.
+	expect func(from, to uint64)
 }
 
 var errDamaged = errors.New("the snapshot is damaged")
@@ -168,6 +192,7 @@ func readState(r io.Reader, t target) error {
 		if memory == nil {
 			return fmt.Errorf("%w: its memory has %d pages, less than the image or more than the limit", errDamaged, pages)
 		}
+		in.ranges(uint64(len(memory)), t.expect)
 		in.runs(memory)
 	}
 	return in.end()
@@ -198,6 +223,23 @@ func (c *checking) u32() uint32 {
 	var b [4]byte
 	c.bytes(b[:])
 	return binary.LittleEndian.Uint32(b[:])
+}
+
+// ranges reads the ranges of a memory with the given size.
+func (c *checking) ranges(size uint64, expect func(from, to uint64)) {
+	last := uint64(0)
+	for n := c.u32(); c.err == nil && n > 0; n-- {
+		from, to := uint64(c.u32())*block, uint64(c.u32())*block
+		if c.err != nil {
+			return
+		}
+		if from < last || from >= to || to > size {
+			c.err = fmt.Errorf("%w: the range from %d to %d is not in order, or beyond the memory", errDamaged, from, to)
+			return
+		}
+		expect(from, to)
+		last = to
+	}
 }
 
 func (c *checking) runs(memory []byte) {

@@ -32,6 +32,11 @@ func testTarget(base []byte, globals int) (target, func() []byte) {
 		memory = append(memory, make([]byte, size-len(memory))...)
 		return memory
 	}
+	t.expect = func(from, to uint64) {
+		if from >= to || to > uint64(len(memory)) {
+			panic("the range is beyond the memory")
+		}
+	}
 	return t, func() []byte { return memory }
 }
 
@@ -78,8 +83,19 @@ func TestSnapshotHasOnlyTheBlocksThatDiffer(t *testing.T) {
 	if err := writeState(&out, state{memory: memory}, base, everything(memory)); err != nil {
 		t.Fatal(err)
 	}
-	if want := 8 + 32 + 4 + 4 + (8 + 2*block) + (8 + block) + 8 + 4; out.Len() != want {
+	if want := 8 + 32 + 4 + 4 + (4 + 2*8) + (8 + 2*block) + (8 + block) + 8 + 4; out.Len() != want {
 		t.Errorf("the snapshot has %d bytes, want %d", out.Len(), want)
+	}
+	in, got := testTarget(base, 0)
+	in.image = [32]byte{}
+	var expected [][2]uint64
+	in.expect = func(from, to uint64) { expected = append(expected, [2]uint64{from, to}) }
+	if err := readState(&out, in); err != nil || !bytes.Equal(got(), memory) {
+		t.Errorf("readState: %v", err)
+	}
+	want := [][2]uint64{{0, 4096}, {3 * wasm.PageSize, 3*wasm.PageSize + 4096}}
+	if !slices.Equal(expected, want) {
+		t.Errorf("the pages %v are expected, want %v", expected, want)
 	}
 }
 

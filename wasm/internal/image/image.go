@@ -94,7 +94,12 @@ func (i *Instance) fill(ctx context.Context, snapshot io.Reader) (err error) {
 			}
 			return m.grow(size)
 		}
-		if err := readState(snapshot, target{image: img.id, globals: i.globals, grow: grow}); err != nil {
+		expect := func(uint64, uint64) {}
+		if p, ok := m.(populator); ok {
+			expect = p.populate
+		}
+		t := target{image: img.id, globals: i.globals, grow: grow, expect: expect}
+		if err := readState(snapshot, t); err != nil {
 			m.release()
 			return err
 		}

@@ -47,6 +47,13 @@ type memory interface {
 	release()
 }
 
+// populator is a memory that can make pages private all at once, which takes less time than one by one.
+type populator interface {
+	memory
+
+	populate(from, to uint64)
+}
+
 // allocator gives one memory to wazero. It ignores Free, because a call may still be active when wazero closes a
 // module.
 type allocator struct {

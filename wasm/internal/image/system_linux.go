@@ -139,6 +139,14 @@ func (m *mappedMemory) grow(size uint64) []byte {
 	return m.reserved[:m.size:m.size]
 }
 
+// populate needs Linux 5.14. Otherwise the pages become private when they are written.
+func (m *mappedMemory) populate(from, to uint64) {
+	page := uint64(os.Getpagesize())
+	if from = from / page * page; to-from > page {
+		_ = unix.Madvise(m.reserved[from:to], unix.MADV_POPULATE_WRITE)
+	}
+}
+
 func (m *mappedMemory) release() {
 	if m.reserved != nil {
 		_ = unix.Munmap(m.reserved) // it fails only for wrong arguments
