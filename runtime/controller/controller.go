@@ -41,7 +41,8 @@ type Options struct {
 	RunTimeout time.Duration
 
 	// StopTimeout is the maximum time that runs may continue after the context of Run has ended; then their contexts end,
-	// too. Run waits 10 s more for the runs to return, logs those that do not, and returns. Default: 30 s.
+	// too. Run waits 10 s more for the runs to return, logs those that do not, and returns an error that names them.
+	// Default: 30 s.
 	StopTimeout time.Duration
 
 	// HoldTimeout is the maximum time that an object is held back after a run that wrote objects, until the caches have

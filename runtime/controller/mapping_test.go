@@ -474,8 +474,8 @@ func TestMapThatIgnoresItsContextDoesNotHangTheEndOfRun(t *testing.T) {
 		go func() { ended <- c.Run(ctx, idle) }()
 		synctest.Wait()
 		stop(errStop)
-		if err := <-ended; !errors.Is(err, errStop) || !strings.Contains(err.Error(), "1 calls of a function of Map "+
-			"have not returned 10s after the end of their context: pages.docs.example.com prod/p") {
+		if err := <-ended; !errors.Is(err, errStop) || !strings.Contains(err.Error(), "1 call of a function of Map "+
+			"has not returned 10s after the end of its context: pages.docs.example.com prod/p") {
 			t.Errorf("Run() = %v, want an error that names the object", err)
 		}
 		close(release)

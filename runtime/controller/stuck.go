@@ -123,8 +123,15 @@ func (s *session) logRun(r *run, level slog.Level, does, why string) {
 // abandon logs the runs that have not returned after the stop, and returns an error that names them.
 func (s *session) abandon(cause error) error {
 	runs := s.pool.runs()
-	return fmt.Errorf("%w; %d runs have not returned %v after the end of their context: %s",
-		cause, len(runs), stuckAfter, s.abandonEach(runs))
+	return fmt.Errorf("%w; %s: %s", cause, notReturned(len(runs), "run", "runs"), s.abandonEach(runs))
+}
+
+// notReturned says that a number of runs or calls have not returned after the stop.
+func notReturned(n int, one, many string) string {
+	if n == 1 {
+		return fmt.Sprintf("1 %s has not returned %v after the end of its context", one, stuckAfter)
+	}
+	return fmt.Sprintf("%d %s have not returned %v after the end of their context", n, many, stuckAfter)
 }
 
 // abandonEach logs runs that have not returned after the stop, and returns their names.

@@ -65,8 +65,8 @@ func (s *session) abandonStages() error {
 	if len(calls) == 0 {
 		return fmt.Errorf("a sequence of On has not ended %v after its context", stuckAfter)
 	}
-	return fmt.Errorf("%d calls of a function of Map have not returned %v after the end of their context: %s",
-		len(calls), stuckAfter, s.abandonEach(calls))
+	const one, many = "call of a function of Map", "calls of a function of Map"
+	return fmt.Errorf("%s: %s", notReturned(len(calls), one, many), s.abandonEach(calls))
 }
 
 // sequence is the stage of On.

@@ -140,7 +140,7 @@ func TestNoReplicaTakesOverFromARunInFlight(t *testing.T) {
 				stopA(errStop)
 				began := time.Now()
 				err := <-resultA
-				if !errors.Is(err, errStop) || !strings.Contains(err.Error(), "1 runs have not returned") {
+				if !errors.Is(err, errStop) || !strings.Contains(err.Error(), "1 run has not returned") {
 					t.Errorf("Run = %v, want an error with the run", err)
 				}
 				if took := time.Since(began); took > 41*time.Second {

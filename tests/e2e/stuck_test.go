@@ -241,7 +241,7 @@ func TestStopNamesOnlyTheStuckRun(t *testing.T) {
 	}
 	stop()
 	err := receive(t, result)
-	if text := fmt.Sprint(err); !errors.Is(err, errStopped) || !strings.Contains(text, "have not returned") ||
+	if text := fmt.Sprint(err); !errors.Is(err, errStopped) || !strings.Contains(text, "1 run has not returned") ||
 		!strings.HasSuffix(text, ": "+ns+"/stuck") || strings.Count(text, ns+"/") != 1 {
 		t.Errorf("Run = %v, want the cause of the stop and only the object whose run is stuck", err)
 	}
