@@ -41,6 +41,14 @@ func setValue(value string) kube.Patch {
 	return kube.MergePatch(map[string]any{"data": map[string]string{"v": value}})
 }
 
+// setTo sets the value of a config map.
+func setTo(t *testing.T, maps *kube.API[corev1.ConfigMap], name, value string) {
+	t.Helper()
+	if _, err := maps.Patch(limit(t), name, setValue(value), nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // background runs a function until the test ends or stop is called. The context of the function ends with the cause
 // errStopped. The error of stop is the result of the function.
 func background(t *testing.T, run func(context.Context) error) (stop func() error) {

@@ -113,13 +113,6 @@ func whileStopped(t *testing.T, c *cluster.Cluster, f func() error) {
 	}
 }
 
-func setTo(t *testing.T, maps *kube.API[corev1.ConfigMap], name, value string) {
-	t.Helper()
-	if _, err := maps.Patch(limit(t), name, setValue(value), nil); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // equalsServer returns an error unless a view has the UIDs, versions and values of the server.
 func equalsServer(ctx context.Context, api *kube.API[corev1.ConfigMap], view *kube.View[corev1.ConfigMap]) error {
 	list, err := api.List(ctx, nil)

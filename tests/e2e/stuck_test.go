@@ -30,7 +30,7 @@ import (
 // stuckEnv makes the program of the tests one with a run that never returns, in the namespace that it names.
 const stuckEnv = "E2E_STUCK"
 
-// seenAnnotation is who has reconciled a config map, and its value then.
+// seenAnnotation has the name of the controller that has reconciled a config map, and the value of the config map then.
 const seenAnnotation = "seen-by"
 
 // mark writes the annotation of a config map, unless it is up to date.
@@ -63,14 +63,6 @@ func awaitMark(t *testing.T, maps *kube.API[corev1.ConfigMap], name, want string
 	}
 }
 
-// set changes the value of a config map.
-func set(t *testing.T, maps *kube.API[corev1.ConfigMap], name, value string) {
-	t.Helper()
-	if _, err := maps.Patch(limit(t), name, setValue(value), nil); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // ignoreContext returns when release is closed, whatever happens to the context of its run.
 func ignoreContext(release <-chan struct{}) { <-release }
 
@@ -87,8 +79,7 @@ func inController(label string) int {
 	return goroutinesWith(label, "sdk/runtime/controller.")
 }
 
-// receive returns the result of something that has been stopped. It fails the test if there is none after three
-// minutes.
+// receive returns the result of a stop. It fails the test after three minutes.
 func receive(t *testing.T, result <-chan error) error {
 	t.Helper()
 	select {
@@ -221,17 +212,17 @@ func TestStopNamesOnlyTheStuckRun(t *testing.T) {
 	})
 	for _, value := range []string{"1", "2"} { // while the run is stuck
 		for _, name := range others {
-			set(t, maps, name, value)
+			setTo(t, maps, name, value)
 		}
 		for _, name := range others {
 			awaitMark(t, maps, name, "s "+value)
 		}
 	}
-	set(t, maps, "stuck", "2") // runs of one object do not overlap
+	setTo(t, maps, "stuck", "2") // runs of one object do not overlap
 	checkStuckRun(t, s, ns)
 
 	for _, name := range []string{"late", "obedient"} {
-		set(t, maps, name, "wait")
+		setTo(t, maps, name, "wait")
 		eventually(t, "the run has begun", func(context.Context) error {
 			if got := s.begun.of(name); !strings.HasSuffix(got, "wait") {
 				return fmt.Errorf("the runs of %s saw %s", name, got)
@@ -299,7 +290,7 @@ func (s *stubborn) checkStopped(t *testing.T, maps *kube.API[corev1.ConfigMap], 
 	before := map[string]string{}
 	for _, name := range append(others, "stuck") {
 		before[name] = s.begun.of(name)
-		set(t, maps, name, "3")
+		setTo(t, maps, name, "3")
 	}
 	eventually(t, "another controller observes the changes", func(context.Context) error {
 		for name := range before {
@@ -358,8 +349,8 @@ func newShop(c *kube.Client, ns, identity string, o kube.ManagerOptions) *kube.M
 	return kube.NewManager(c, &o)
 }
 
-// addControllers adds controllers of one config map each: "of-left", "of-stuck" and "of-right". They write who has
-// reconciled it. The runs of "stuck" ignore their context until release is closed. note is called when they begin, and
+// addControllers adds controllers of one config map each: "of-left", "of-stuck" and "of-right". They write their
+// identity into it. The runs of "stuck" ignore their context until release is closed. note is called when they begin, and
 // when they end.
 func addControllers(
 	m *kube.Manager, c *kube.Client, ns, identity string, logger *slog.Logger, release <-chan struct{}, note func(string),
@@ -393,29 +384,20 @@ func createShop(t *testing.T, c *kube.Client) *kube.API[corev1.ConfigMap] {
 	return maps
 }
 
-// journal is lines in the order in which they were written. It is safe for concurrent use.
-type journal struct {
-	mu    sync.Mutex // guards lines
-	lines []string
-}
+// journal is lines in the order in which they were written.
+type journal struct{ guarded[[]string] }
 
 func (j *journal) add(line string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.lines = append(j.lines, line)
-}
-
-func (j *journal) all() []string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return slices.Clone(j.lines)
+	j.value = append(j.value, line)
 }
 
 // await waits until the journal begins with some lines.
 func (j *journal) await(t *testing.T, want ...string) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("the journal begins with %q", want), func(context.Context) error {
-		got := j.all()
+		got := j.get()
 		if !slices.Equal(got[:min(len(got), len(want))], want) {
 			return fmt.Errorf("it is %q", got)
 		}
@@ -483,7 +465,7 @@ func TestStuckRunOfOneControllerKeepsTheLease(t *testing.T) {
 		}
 		return nil
 	})
-	set(t, maps, "left", "2")
+	setTo(t, maps, "left", "2")
 	awaitMark(t, maps, "left", "first 2")
 
 	go func() { result <- stop() }()
@@ -499,7 +481,7 @@ func TestStuckRunOfOneControllerKeepsTheLease(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"left", "right"} {
-		set(t, maps, name, "3")
+		setTo(t, maps, name, "3")
 	}
 	eventually(t, "the other controllers of the replica have ended", func(context.Context) error {
 		if n := inController(t.Name()); n != 1 {
