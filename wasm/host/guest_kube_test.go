@@ -296,6 +296,14 @@ func TestProgramsRunAsGuests(t *testing.T) {
 		api.remove("n/child")
 		api.await(t, "the child exists again", func(all map[string]object) bool { return all["n/child"] != nil })
 	})
+	t.Run("garbage is collected before the memory is stored", func(t *testing.T) {
+		h, log := run(t, newConfigMaps().ServeHTTP, host.Options{IdleAfter: 50 * time.Millisecond})
+		m := host.Module{Name: "a", Binary: wasm, Args: []string{"garbage"}, Namespace: "n"}
+		if err := h.Set(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+		log.await(t, "the garbage is collected")
+	})
 	t.Run("a panic is a failure of the module", func(t *testing.T) {
 		_, log := start(t, newConfigMaps(), "panic")
 		log.await(t, "nil pointer dereference", "module has failed")

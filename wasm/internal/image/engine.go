@@ -71,6 +71,12 @@ func (e *engine) grow(size uint64) bool {
 	return ok
 }
 
+func (e *engine) setGlobals(values []uint64) {
+	for n, g := range e.globals {
+		g.Set(values[n])
+	}
+}
+
 func (e *engine) close() error {
 	err := e.module.Close(context.Background())
 	if e.memory != nil {
@@ -178,7 +184,7 @@ func (img *Image) unpark(i *Instance) {
 	}
 }
 
-// attach gives an instance an engine, if it has none. The caller holds i.mu.
+// attach gives an instance an engine, if it has none. After an error, the instance has failed. The caller holds i.mu.
 func (i *Instance) attach(ctx context.Context) error {
 	if i.engine != nil {
 		return nil
@@ -190,9 +196,7 @@ func (i *Instance) attach(ctx context.Context) error {
 	if err := i.program.mover.move(e.memory, i.home); err != nil {
 		return errors.Join(err, e.close())
 	}
-	for n, g := range e.globals {
-		g.Set(i.globals[n])
-	}
+	e.setGlobals(i.globals)
 	i.engine = e
 	return nil
 }

@@ -220,6 +220,26 @@ func TestMemoryThatCanNotBeMovedFailsTheInstance(t *testing.T) {
 	if err := i.Close(); err != nil || len(g.image.engines) != 0 {
 		t.Errorf("Close: %v, and %d engines are free", err, len(g.image.engines))
 	}
+	if _, err := g.image.Start(t.Context(), g.config()); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("Start: %v", err)
+	}
+}
+
+// TestMemoryThatCanNotComeBackFailsTheInstance is about an instance that has lost its engine: a part of its memory may be
+// lost, too, so that it must not be tried again.
+func TestMemoryThatCanNotComeBackFailsTheInstance(t *testing.T) {
+	g := newShared(t)
+	i, works := g.start(), g.program.mover
+	i.Park()
+	g.image.evictAll()
+	g.program.mover = immovable{works}
+	if _, err := i.Call(t.Context(), "add", 1); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("Call: %v", err)
+	}
+	g.program.mover = works
+	if _, err := i.Call(t.Context(), "add", 1); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("the second call: %v", err)
+	}
 }
 
 // immovable is a system that fails to move memories.

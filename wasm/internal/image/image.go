@@ -114,9 +114,7 @@ func (i *Instance) fill(ctx context.Context, snapshot io.Reader) (err error) {
 	if i.engine, err = p.newEngine(ctx, i.config, m, i.limit, size); err != nil {
 		return err
 	}
-	for n, g := range i.engine.globals {
-		g.Set(i.globals[n])
-	}
+	i.engine.setGlobals(i.globals)
 	return nil
 }
 

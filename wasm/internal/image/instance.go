@@ -160,12 +160,13 @@ func (i *Instance) enter(ctx context.Context) error {
 	if i.home != nil {
 		i.image.unpark(i)
 		if i.suspect && i.calls == 0 && i.engine != nil {
-			if i.failed = i.freeEngine(); i.failed != nil {
-				return i.failed
-			}
+			i.failed = i.freeEngine()
 		}
-		if err := i.attach(ctx); err != nil {
-			return err
+		if i.failed == nil {
+			i.failed = i.attach(ctx)
+		}
+		if i.failed != nil {
+			return i.failed
 		}
 	}
 	i.calls++

@@ -11,6 +11,8 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime"
+	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -62,6 +64,8 @@ func main() {
 			options(ctx, c)
 		case "owned":
 			owned(ctx, c)
+		case "garbage":
+			go garbage(ctx)
 		case "panic":
 			var none *ConfigMap
 			fmt.Println(none.Data)
@@ -125,6 +129,24 @@ func options(ctx context.Context, c *kube.Client) {
 	view := kube.ViewOf[ConfigMap](kube.NewCache(c, &kube.CacheOptions{SnapshotDir: "/tmp"}), nil)
 	slog.Info("snapshots", "err", view.Run(ctx))
 }
+
+// garbage allocates memory from time to time, and logs when somebody else has collected it.
+func garbage(ctx context.Context) {
+	debug.SetGCPercent(-1) // the runtime itself does not
+	var before, now runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for tick := time.NewTicker(300 * time.Millisecond); now.NumGC <= before.NumGC; runtime.ReadMemStats(&now) {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		sink = make([]byte, 100<<10)
+	}
+	slog.Info("the garbage is collected")
+}
+
+var sink []byte
 
 // owned counts the runs of the owner of a ConfigMap, which creates it again.
 func owned(ctx context.Context, c *kube.Client) {
