@@ -38,7 +38,7 @@ const (
 	longestEnd = 20 * time.Second
 
 	// A server that sends a bookmark within this time after other data sends them regularly. API servers do, about once
-	// per minute; the first one of a watch of Kubernetes 1.36 comes after two minutes. See
+	// per minute; the first one of a watch of Kubernetes 1.36 comes after one to two minutes. See
 	// https://kubernetes.io/docs/reference/using-api/api-concepts/#watch-bookmarks.
 	longestMark = 3 * time.Minute
 
