@@ -16,7 +16,16 @@ import (
 
 // The trials that sync a cache of pods. The names of their values are bytes and objects, of the heap and for one pod;
 // cpu, in seconds; and inUse, the maximum of the heap with garbage, in bytes.
-func ourPods() *trial      { return syncTrial("sync/ours", newView[corev1.Pod]()) }
+func ourPods() *trial { return syncTrial("sync/ours", newView[corev1.Pod]()) }
+func ourDecodedPods() *trial {
+	return syncTrial("sync/ours-decoded", func(ctx context.Context, e *env) (contender, error) {
+		v, err := viewOf[corev1.Pod](ctx, e, nil)
+		if err != nil {
+			return nil, err
+		}
+		return view[corev1.Pod]{v.Decoded()}, nil
+	})
+}
 func ourSmallPods() *trial { return syncTrial("sync/ours-compressed", newCompressedView) }
 func ourJSONPods() *trial  { return syncTrial("sync/ours-json", newView[jsonPod]()) }
 func ourLeanPods() *trial  { return syncTrial("sync/ours-lean", newView[leanPod]()) }
@@ -57,6 +66,13 @@ func heapFigures() []*figure {
 		{
 			name: "heap per pod, compressed", unit: inBytes, ours: value{"", ourSmallPods(), "bytes"},
 			peers: []value{{"informer", informedPods(), "bytes"}}, bar: bar{ratio: 1. / 12},
+		},
+		{
+			name: "heap per pod, decoded store", unit: inBytes, ours: value{"", ourDecodedPods(), "bytes"},
+			peers: []value{
+				{"informer", informedPods(), "bytes"},
+				{"without managedFields", strippedPods(), "bytes"},
+			},
 		},
 		{
 			name: "heap per pod, JSON", unit: inBytes, ours: value{"", ourJSONPods(), "bytes"},

@@ -21,6 +21,7 @@ import (
 func readFigures() []*figure {
 	ours, theirs := readTrial("read/ours", openOurs), readTrial("read/informer", openInformer)
 	lean, tagged := readTrial("read/ours-lean", openLean), readTrial("read/ours-tagged", openTagged)
+	decoded, shared := readTrial("read/ours-decoded", openDecoded), readTrial("read/informer-shared", openSharedInformer)
 	return []*figure{
 		{
 			name: "pods of one node, by index", unit: inMS, ours: value{"", ours, "node"},
@@ -40,6 +41,18 @@ func readFigures() []*figure {
 			bar: bar{limit: 0.2e-3, ratio: 1},
 		},
 		{
+			name: "pods of one node, by index, decoded store", unit: inMS, ours: value{"", decoded, "node"},
+			peers: []value{{"informer with DeepCopy", theirs, "node"}}, bar: bar{limit: 0.2e-3, ratio: 1},
+		},
+		{
+			name: "pods of one node, by index, both shared", unit: inMS, ours: value{"", decoded, "node"},
+			peers: []value{{"informer", shared, "node"}},
+		},
+		{
+			name: "all pods, both shared", unit: inMS, ours: value{"", decoded, "all"},
+			peers: []value{{"informer", shared, "all"}},
+		},
+		{
 			name: "label selector that matches nothing", unit: inMS, ours: value{"", ours, "nothing"},
 			peers: []value{{"informer", theirs, "nothing"}}, bar: bar{limit: 2e-3},
 		},
@@ -54,9 +67,10 @@ func readFigures() []*figure {
 	}
 }
 
-// reader reads a synced cache of pods. Callers own the results. Functions that a trial does not measure are nil.
+// reader reads a synced cache of pods. Functions that a trial does not measure are nil.
 type reader struct {
 	ofNode  func(node string) (pods int, err error)
+	all     func() (pods int, err error)
 	byLabel func(selector string) (pods int, err error)
 	get     func(namespace, name string) error
 }
@@ -74,7 +88,7 @@ func (r *reader) selectsNothing(selector string) error {
 type opener func(ctx context.Context, e *env) (contender, *reader, error)
 
 func openOurs(ctx context.Context, e *env) (contender, *reader, error) {
-	c, r, store, err := openNodes(ctx, e, func(pod *corev1.Pod) string { return pod.Spec.NodeName })
+	c, r, store, err := openNodes(ctx, e, nodeOf, false)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -88,23 +102,37 @@ func openOurs(ctx context.Context, e *env) (contender, *reader, error) {
 	return c, r, nil
 }
 
+func openDecoded(ctx context.Context, e *env) (contender, *reader, error) {
+	c, r, store, err := openNodes(ctx, e, nodeOf, true)
+	if err != nil {
+		return nil, nil, err
+	}
+	r.all = func() (int, error) { return count(store.All(nil)) }
+	return c, r, nil
+}
+
+func nodeOf(pod *corev1.Pod) string { return pod.Spec.NodeName }
+
 func openLean(ctx context.Context, e *env) (contender, *reader, error) {
-	c, r, _, err := openNodes(ctx, e, func(pod *leanPod) string { return pod.Spec.NodeName })
+	c, r, _, err := openNodes(ctx, e, func(pod *leanPod) string { return pod.Spec.NodeName }, false)
 	return c, r, err
 }
 
 func openTagged(ctx context.Context, e *env) (contender, *reader, error) {
-	c, r, _, err := openNodes(ctx, e, func(pod *taggedPod) string { return pod.Spec.NodeName })
+	c, r, _, err := openNodes(ctx, e, func(pod *taggedPod) string { return pod.Spec.NodeName }, false)
 	return c, r, err
 }
 
 // openNodes opens a cache of pods with an index by the name of the node.
-func openNodes[K any, P core.ObjectPtr[K]](ctx context.Context, e *env, node func(*K) string) (
+func openNodes[K any, P core.ObjectPtr[K]](ctx context.Context, e *env, node func(*K) string, decoded bool) (
 	contender, *reader, *reflector.Store[K], error,
 ) {
 	v, err := viewOf[K, P](ctx, e, nil)
 	if err != nil {
 		return nil, nil, nil, err
+	}
+	if decoded {
+		v = v.Decoded()
 	}
 	byNode := reflector.IndexBy(v.Store(), func(pod *K) []string { return []string{node(pod)} })
 	r := &reader{ofNode: func(node string) (int, error) { return count(byNode.All(node)) }}
@@ -121,15 +149,39 @@ func count[K any](pods iter.Seq2[*K, error]) (n int, err error) {
 	return n, nil
 }
 
-func openInformer(ctx context.Context, e *env) (contender, *reader, error) {
+// openNodeInformer opens an informer with an index by the name of the node.
+func openNodeInformer(ctx context.Context, e *env) (informer, error) {
 	c, err := newInformer(protobufType, strip)(ctx, e)
+	if err != nil {
+		return informer{}, err
+	}
+	i := c.(informer)
+	return i, i.AddIndexers(peers.Indexers{"node": func(obj any) ([]string, error) {
+		return []string{obj.(*corev1.Pod).Spec.NodeName}, nil
+	}})
+}
+
+// openSharedInformer opens an informer whose readers share the objects.
+func openSharedInformer(ctx context.Context, e *env) (contender, *reader, error) {
+	i, err := openNodeInformer(ctx, e)
 	if err != nil {
 		return nil, nil, err
 	}
-	i := c.(informer)
-	if err := i.AddIndexers(peers.Indexers{"node": func(obj any) ([]string, error) {
-		return []string{obj.(*corev1.Pod).Spec.NodeName}, nil
-	}}); err != nil {
+	return i, &reader{
+		ofNode: func(node string) (int, error) {
+			all, err := i.GetIndexer().ByIndex("node", node)
+			return len(all), err
+		},
+		all: func() (n int, err error) {
+			err = peers.ListAll(i.GetIndexer(), labels.Everything(), func(any) { n++ })
+			return n, err
+		},
+	}, nil
+}
+
+func openInformer(ctx context.Context, e *env) (contender, *reader, error) {
+	i, err := openNodeInformer(ctx, e)
+	if err != nil {
 		return nil, nil, err
 	}
 	return i, &reader{
@@ -182,6 +234,15 @@ func readTrial(name string, open opener) *trial {
 			v["pods"] = float64(pods)
 			return err
 		})
+		if r.all != nil {
+			err = errors.Join(err, e.measure(v, "all", func() error {
+				n, err := r.all()
+				if n != e.objects {
+					err = errors.Join(fmt.Errorf("%d pods, want %d", n, e.objects), err)
+				}
+				return err
+			}))
+		}
 		if r.get == nil {
 			return v, err
 		}

@@ -36,11 +36,11 @@ type (
 	// Selection selects the objects of a view: Namespace, LabelSelector, FieldSelector, Sharded. See
 	// [cache.Selection].
 	Selection = cache.Selection
-	// View is one kind of object in a cache. [ViewOf] and [ViewOfResource] return one. Methods: Run, Ready, Store,
+	// View is one kind of object in a cache. [ViewOf] and [ViewOfResource] return one. Methods: Run, Ready, Store, Decoded,
 	// Health, Status, Subscribe, Follow, State, Observe, Concerns, WaitFor, Resource, Cache, Server, Cluster, On,
 	// Shard. See [cache.View].
 	View[K any] = cache.View[K]
-	// Store is the objects of a view, packed. Methods: Get, Has, Len, All (with [SelectOptions]), State, Ready,
+	// Store is the objects of a view, packed. Methods: Get, Has, Len, All (with [SelectOptions]), State, Decoded, Ready,
 	// ResourceVersion, Subscribe, Deliver, Follow, Refs, Observe, WaitFor, Resource. See [reflector.Store].
 	Store[K any] = reflector.Store[K]
 	// SelectOptions select objects of a store: Namespace, LabelSelector, Owner. See [reflector.SelectOptions].

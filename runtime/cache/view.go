@@ -37,6 +37,13 @@ func (v *View[K]) Resource() core.Resource { return v.watch.resource }
 // Store returns the store with the objects. It is filled while the view runs.
 func (v *View[K]) Store() *reflector.Store[K] { return v.store }
 
+// Decoded returns the same view with a store that decodes each state of an object once, and returns the same object to
+// all readers, who must not change it; see [reflector.Store.Decoded]. The reconciles of a controller get objects of
+// their own.
+func (v *View[K]) Decoded() *View[K] {
+	return &View[K]{v.watch, v.store.Decoded(), func(c *Cache) *View[K] { return v.on(c).Decoded() }}
+}
+
 // Ready waits until the current watch, or the next one, has synced the store; see [reflector.Store.Ready]. If the view
 // is invalid, Ready immediately returns the same error as Run.
 func (v *View[K]) Ready(ctx context.Context) error {

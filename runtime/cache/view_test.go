@@ -20,6 +20,7 @@ import (
 	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/runtime/cache"
 	"github.com/kube-go/sdk/runtime/internal/fakesource"
+	"github.com/kube-go/sdk/runtime/reflector"
 	"github.com/kube-go/sdk/runtime/watcher"
 )
 
@@ -287,6 +288,35 @@ func TestOnReturnsTheViewOfAnotherCluster(t *testing.T) {
 		}
 		start(t, other)
 		wantNames(t, other, "test/b")
+	})
+}
+
+func TestDecodedViewSharesItsObjects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		home := cache.New(newServer("prod/a").Client(), nil)
+		abroad := cache.New(newServer("test/b").Client(), &cache.Options{Cluster: "abroad"})
+		v := cache.Of[corev1.ConfigMap](home, nil).Decoded()
+		for _, tt := range []struct {
+			view *cache.View[corev1.ConfigMap]
+			obj  string
+		}{{v, "prod/a"}, {v.On(abroad), "test/b"}} {
+			stop := start(t, tt.view)
+			wantNames(t, tt.view, tt.obj)
+			first, err := tt.view.Store().Get(ref(tt.obj))
+			again, errAgain := cache.Of[corev1.ConfigMap](tt.view.Cache(), nil).Decoded().Store().Get(ref(tt.obj))
+			if first != again || err != nil || errAgain != nil {
+				t.Errorf("two reads of %s returned two objects, %v, %v", tt.obj, err, errAgain)
+			}
+			own, err := cache.Of[corev1.ConfigMap](tt.view.Cache(), nil).Store().Get(ref(tt.obj))
+			if own == first || err != nil {
+				t.Errorf("the other view shares %s, too, %v", tt.obj, err)
+			}
+			stop()
+			time.Sleep(2 * time.Minute)
+			if _, err := tt.view.Store().Get(ref(tt.obj)); !errors.Is(err, reflector.ErrNotReady) {
+				t.Errorf("Get after the objects were discarded: %v", err)
+			}
+		}
 	})
 }
 

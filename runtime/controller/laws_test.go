@@ -183,7 +183,7 @@ func TestPanicOfAnIndexIsLoggedAndStopsNothing(t *testing.T) {
 		if n := index.Len("good"); n != 1 {
 			t.Errorf("%d objects are good, want prod/b", n)
 		}
-		if lines := w.log.with("panic in an index: no"); len(lines) != 1 || !strings.Contains(lines[0], "prod/a") {
+		if lines := w.log.with("panic: no"); len(lines) != 1 || !strings.Contains(lines[0], "prod/a") {
 			t.Errorf("the log does not report the panic:\n%s", w.log)
 		}
 	})

@@ -178,17 +178,13 @@ func BenchmarkGet(b *testing.B) {
 
 // BenchmarkAll reports the cost of one pod in the store.
 func BenchmarkAll(b *testing.B) {
-	const pods = 1000
+	const pods = 20_000
 	store, stop := newPodSource(b, pods, wire.Protobuf).store(b)
 	defer stop()
-	for name, opts := range map[string]*reflector.SelectOptions{
-		"everything": nil,
-		"no label":   {LabelSelector: "app=none"},
-		"namespace":  {Namespace: "team-7"},
-	} {
+	all := func(name string, store *reflector.Store[corev1.Pod], o *reflector.SelectOptions) {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				for _, err := range store.All(opts) {
+				for _, err := range store.All(o) {
 					if err != nil {
 						b.Fatal(err)
 					}
@@ -197,6 +193,11 @@ func BenchmarkAll(b *testing.B) {
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/pods, "ns/pod")
 		})
 	}
+	all("everything", store, nil)
+	all("no label", store, &reflector.SelectOptions{LabelSelector: "app=none"})
+	all("namespace", store, &reflector.SelectOptions{Namespace: "team-7"})
+	all("decoded", store.Decoded(), nil)
+	all("decoded, namespace", store.Decoded(), &reflector.SelectOptions{Namespace: "team-7"})
 }
 
 // BenchmarkSync reports the cost of a pod when a store is filled, with and without a subscriber.

@@ -28,6 +28,13 @@
 //
 // Stores of several Go types can read one reflector. It keeps what they need, and nothing else: see [StoreOf].
 //
+// # Decoded stores
+//
+// A program that continuously reads most objects, such as a scheduler, would spend its time decoding. [Store.Decoded]
+// decodes each state once. Its readers share the objects and must not change them, as with the informers of client-go:
+//
+//	pods := reflector.StoreOf[corev1.Pod](r).Decoded()
+//
 // # Selections and indexes
 //
 // [Store.All] selects by namespace, labels and owner without reading the other objects. [IndexBy] indexes the objects

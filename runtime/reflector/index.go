@@ -28,7 +28,7 @@ type Index[K any, T comparable] struct {
 // or owner is not needed: see [SelectOptions].
 func IndexBy[K any, T comparable](s *Store[K], f func(*K) []T) *Index[K, T] {
 	x := newIndex(func(p wire.Packed) (values []T) {
-		s.reflector.try(p, func() error {
+		s.reflector.try("index", p, func() error {
 			obj, err := s.decode(StateOf(p))
 			if err == nil {
 				values = f(obj)
@@ -45,9 +45,9 @@ func IndexBy[K any, T comparable](s *Store[K], f func(*K) []T) *Index[K, T] {
 //
 // Errors: [ErrNotReady].
 func (x *Index[K, T]) All(value T) iter.Seq2[*K, error] {
-	return x.store.each(func() (objects []wire.Packed, _ filter, _ error) {
-		x.read(value, func(s *set) { objects = s.objects() })
-		return objects, nil, nil
+	return x.store.each(func(take collector) error {
+		x.read(value, func(s *set) { take(s.len(), s.entries(), nil) })
+		return nil
 	})
 }
 
@@ -73,10 +73,10 @@ type indexer interface {
 	size() int64 // the memory of the index, in bytes
 }
 
-// updater is what changes an index.
+// updater is what changes an index. The old state of an entry is empty if the index does not have it.
 type updater interface {
-	prepare(object wire.Packed)                  // computes the values of a state, for the next call of update
-	update(e *entry, old wire.Packed, gone bool) // e has a new state, or is gone; old is empty if e is new
+	prepare(e *entry, old, object wire.Packed)   // computes the values of a state, for the next call of update
+	update(e *entry, old wire.Packed, gone bool) // e has a new state, or is gone
 	reset()                                      // all entries are gone
 }
 
@@ -108,7 +108,7 @@ func (t *table) fill(x indexer, list uint32) {
 	for _, objects := range t.objects {
 		for _, e := range objects {
 			if e.list >= list {
-				x.prepare(t.state(e.object).Packed())
+				x.prepare(e, wire.Packed{}, t.state(e.object).Packed())
 				x.update(e, wire.Packed{}, false)
 			}
 		}
@@ -163,7 +163,7 @@ func newIndex[T comparable](values func(wire.Packed) []T) *index[T] {
 	return x
 }
 
-func (x *index[T]) prepare(object wire.Packed) { x.next = x.values(object) }
+func (x *index[T]) prepare(_ *entry, _, object wire.Packed) { x.next = x.values(object) }
 
 func (x *index[T]) update(e *entry, _ wire.Packed, gone bool) {
 	if s := x.first[e]; s != nil {
@@ -264,17 +264,21 @@ func (s *set) len() int {
 	return len(s.few) + len(s.many)
 }
 
-// objects returns the objects of the entries.
-func (s *set) objects() []wire.Packed {
-	objects := make([]wire.Packed, 0, s.len())
-	if s == nil {
-		return objects
+// entries returns the entries.
+func (s *set) entries() iter.Seq[*entry] {
+	return func(yield func(*entry) bool) {
+		if s == nil {
+			return
+		}
+		for _, e := range s.few {
+			if !yield(e) {
+				return
+			}
+		}
+		for e := range s.many {
+			if !yield(e) {
+				return
+			}
+		}
 	}
-	for _, e := range s.few {
-		objects = append(objects, e.object)
-	}
-	for e := range s.many {
-		objects = append(objects, e.object)
-	}
-	return objects
 }

@@ -63,6 +63,7 @@ func model(t *testing.T, ops []byte) {
 		}
 		r := reflector.New(m.server, o)
 		m.store = reflector.StoreOf[corev1.ConfigMap](r)
+		m.decoded = m.store.Decoded()
 		stop := runUntilEnd(t, r)
 		m.follow(0)
 		m.follow(30 * time.Second) // a slow subscriber, with a pause after each change
@@ -93,6 +94,7 @@ type modelRun struct {
 	t       *testing.T
 	server  *fakesource.Server
 	store   *reflector.Store[corev1.ConfigMap]
+	decoded *reflector.Store[corev1.ConfigMap]
 	folders []*folder
 	puts    int
 }
@@ -180,6 +182,7 @@ func (m *modelRun) check() {
 	if m.store.Len() != len(want) {
 		m.t.Errorf("Len() = %d, want %d", m.store.Len(), len(want))
 	}
+	compareDecoded(m.t, m.store, m.decoded)
 	for i, f := range m.folders {
 		f.mu.Lock()
 		if diff := cmp.Diff(want, f.state); diff != "" {

@@ -57,6 +57,7 @@ type Reflector struct {
 	scratch []byte     // the object of an event; used by Run only
 
 	snapshots snapshots
+	decoded   decodedObjects
 
 	mu     sync.Mutex // guards the fields below
 	need   need       // of all stores

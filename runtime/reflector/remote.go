@@ -115,18 +115,14 @@ func (t *table) delivered(sub *subscription) string {
 
 // Refs returns the selected objects without decoding them, in no particular order.
 func (s *Store[K]) Refs(o *SelectOptions) ([]core.ObjectRef, error) {
-	objects, selects, err := s.table().selected(o)
-	if err != nil {
+	c := &candidates[K]{store: s}
+	if err := s.table().selected(o, c.collect); err != nil {
 		return nil, err
 	}
-	refs := make([]core.ObjectRef, 0, len(objects))
-	var buffer []byte
-	for _, kept := range objects {
-		object := s.table().plain(kept, buffer)
-		if isCompressed(kept) {
-			buffer = object.Bytes()[:0]
-		}
-		if selects != nil && !selects(object) {
+	refs := make([]core.ObjectRef, 0, len(c.kept))
+	for i := range c.kept {
+		object, selected := c.packed(i)
+		if !selected {
 			continue
 		}
 		head, err := object.Head()

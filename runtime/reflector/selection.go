@@ -4,6 +4,7 @@
 package reflector
 
 import (
+	"iter"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -23,19 +24,21 @@ type query struct {
 // filter reports whether a candidate is selected. A nil filter selects all of them.
 type filter func(wire.Packed) bool
 
-// find returns a snapshot of candidates, the smallest set that an index has, and a filter for them.
-// The filter selects an object that can't be checked, so that its reader reports the error.
-func (t *table) find(q query) ([]wire.Packed, filter) {
+// collector receives about n candidates, and a filter for them. It is called while the caller holds the table's mu.
+type collector func(n int, candidates iter.Seq[*entry], selects filter)
+
+// find calls take with the smallest set of candidates that an index has, and a filter for them, if any object can
+// satisfy the query. The filter selects an object that can't be checked, so that its reader reports the error.
+func (t *table) find(q query, take collector) {
 	requirements, selectable := q.labels.Requirements()
 	if !selectable {
-		return nil, nil
+		return
 	}
 	t.prepareIndexes(q.owner != "", len(requirements) > 0)
-	objects, known := t.candidates(q, requirements)
-	return objects, func(object wire.Packed) bool {
-		ok, err := q.matches(object, known)
-		return ok || err != nil
-	}
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	n, entries, known := t.candidates(q, requirements)
+	take(n, entries, q.filter(known))
 }
 
 // prepareIndexes creates the indexes of owners and labels when they are first needed.
@@ -77,10 +80,9 @@ const (
 	byOneOf // one of several requirements
 )
 
-// candidates returns the smallest set of objects that satisfies a part of the query.
-func (t *table) candidates(q query, requirements labels.Requirements) ([]wire.Packed, part) {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
+// candidates returns the smallest set of entries that satisfies a part of the query, and about how many they are. The
+// caller holds t.mu.
+func (t *table) candidates(q query, requirements labels.Requirements) (int, iter.Seq[*entry], part) {
 	satisfied, size := byNamespace, t.count
 	if q.namespace != "" {
 		size = len(t.objects[q.namespace])
@@ -104,49 +106,61 @@ func (t *table) candidates(q query, requirements labels.Requirements) ([]wire.Pa
 			}
 		}
 	}
+	entries := t.entries(q.namespace)
 	switch {
-	case satisfied == byNamespace:
-		return t.snapshot(q.namespace), byNamespace
 	case except:
-		return t.others(q.namespace, sets), satisfied
+		entries = t.without(entries, sets)
+	case satisfied != byNamespace:
+		entries = union(sets)
 	}
-	objects := make([]wire.Packed, 0, size)
-	for _, s := range sets {
-		objects = append(objects, s.objects()...)
-	}
-	return objects, satisfied
+	return size, entries, satisfied
 }
 
-// others returns the objects of a namespace, or all objects if it is empty, that are in none of the sets, which have no
-// common entries. The caller holds t.mu.
-func (t *table) others(namespace string, sets []*set) (objects []wire.Packed) {
+// union returns the entries of sets.
+func union(sets []*set) iter.Seq[*entry] {
+	return func(yield func(*entry) bool) {
+		for _, s := range sets {
+			for e := range s.entries() {
+				if !yield(e) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// without returns the entries that are in none of the sets, which have no common entries. The caller holds t.mu.
+func (t *table) without(entries iter.Seq[*entry], sets []*set) iter.Seq[*entry] {
 	n := 0
 	for _, s := range sets {
 		n += s.len()
 	}
-	if n == t.count {
-		return nil
-	}
-	in := make(map[*entry]struct{}, n)
-	for _, s := range sets {
-		for _, e := range s.few {
+	return func(yield func(*entry) bool) {
+		if n == t.count {
+			return
+		}
+		in := make(map[*entry]struct{}, n)
+		for e := range union(sets) {
 			in[e] = struct{}{}
 		}
-		for e := range s.many {
-			in[e] = struct{}{}
-		}
-	}
-	for ns, entries := range t.objects {
-		if namespace != "" && ns != namespace {
-			continue
-		}
-		for _, e := range entries {
-			if _, ok := in[e]; !ok {
-				objects = append(objects, e.object)
+		for e := range entries {
+			if _, ok := in[e]; !ok && !yield(e) {
+				return
 			}
 		}
 	}
-	return objects
+}
+
+// filter returns a filter for objects that satisfy a part of the query, nil if they satisfy all of it.
+func (q *query) filter(known part) filter {
+	if (q.namespace == "" || known == byNamespace) && (q.owner == "" || known == byOwner) &&
+		(q.labels.Empty() || known == byLabel) {
+		return nil
+	}
+	return func(object wire.Packed) bool {
+		ok, err := q.matches(object, known)
+		return ok || err != nil
+	}
 }
 
 // matches reports whether an object satisfies the query, of which it is known to satisfy a part.
@@ -182,7 +196,7 @@ func newLabelIndex() *labelIndex {
 	return &labelIndex{byKey: make(map[string]map[string]*set)}
 }
 
-func (x *labelIndex) prepare(object wire.Packed) {
+func (x *labelIndex) prepare(_ *entry, _, object wire.Packed) {
 	x.next, _ = object.Labels() // the object was read before, so its metadata is valid
 }
 

@@ -121,7 +121,7 @@ func TestIndexesAlwaysHaveTheObjectsOfTheStore(t *testing.T) {
 					server.Put(random(r))
 				}
 				reflected, store := reflect(server)
-				early := reflector.IndexBy(store, uses)
+				early, decoded := reflector.IndexBy(store, uses), store.Decoded()
 				stop := runUntilEnd(t, reflected)
 				late := reflector.IndexBy(store, uses)
 				for round := range 14 {
@@ -144,6 +144,8 @@ func TestIndexesAlwaysHaveTheObjectsOfTheStore(t *testing.T) {
 					}
 					synctest.Wait()
 					compareSelections(t, store)
+					compareSelections(t, decoded)
+					compareDecoded(t, store, decoded)
 					compareIndex(t, store, early)
 					compareIndex(t, store, late)
 				}
@@ -178,7 +180,7 @@ func TestObjectThatCannotBeIndexedIsReportedAndHasNoValues(t *testing.T) {
 			t.Errorf("the index has %q, want prod/a", got)
 		}
 		all := strings.Join(reported, "\n")
-		for _, want := range []string{"configmaps prod/bad: panic in an index: no such thing", "index configmaps prod/odd: decode"} {
+		for _, want := range []string{"index of configmaps prod/bad: panic: no such thing", "index of configmaps prod/odd: decode"} {
 			if !strings.Contains(all, want) {
 				t.Errorf("the errors are %q, want %q", reported, want)
 			}

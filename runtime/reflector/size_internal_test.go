@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/wire"
 )
@@ -19,16 +21,20 @@ import (
 func TestSizeOfATableIsThatOfItsObjectsAndIndexes(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	table := newTable(core.Resource{Namespaced: true})
+	store := StoreOf[metav1.PartialObjectMetadata](&Reflector{table: table})
+	store.form = 0 // of the objects below
+	decoded := store
 	var seen int64
 	stop := table.observe(Observer{Seen: func(string) {}, Gone: func(wire.Packed) {}, Size: func(n int64) { seen = n }})
 	held := new(atomic.Int64)
 	sub := table.subscribe(held)
 	check := func(step int) {
 		t.Helper()
-		want := int64(0)
+		want, packed := int64(0), int64(0)
 		for ns, objects := range table.objects {
 			for name, e := range objects {
 				want += sizeOf(core.ObjectRef{Namespace: ns, Name: name}, e.object)
+				packed += int64(table.state(e.object).Packed().Len())
 			}
 		}
 		if table.owners != nil {
@@ -44,6 +50,9 @@ func TestSizeOfATableIsThatOfItsObjectsAndIndexes(t *testing.T) {
 					want += labelBytes*int64(s.len()) + labelSetBytes
 				}
 			}
+		}
+		if decoded != store {
+			want += decodedFactor * packed
 		}
 		if seen != want {
 			t.Fatalf("step %d: the observer knows %d bytes, want %d", step, seen, want)
@@ -63,6 +72,8 @@ func TestSizeOfATableIsThatOfItsObjectsAndIndexes(t *testing.T) {
 			table.prepareIndexes(true, false)
 		case 2000:
 			table.prepareIndexes(false, true)
+		case 2500:
+			decoded = store.Decoded()
 		case 3000:
 			table.beginList(0)
 		case 4000:

@@ -421,5 +421,9 @@ func (t *table) all() (objects []wire.Packed, version string, form uint64) {
 	if !t.ready {
 		return nil, "", 0
 	}
-	return t.snapshot(""), t.version, t.form
+	objects = make([]wire.Packed, 0, t.count)
+	for e := range t.entries("") {
+		objects = append(objects, e.object)
+	}
+	return objects, t.version, t.form
 }

@@ -24,11 +24,13 @@ import (
 var ErrNotReady = errors.New("the store is not synced yet")
 
 // Store reads the objects of a [Reflector] as objects of type K. It decodes a new object for each read, which the
-// caller may change. Create one with [StoreOf]. It is safe for concurrent use.
+// caller may change, unless it is a decoded store; see [Store.Decoded]. Create one with [StoreOf]. It is safe for
+// concurrent use.
 type Store[K any] struct {
 	reflector *Reflector
 	form      uint64 // the objects that it can read, see [Reflector.add]
 	as        func(*K) core.Object
+	decoded   *decodedIndex[K] // nil if each read decodes an object
 }
 
 // StoreOf returns a store that reads the objects of a reflector. Stores of several types can read one reflector, which
@@ -42,7 +44,7 @@ type Store[K any] struct {
 // kind. A store of a type that needs more than the current objects have is not ready until the reflector has listed the
 // objects again; the other stores continue to work.
 func StoreOf[K any, P core.ObjectPtr[K]](r *Reflector) *Store[K] {
-	return &Store[K]{r, r.add(needOf[K]()), func(obj *K) core.Object { return P(obj) }}
+	return &Store[K]{reflector: r, form: r.add(needOf[K]()), as: func(obj *K) core.Object { return P(obj) }}
 }
 
 func (s *Store[K]) table() *table { return s.reflector.table }
@@ -67,6 +69,11 @@ func (s *Store[K]) Resource() core.Resource { return s.table().resource }
 // invalid for the kind, because it lacks a namespace or has one that it can't have, is another error.
 func (s *Store[K]) Get(ref core.ObjectRef) (*K, error) {
 	t := s.table()
+	if s.decoded != nil {
+		if obj := s.decoded.get(ref, s.form); obj != nil {
+			return obj, nil
+		}
+	}
 	state, ready := t.get(ref, s.form)
 	if !state.Exists() {
 		return nil, missing(t.resource, ref, ready)
@@ -110,30 +117,31 @@ func (s *Store[K]) State(ref core.ObjectRef) State {
 //
 // Errors: [ErrNotReady].
 func (s *Store[K]) All(o *SelectOptions) iter.Seq2[*K, error] {
-	return s.each(func() ([]wire.Packed, filter, error) { return s.table().selected(o) })
+	return s.each(func(take collector) error { return s.table().selected(o, take) })
 }
 
-// selected returns a snapshot of candidates, and a filter for those that the options select.
-func (t *table) selected(o *SelectOptions) ([]wire.Packed, filter, error) {
+// selected calls take with candidates, and a filter for those that the options select.
+func (t *table) selected(o *SelectOptions, take collector) error {
 	if o == nil {
 		o = &SelectOptions{}
 	}
 	selector, err := labels.Parse(o.LabelSelector)
 	if err != nil {
-		return nil, nil, fmt.Errorf("select %s: %w", t.resource, err)
+		return fmt.Errorf("select %s: %w", t.resource, err)
 	}
 	if o.Namespace != "" && !t.resource.Namespaced {
-		return nil, nil, fmt.Errorf("select %s: the namespace is %q: leave SelectOptions.Namespace empty, because they are "+
+		return fmt.Errorf("select %s: the namespace is %q: leave SelectOptions.Namespace empty, because they are "+
 			"cluster-scoped", t.resource, o.Namespace)
 	}
-	objects, selects := t.find(query{namespace: o.Namespace, owner: o.Owner, labels: selector})
-	return objects, selects, nil
+	t.find(query{namespace: o.Namespace, owner: o.Owner, labels: selector}, take)
+	return nil
 }
 
-// each decodes the selected of the objects that find returns, if the store is ready.
-func (s *Store[K]) each(find func() ([]wire.Packed, filter, error)) iter.Seq2[*K, error] {
+// each yields the selected of the candidates that find finds, if the store is ready.
+func (s *Store[K]) each(find func(collector) error) iter.Seq2[*K, error] {
 	return func(yield func(*K, error) bool) {
-		objects, selects, err := find()
+		c := &candidates[K]{store: s}
+		err := find(c.collect)
 		if err == nil && !s.ready() {
 			err = fmt.Errorf("%s: %w", s.table().resource, ErrNotReady)
 		}
@@ -141,17 +149,64 @@ func (s *Store[K]) each(find func() ([]wire.Packed, filter, error)) iter.Seq2[*K
 			yield(nil, err)
 			return
 		}
-		var buffer []byte
-		for _, kept := range objects {
-			object := s.table().plain(kept, buffer)
-			if isCompressed(kept) {
-				buffer = object.Bytes()[:0]
-			}
-			if (selects == nil || selects(object)) && !yield(s.decode(StateOf(object))) {
+		for i := range c.kept {
+			if obj, err := c.read(i); (obj != nil || err != nil) && !yield(obj, err) {
 				return
 			}
 		}
 	}
+}
+
+// candidates is a snapshot of some objects.
+type candidates[K any] struct {
+	store   *Store[K]
+	kept    []wire.Packed
+	decoded []*K // nil, or the same objects, of which some may be nil
+	selects filter
+	buffer  []byte // of the last object that was decompressed
+}
+
+// collect is a [collector].
+func (c *candidates[K]) collect(n int, entries iter.Seq[*entry], selects filter) {
+	c.kept, c.selects = make([]wire.Packed, 0, n), selects
+	x := c.store.decoded
+	if x != nil {
+		c.decoded = make([]*K, 0, n)
+	}
+	for e := range entries {
+		c.kept = append(c.kept, e.object)
+		if x != nil {
+			c.decoded = append(c.decoded, x.objects[e].shared)
+		}
+	}
+}
+
+// read returns an object, or nil if it is not selected.
+func (c *candidates[K]) read(i int) (*K, error) {
+	var shared *K
+	if c.decoded != nil {
+		shared = c.decoded[i]
+	}
+	if shared != nil && c.selects == nil {
+		return shared, nil
+	}
+	object, ok := c.packed(i)
+	switch {
+	case !ok:
+		return nil, nil
+	case shared != nil:
+		return shared, nil
+	}
+	return c.store.decode(StateOf(object))
+}
+
+// packed returns an object, until the next call, and whether it is selected.
+func (c *candidates[K]) packed(i int) (object wire.Packed, selected bool) {
+	object = c.store.table().plain(c.kept[i], c.buffer)
+	if isCompressed(c.kept[i]) {
+		c.buffer = object.Bytes()[:0]
+	}
+	return object, c.selects == nil || c.selects(object)
 }
 
 // ready reports whether the store has all objects.
@@ -256,14 +311,15 @@ func decodeError(res core.Resource, state State, err error) error {
 	return fmt.Errorf("%s %s: %w", res, head.Ref, err)
 }
 
-// try calls f for an object, and reports its error or panic to the OnError of the watch.
-func (r *Reflector) try(object wire.Packed, f func() error) {
+// try calls f for an object of an index, and reports its error or panic to the OnError of the watch.
+func (r *Reflector) try(index string, object wire.Packed, f func() error) {
 	defer func() {
 		if v := recover(); v != nil {
-			r.report(decodeError(r.table.resource, StateOf(object), fmt.Errorf("panic in an index: %v\n%s", v, debug.Stack())))
+			err := fmt.Errorf("panic: %v\n%s", v, debug.Stack())
+			r.report(fmt.Errorf("%s of %w", index, decodeError(r.table.resource, StateOf(object), err)))
 		}
 	}()
 	if err := f(); err != nil {
-		r.report(fmt.Errorf("index %w", err))
+		r.report(fmt.Errorf("%s of %w", index, err))
 	}
 }

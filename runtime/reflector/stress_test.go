@@ -35,6 +35,7 @@ func TestConcurrentUse(t *testing.T) {
 	working.Go(func() { write(t, server, store, writes, objects) })
 	for range 2 {
 		working.Go(func() { read(t, store, writes/10) })
+		working.Go(func() { readShared(t, store.Decoded(), writes/10) })
 		working.Go(func() { comeAndGo(t, store, writes/100) })
 	}
 	followed := &folder{t: t, state: make(map[core.ObjectRef]wire.Head)}
@@ -111,6 +112,19 @@ func read(t *testing.T, store *reflector.Store[corev1.ConfigMap], times int) {
 		}
 		store.Len()
 		store.ResourceVersion()
+	}
+}
+
+// readShared reads a decoded store.
+func readShared(t *testing.T, store *reflector.Store[corev1.ConfigMap], times int) {
+	for range times {
+		for obj, err := range store.All(nil) {
+			if err != nil && !errors.Is(err, reflector.ErrNotReady) {
+				t.Error(err)
+			} else if err == nil && obj.Data["value"] != obj.Labels["value"] {
+				t.Errorf("%s has %v and the labels %v", core.RefOf(obj), obj.Data, obj.Labels)
+			}
+		}
 	}
 }
 

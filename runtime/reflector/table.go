@@ -6,7 +6,8 @@ package reflector
 import (
 	"bytes"
 	"hash/maphash"
-	"slices"
+	"iter"
+	"maps"
 	"strconv"
 	"sync"
 
@@ -98,24 +99,20 @@ func (t *table) get(ref core.ObjectRef, form uint64) (state State, ready bool) {
 // isReady reports whether readers of a form can rely on the table to have all objects. The caller holds t.mu.
 func (t *table) isReady(form uint64) bool { return t.ready && t.form >= form }
 
-// snapshot returns the objects of a namespace, or all objects if it is empty. The caller holds t.mu.
-func (t *table) snapshot(namespace string) (objects []wire.Packed) {
+// entries returns the entries of a namespace, or all entries if it is empty. The caller holds t.mu.
+func (t *table) entries(namespace string) iter.Seq[*entry] {
 	if namespace != "" {
-		return appendObjects(nil, t.objects[namespace])
+		return maps.Values(t.objects[namespace])
 	}
-	objects = make([]wire.Packed, 0, t.count)
-	for _, in := range t.objects {
-		objects = appendObjects(objects, in)
+	return func(yield func(*entry) bool) {
+		for _, objects := range t.objects {
+			for _, e := range objects {
+				if !yield(e) {
+					return
+				}
+			}
+		}
 	}
-	return objects
-}
-
-func appendObjects(dst []wire.Packed, objects map[string]*entry) []wire.Packed {
-	dst = slices.Grow(dst, len(objects))
-	for _, e := range objects {
-		dst = append(dst, e.object)
-	}
-	return dst
 }
 
 // beginList starts a list of objects in a form. It may replace an incomplete one.
@@ -190,7 +187,7 @@ func (t *table) put(head wire.Head, object wire.Packed, version string, form uin
 	}
 	c := t.compare(e, next.uid, head, form)
 	for _, x := range t.indexes {
-		x.prepare(object)
+		x.prepare(e, c.old, object)
 	}
 	recent := version != "" && len(t.compression.codecs) > 0
 	ref := head.Ref

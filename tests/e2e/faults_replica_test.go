@@ -19,10 +19,12 @@ import (
 	"github.com/kube-go/sdk/runtime/reflector"
 )
 
-// replica is the objects of one kind in a view and in the memory of a subscriber. Both must equal those of the server.
+// replica is the objects of one kind in a view, in a decoded store and in the memory of a subscriber. All must equal
+// those of the server.
 type replica[K any, P core.ObjectPtr[K]] struct {
-	api  *kube.API[K]
-	view *kube.View[K]
+	api     *kube.API[K]
+	view    *kube.View[K]
+	decoded *kube.Store[K]
 
 	mu    sync.Mutex // guards known
 	known map[kube.ObjectRef]reflector.State
@@ -34,7 +36,9 @@ func replicate[K any, P core.ObjectPtr[K]](
 	t *testing.T, run func(func(context.Context) error), api *kube.API[K], view *kube.View[K],
 ) *replica[K, P] {
 	t.Helper()
-	r := &replica[K, P]{api: api, view: view, known: map[kube.ObjectRef]reflector.State{}}
+	r := &replica[K, P]{
+		api: api, view: view, decoded: view.Decoded().Store(), known: map[kube.ObjectRef]reflector.State{},
+	}
 	run(view.Run)
 	run(func(ctx context.Context) error {
 		for c, err := range view.Subscribe(ctx) {
@@ -101,25 +105,28 @@ func version(s string) uint64 {
 	return n
 }
 
-// check returns an error unless the store and the subscriber have exactly the objects of the server.
+// check returns an error unless the stores and the subscriber have exactly the objects of the server.
 func (r *replica[K, P]) check(ctx context.Context) error {
 	list, err := r.api.List(ctx, nil)
 	if err != nil {
 		return err
 	}
-	server, store := map[kube.ObjectRef]*K{}, map[kube.ObjectRef]*K{}
+	server := map[kube.ObjectRef]*K{}
 	for _, obj := range list.Items {
 		P(obj).SetManagedFields(nil)
 		server[kube.RefOf(P(obj))] = obj
 	}
-	for obj, err := range r.view.Store().All(nil) {
-		if err != nil {
-			return err
+	for _, s := range []*kube.Store[K]{r.view.Store(), r.decoded} {
+		store := map[kube.ObjectRef]*K{}
+		for obj, err := range s.All(nil) {
+			if err != nil {
+				return err
+			}
+			store[kube.RefOf(P(obj))] = obj
 		}
-		store[kube.RefOf(P(obj))] = obj
-	}
-	if diff := cmp.Diff(server, store); diff != "" {
-		return fmt.Errorf("%s (-server +store):\n%.3000s", r.view.Resource(), diff)
+		if diff := cmp.Diff(server, store); diff != "" {
+			return fmt.Errorf("%s, decoded=%t (-server +store):\n%.3000s", r.view.Resource(), s == r.decoded, diff)
+		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

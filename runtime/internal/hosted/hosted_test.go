@@ -196,6 +196,32 @@ func TestObjectsAreReadFromTheHost(t *testing.T) {
 	})
 }
 
+func TestDecodedStoreHasTheObjectsOfTheHost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := new(host)
+		_, s := start(t, h, false)
+		early := s.Decoded()
+		h.send(abi.FlagSyncBegin, h.set("a", 5, 50, nil))
+		h.send(abi.FlagSynced)
+		for version := 6; version < 9; version++ {
+			h.send(0, h.set("a", version, version*10, map[string]string{"a": fmt.Sprint(version)}))
+			before := h.gets
+			got, err := early.Get(ref)
+			if err != nil || got.Size != version*10 {
+				t.Fatalf("Get = %+v, %v", got, err)
+			}
+			if again, err := s.Decoded().Get(ref); again != got || err != nil || h.gets != before {
+				t.Errorf("the second Get returns another object, %v, or %d were read from the host", err, h.gets-before)
+			}
+			got.Size = 0 // which the next state replaces
+		}
+		h.send(0, h.gone("a", 9))
+		if _, err := early.Get(ref); !errors.Is(err, core.ErrNotFound) {
+			t.Errorf("Get of a deleted object: %v", err)
+		}
+	})
+}
+
 func TestASecondListRemovesWhatIsNotInIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := new(host)
