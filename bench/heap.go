@@ -16,7 +16,14 @@ import (
 
 // The trials that sync a cache of pods. The names of their values are bytes and objects, of the heap and for one pod;
 // cpu, in seconds; and inUse, the maximum of the heap with garbage, in bytes.
-func ourPods() *trial { return syncTrial("sync/ours", newView[corev1.Pod]()) }
+func ourPods() *trial      { return syncTrial("sync/ours", newView[corev1.Pod]()) }
+func ourSmallPods() *trial { return syncTrial("sync/ours-compressed", newCompressedView) }
+func ourJSONPods() *trial  { return syncTrial("sync/ours-json", newView[jsonPod]()) }
+func ourLeanPods() *trial  { return syncTrial("sync/ours-lean", newView[leanPod]()) }
+func ourTaggedPods() *trial {
+	return syncTrial("sync/ours-tagged", newView[taggedPod]())
+}
+
 func ourDecodedPods() *trial {
 	return syncTrial("sync/ours-decoded", func(ctx context.Context, e *env) (contender, error) {
 		v, err := viewOf[corev1.Pod](ctx, e, nil)
@@ -25,12 +32,6 @@ func ourDecodedPods() *trial {
 		}
 		return view[corev1.Pod]{v.Decoded()}, nil
 	})
-}
-func ourSmallPods() *trial { return syncTrial("sync/ours-compressed", newCompressedView) }
-func ourJSONPods() *trial  { return syncTrial("sync/ours-json", newView[jsonPod]()) }
-func ourLeanPods() *trial  { return syncTrial("sync/ours-lean", newView[leanPod]()) }
-func ourTaggedPods() *trial {
-	return syncTrial("sync/ours-tagged", newView[taggedPod]())
 }
 
 func ourMetadata() *trial {
