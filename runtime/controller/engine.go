@@ -237,7 +237,7 @@ func (s *session) work(take context.Context) error {
 	case <-idle:
 		return cause
 	case <-late.C:
-		return &terms.Unfinished{Err: s.abandon(cause), Done: idle}
+		return &terms.Unfinished{Cause: cause, Left: s.abandon(), Done: idle}
 	}
 }
 

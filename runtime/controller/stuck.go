@@ -121,9 +121,9 @@ func (s *session) logRun(r *run, level slog.Level, does, why string) {
 }
 
 // abandon logs the runs that have not returned after the stop, and returns an error that names them.
-func (s *session) abandon(cause error) error {
+func (s *session) abandon() error {
 	runs := s.pool.runs()
-	return fmt.Errorf("%w; %s: %s", cause, notReturned(len(runs), "run", "runs"), s.abandonEach(runs))
+	return fmt.Errorf("%s: %s", notReturned(len(runs), "run", "runs"), s.abandonEach(runs))
 }
 
 // notReturned says that a number of runs or calls have not returned after the stop.

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -383,7 +382,7 @@ func TestTheLeaseOfUnfinishedWorkExpires(t *testing.T) {
 		first, second := c.replica(election.Options{Identity: "a"}), c.replica(election.Options{Identity: "b"})
 		late := errors.New("a run has not returned")
 		err := first.Run(t.Context(), func(context.Context) error {
-			return fmt.Errorf("%w; %w", errStop, &terms.Unfinished{Err: late, Done: make(chan struct{})})
+			return &terms.Unfinished{Cause: errStop, Left: late, Done: make(chan struct{})}
 		})
 		if !errors.Is(err, late) {
 			t.Errorf("Run = %v, want %v", err, late)

@@ -59,10 +59,13 @@ func (g *group) ended(name string, err error) {
 	case cause == nil:
 		g.fail(fmt.Errorf("%s: %w", name, err))
 	default:
-		g.late = append(g.late, fmt.Errorf("%s: %w", name, err))
 		if u, ok := errors.AsType[*terms.Unfinished](err); ok {
 			g.left = append(g.left, u.Done)
+			if error(u) == err && isEnd(u.Cause, cause) {
+				err = u.Left // since wait's caller adds the cause
+			}
 		}
+		g.late = append(g.late, fmt.Errorf("%s: %w", name, err))
 	}
 	g.running = slices.Delete(g.running, i, i+1)
 	if g.waiting && len(g.running) == 0 {

@@ -18,6 +18,7 @@ import (
 	"github.com/kube-go/sdk/runtime/controller"
 	"github.com/kube-go/sdk/runtime/debugpage"
 	"github.com/kube-go/sdk/runtime/election"
+	"github.com/kube-go/sdk/runtime/internal/terms"
 	"github.com/kube-go/sdk/runtime/metrics"
 	"github.com/kube-go/sdk/runtime/sharding"
 )
@@ -348,7 +349,7 @@ func (m *Manager) lead(ctx context.Context, giveUp func(error)) error {
 	if late == nil {
 		return cause
 	}
-	giveUp(fmt.Errorf("%w; %w", cause, late))
+	giveUp(&terms.Unfinished{Cause: cause, Left: late, Done: g.done})
 	<-g.done
 	for _, done := range g.left {
 		if m.elector != nil { // a member keeps only the slots of the work

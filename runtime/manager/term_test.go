@@ -140,8 +140,9 @@ func TestNoReplicaTakesOverFromARunInFlight(t *testing.T) {
 				stopA(errStop)
 				began := time.Now()
 				err := <-resultA
-				if !errors.Is(err, errStop) || !strings.Contains(err.Error(), "1 run has not returned") {
-					t.Errorf("Run = %v, want an error with the run", err)
+				if !errors.Is(err, errStop) || !strings.Contains(err.Error(), "1 run has not returned") ||
+					strings.Count(err.Error(), errStop.Error()) != 1 {
+					t.Errorf("Run = %v, want an error with the run, and the cause once", err)
 				}
 				if took := time.Since(began); took > 41*time.Second {
 					t.Errorf("Run took %v, want the time of the controller", took)

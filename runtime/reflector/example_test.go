@@ -68,3 +68,31 @@ func ExampleStore_Subscribe() {
 	// ADDED prod/web
 	// these existed; changes follow
 }
+
+func ExampleStore_Decoded() {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+
+	src := exampleSource() // kube.Namespaced[corev1.ConfigMap](client, "prod").Feed()
+	r := reflector.New(src, nil)
+	configs := reflector.StoreOf[corev1.ConfigMap](r).Decoded()
+	go r.Run(ctx)
+	if err := configs.Ready(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+	ref := core.ObjectRef{Namespace: "prod", Name: "web"}
+	one, err := configs.Get(ref)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	two, err := configs.Get(ref)
+	fmt.Println(one == two, err)
+	mine := one.DeepCopy() // because all readers share one
+	mine.Data["value"] = "green"
+	fmt.Println(two.Data["value"])
+	// Output:
+	// true <nil>
+	// blue
+}

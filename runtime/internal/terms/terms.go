@@ -4,17 +4,21 @@
 // Package terms connects the term of a replica with the work that runs in it.
 package terms
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
-// Unfinished is the error of work that has returned although a part of it continues. Done is closed when that ends.
+// Unfinished is the error of work that has returned although a part of it continues.
 type Unfinished struct {
-	Err  error
-	Done <-chan struct{}
+	Cause error           // of the end of the work
+	Left  error           // describes the part that continues
+	Done  <-chan struct{} // closed when that part ends
 }
 
-func (u *Unfinished) Error() string { return u.Err.Error() }
+func (u *Unfinished) Error() string { return fmt.Sprintf("%v; %v", u.Cause, u.Left) }
 
-func (u *Unfinished) Unwrap() error { return u.Err }
+func (u *Unfinished) Unwrap() []error { return []error{u.Cause, u.Left} }
 
 type termKey struct{}
 
