@@ -100,9 +100,10 @@ const maxListDepth = 8
 //
 // Errors: [*DocumentError], which wraps a [*TooLargeError] if a document is too large.
 func Documents(r io.Reader, limits *Limits) iter.Seq2[Document, error] {
+	bounds := documentLimits(limits)
 	return func(yield func(Document, error) bool) {
 		s := objects{yield: yield}
-		s.documents = newDocuments(r, limits, func(text []byte, line int) error { return s.object(text, line, 0) })
+		s.documents = newDocuments(r, bounds, func(text []byte, line int) error { return s.object(text, line, 0) })
 		if err := s.read(); err != nil && err != errStop {
 			yield(Document{}, err)
 		}
@@ -124,9 +125,10 @@ type RawDocument struct {
 //
 // Errors: [*DocumentError], which wraps a [*TooLargeError] if a document is too large. The errors quote no values.
 func RawDocuments(r io.Reader, limits *Limits) iter.Seq2[RawDocument, error] {
+	bounds := documentLimits(limits)
 	return func(yield func(RawDocument, error) bool) {
 		var s *documents
-		s = newDocuments(r, limits, func(text []byte, line int) error {
+		s = newDocuments(r, bounds, func(text []byte, line int) error {
 			if !yield(RawDocument{JSON: text, Index: s.index, Line: line}, nil) {
 				return errStop
 			}
@@ -146,11 +148,15 @@ type documents struct {
 	lines int // before the document
 }
 
-func newDocuments(r io.Reader, limits *Limits, each func(text []byte, line int) error) *documents {
-	bounds := Limits{ObjectBytes: documentBytes}
+// documentLimits returns a copy of limits, with the default for documents.
+func documentLimits(limits *Limits) Limits {
 	if limits != nil && limits.ObjectBytes > 0 {
-		bounds = *limits
+		return *limits
 	}
+	return Limits{ObjectBytes: documentBytes}
+}
+
+func newDocuments(r io.Reader, bounds Limits, each func(text []byte, line int) error) *documents {
 	return &documents{meter: newMeter(r, "document", &bounds), each: each, index: 1}
 }
 

@@ -117,7 +117,11 @@ func (s *Store[K]) State(ref core.ObjectRef) State {
 //
 // Errors: [ErrNotReady].
 func (s *Store[K]) All(o *SelectOptions) iter.Seq2[*K, error] {
-	return s.each(func(take collector) error { return s.table().selected(o, take) })
+	var selects SelectOptions
+	if o != nil {
+		selects = *o
+	}
+	return s.each(func(take collector) error { return s.table().selected(&selects, take) })
 }
 
 // selected calls take with candidates, and a filter for those that the options select.

@@ -118,6 +118,18 @@ func TestAllRejectsAnInvalidSelector(t *testing.T) {
 	})
 }
 
+func TestAllCopiesItsOptions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := run(t, newServer(t, wire.JSON, "prod/a", "dev/b"))
+		o := &reflector.SelectOptions{Namespace: "prod"}
+		all := store.All(o)
+		o.Namespace = "dev"
+		if got := names(t, all); !slices.Equal(got, []string{"prod/a"}) {
+			t.Errorf("All yields %q, want prod/a", got)
+		}
+	})
+}
+
 func TestAllEndsAtBreak(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pairs := 0
