@@ -25,7 +25,9 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // TestExportedAPI compares the exported names of each module with the list in api/<module>.txt, so that each change of
 // them is made on purpose. go test ./kube -run ExportedAPI -update writes the lists.
 func TestExportedAPI(t *testing.T) {
-	for _, module := range []string{"core", "client", "runtime", "derive", "kube", "tests/cluster"} {
+	for _, module := range []string{
+		"core", "client", "runtime", "derive", "kube", "wasm", "tests/cluster", "contrib/otel", "contrib/prometheus", "contrib/zstd",
+	} {
 		t.Run(module, func(t *testing.T) {
 			got := strings.Join(exported(t, filepath.Join("..", module)), "\n") + "\n"
 			golden := filepath.Join("..", "api", strings.ReplaceAll(module, "/", "-")+".txt")

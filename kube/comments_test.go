@@ -101,12 +101,12 @@ func (m members) worthNaming(typ string) []string {
 func publicPackages(t *testing.T) map[string]members {
 	t.Helper()
 	packages := map[string]members{}
-	for _, module := range []string{"core", "client", "runtime", "derive"} {
+	for _, module := range []string{"core", "client", "runtime", "derive", "wasm", "contrib"} {
 		err := filepath.WalkDir(filepath.Join("..", module), func(file string, d fs.DirEntry, err error) error {
 			switch {
 			case err != nil:
 				return err
-			case d.IsDir() && slices.Contains([]string{"internal", "testdata", "cmd"}, d.Name()):
+			case d.IsDir() && slices.Contains([]string{"internal", "testdata", "cmd", "conformance", "guests"}, d.Name()):
 				return fs.SkipDir
 			case !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go"):
 				return nil

@@ -39,7 +39,8 @@
 //	for pod, err := range pods.All(ctx, &kube.ListOptions{LabelSelector: "app=web"}) { … } // reads page after page
 //	for ev, err := range kube.Watch(ctx, pods, nil) { … } // continues until ctx ends, and recovers from failures
 //
-// An error is the last pair of a sequence. Options may be nil. Metadata and Table return less than whole objects.
+// An error is the last pair of a sequence, except that a cache continues after an object
+// that can't be decoded. Options may be nil. Metadata and Table return less than whole objects.
 //
 // # Writing
 //
@@ -144,7 +145,7 @@
 // # Concurrency
 //
 // Clients, APIs, caches, stores and recorders are safe for concurrent use. The caller owns the objects that they
-// return.
+// return, except those of a decoded store.
 //
 // # WebAssembly modules
 //
@@ -183,7 +184,7 @@
 //   - [github.com/kube-go/sdk/runtime/watcher]: a watch that recovers from failures
 //   - [github.com/kube-go/sdk/runtime/reflector]: the packed store of one kind
 //   - [github.com/kube-go/sdk/runtime/cache]: shared watches
-//   - [github.com/kube-go/sdk/runtime/applier]: which key runs when: priorities, back-off, holds, gates, ownership
+//   - [github.com/kube-go/sdk/runtime/applier]: which key runs when: priorities, back-off, holds, ownership
 //   - [github.com/kube-go/sdk/runtime/controller]: controllers
 //   - [github.com/kube-go/sdk/runtime/manager]: controllers and servers under one Run
 //   - [github.com/kube-go/sdk/runtime/debugpage]: a page that shows what the controllers of a program do
@@ -204,4 +205,12 @@
 //   - [github.com/kube-go/sdk/derive/generate]: the generator of kube-derive
 //   - [github.com/kube-go/sdk/derive/validation]: validation of objects as the server does it, for tests
 //   - [github.com/kube-go/sdk/derive/evolution]: incompatible changes of a definition
+//   - [github.com/kube-go/sdk/wasm/host]: controllers that are WebAssembly modules, in one process
+//   - [github.com/kube-go/sdk/wasm/registry]: modules from OCI registries, files and folders
+//   - [github.com/kube-go/sdk/wasm/registry/registrytest]: a registry for tests
+//   - [github.com/kube-go/sdk/wasm/operator]: a host that runs the modules of WasmController objects
+//   - [github.com/kube-go/sdk/wasm/v1alpha1]: the kind WasmController
+//   - [github.com/kube-go/sdk/contrib/otel]: traces and metrics with OpenTelemetry
+//   - [github.com/kube-go/sdk/contrib/prometheus]: metrics with the Prometheus library
+//   - [github.com/kube-go/sdk/contrib/zstd]: the compression of a cache
 package kube

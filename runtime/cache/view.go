@@ -14,9 +14,10 @@ import (
 
 // View reads the objects of one kind in a [Cache] as objects of type K. Create one with [Of].
 type View[K any] struct {
-	watch *watch
-	store *reflector.Store[K]
-	on    func(*Cache) *View[K]
+	watch   *watch
+	store   *reflector.Store[K]
+	on      func(*Cache) *View[K]
+	decoded func() *View[K]
 }
 
 // Cache returns the cache of the objects.
@@ -40,8 +41,13 @@ func (v *View[K]) Store() *reflector.Store[K] { return v.store }
 // Decoded returns the same view with a store that decodes each state of an object once, and returns the same object to
 // all readers, who must not change it; see [reflector.Store.Decoded]. The reconciles of a controller get objects of
 // their own.
-func (v *View[K]) Decoded() *View[K] {
-	return &View[K]{v.watch, v.store.Decoded(), func(c *Cache) *View[K] { return v.on(c).Decoded() }}
+func (v *View[K]) Decoded() *View[K] { return v.decoded() }
+
+// decode returns the decoded view of v.
+func (v *View[K]) decode() *View[K] {
+	d := &View[K]{watch: v.watch, store: v.store.Decoded(), on: func(c *Cache) *View[K] { return v.on(c).Decoded() }}
+	d.decoded = func() *View[K] { return d }
+	return d
 }
 
 // Ready waits until the current watch, or the next one, has synced the store; see [reflector.Store.Ready]. If the view

@@ -296,6 +296,9 @@ func TestDecodedViewSharesItsObjects(t *testing.T) {
 		home := cache.New(newServer("prod/a").Client(), nil)
 		abroad := cache.New(newServer("test/b").Client(), &cache.Options{Cluster: "abroad"})
 		v := cache.Of[corev1.ConfigMap](home, nil).Decoded()
+		if v != cache.Of[corev1.ConfigMap](home, nil).Decoded() || v != v.Decoded() || v != v.On(home) {
+			t.Error("the decoded view of one view is not always the same")
+		}
 		for _, tt := range []struct {
 			view *cache.View[corev1.ConfigMap]
 			obj  string

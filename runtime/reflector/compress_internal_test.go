@@ -57,13 +57,18 @@ func (t *table) compressed() (n int) {
 	return n
 }
 
+// stateOf returns the state of an object.
+func (t *table) stateOf(ref core.ObjectRef) State {
+	return t.state(t.objects[ref.Namespace][ref.Name].object)
+}
+
 func TestChangedObjectsAreCompressedManyAtATime(t *testing.T) {
 	table, change := filled(t)
 	if n := table.compressed(); n != objects {
 		t.Fatalf("%d of %d objects are compressed after the list", n, objects)
 	}
 	change(0, "second")
-	first, _ := table.get(core.ObjectRef{Namespace: "prod", Name: "0"}, 0)
+	first := table.stateOf(core.ObjectRef{Namespace: "prod", Name: "0"})
 	if n := table.compressed(); n != objects-1 || first.codec != nil {
 		t.Errorf("%d objects are compressed after a change of one, want %d", n, objects-1)
 	}
@@ -76,7 +81,7 @@ func TestChangedObjectsAreCompressedManyAtATime(t *testing.T) {
 	if n := table.compressed(); n != objects {
 		t.Errorf("%d of %d objects are compressed", n, objects)
 	}
-	now, _ := table.get(core.ObjectRef{Namespace: "prod", Name: "0"}, 0)
+	now := table.stateOf(core.ObjectRef{Namespace: "prod", Name: "0"})
 	if !bytes.Equal(now.Packed().Bytes(), first.Packed().Bytes()) {
 		t.Errorf("the object became %s", now.Packed().Bytes())
 	}
@@ -96,7 +101,7 @@ func TestObjectsThatAreGoneAreNotCompressed(t *testing.T) {
 func TestStateStaysValid(t *testing.T) {
 	table, change := filled(t)
 	ref := core.ObjectRef{Namespace: "prod", Name: "7"}
-	before, _ := table.get(ref, 0)
+	before := table.stateOf(ref)
 	change(7, "second")
 	table.drop(ref, "400")
 	table.reset()
@@ -107,7 +112,7 @@ func TestStateStaysValid(t *testing.T) {
 
 func TestStateIsNotPrinted(t *testing.T) {
 	table, _ := filled(t)
-	state, _ := table.get(core.ObjectRef{Namespace: "prod", Name: "7"}, 0)
+	state := table.stateOf(core.ObjectRef{Namespace: "prod", Name: "7"})
 	for _, format := range []string{"%v", "%+v", "%#v", "%s", "%x"} {
 		got := fmt.Sprintf(format, Change{New: state})
 		if strings.Contains(got, "0123456789") || strings.Contains(got, fmt.Sprintf("%x", "0123456789")) {

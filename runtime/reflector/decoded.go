@@ -4,54 +4,62 @@
 package reflector
 
 import (
+	"bytes"
 	"fmt"
 	"reflect"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/patch"
+	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/core/wire"
 )
 
 // Decoded returns a store of the same objects that decodes each state once, and returns the same object to all readers,
-// who must not change it: a reader that needs to change one copies it first. So a read costs as little as that of an
+// who must not change it: a reader that needs to change one copies it first. So a read costs little more than that of an
 // informer, and an object needs as much memory, in addition to the packed one; for a pod, about seven times as much. Use
 // it in programs that continuously read most objects, such as a scheduler.
 //
 // The objects are decoded in the goroutine of the watch, those that the store already has before Decoded returns. All
-// decoded stores of type K share them, as long as the reflector exists.
+// decoded stores of type K share them, as long as the reflector exists. An object that can't be decoded is an error of
+// each read, as in other stores.
 //
 // When an object that a reader has changed gets its next state, which replaces it, OnError of the watch receives an
-// error that names the changed fields. Up to 100 objects are compared each second, and none in a module of package wasm.
-// Functions of [IndexBy] receive objects of their own.
+// error that names changed fields. Objects are compared in JSON, up to 100 and about 256 KiB of them each second, and
+// none in a module of package wasm. Functions of [IndexBy] receive objects of their own.
 func (s *Store[K]) Decoded() *Store[K] {
 	if s.decoded != nil {
 		return s
 	}
-	d := &s.reflector.decoded
-	d.mu.Lock() // until the objects are decoded
-	defer d.mu.Unlock()
-	if d.byType == nil {
-		d.byType = make(map[reflect.Type]any)
-	}
-	x, ok := d.byType[reflect.TypeFor[K]()].(*decodedIndex[K])
-	if !ok {
-		x = &decodedIndex[K]{store: s}
-		x.reset()
-		s.table().addIndex(x, s.form)
-		d.byType[reflect.TypeFor[K]()] = x
-	}
 	shared := *s
-	shared.decoded = x
+	shared.decoded = s.decodedIndex()
+	s.reflector.reportIndexes()
 	return &shared
 }
 
-// decodedObjects are the decoded objects of a reflector, as a [decodedIndex] for each type.
+// decodedIndex returns the index that all decoded stores of type K share.
+func (s *Store[K]) decodedIndex() *decodedIndex[K] {
+	d, key := &s.reflector.decoded, reflect.TypeFor[K]()
+	if x, ok := d.byType.Load(key); ok { // without the lock, since a function of Follow may wait for this one
+		return x.(*decodedIndex[K])
+	}
+	d.creating.Lock()
+	defer d.creating.Unlock()
+	if x, ok := d.byType.Load(key); ok {
+		return x.(*decodedIndex[K])
+	}
+	x := &decodedIndex[K]{store: s}
+	x.reset()
+	s.table().addIndex(x, s.form)
+	d.byType.Store(key, x)
+	return x
+}
+
+// decodedObjects are the decoded objects of a reflector.
 type decodedObjects struct {
-	mu     sync.Mutex
-	byType map[reflect.Type]any
+	creating sync.Mutex // held while an index is created and filled
+	byType   sync.Map   // a *decodedIndex for each reflect.Type
 }
 
 // decodedIndex holds the objects of a table as objects of type K, apart from those that can't be decoded.
@@ -61,8 +69,9 @@ type decodedIndex[K any] struct {
 	next    decoded[K]
 	bytes   int64 // of all packed objects
 
-	compared int // objects since a time, because their number is limited
-	since    time.Time
+	// What was compared since a time, because it is limited.
+	compared, comparedBytes int
+	since                   time.Time
 }
 
 // decoded is a decoded object.
@@ -77,20 +86,17 @@ const decodedFactor = 4
 
 func (x *decodedIndex[K]) size() int64 { return decodedFactor * x.bytes }
 
-// get returns an object that stores of a form can read, or nil.
-func (x *decodedIndex[K]) get(ref core.ObjectRef, form uint64) *K {
-	t := x.store.table()
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	if t.form < form {
+// of returns the decoded object of an entry, or nil. The caller holds the table's mu.
+func (x *decodedIndex[K]) of(e *entry) *K {
+	if x == nil || x.store.table().form < x.store.form { // it may be filled without mu
 		return nil
 	}
-	return x.objects[t.objects[ref.Namespace][ref.Name]].shared
+	return x.objects[e].shared
 }
 
 func (x *decodedIndex[K]) prepare(e *entry, old, object wire.Packed) {
 	r := x.store.reflector
-	if shared := x.objects[e].shared; shared != nil && x.compares() {
+	if shared := x.objects[e].shared; shared != nil && x.compares(old.Len()) {
 		r.try(decodedStore, old, func() error { return x.compare(shared, old) })
 	}
 	x.next = decoded[K]{bytes: object.Len()}
@@ -103,17 +109,18 @@ func (x *decodedIndex[K]) prepare(e *entry, old, object wire.Packed) {
 // decodedStore is the index in errors.
 const decodedStore = "decoded store"
 
-// compares reports whether the next object is compared.
-func (x *decodedIndex[K]) compares() bool {
+// compares reports whether the next object, which has some bytes, is compared.
+func (x *decodedIndex[K]) compares(size int) bool {
 	if x.store.table().compression.past != nil {
 		return false // the table has only the metadata of old states
 	}
-	const most = 100
+	const most, mostBytes = 100, 256 << 10
 	if now := time.Now(); now.Sub(x.since) >= time.Second {
-		x.since, x.compared = now, 0
+		x.since, x.compared, x.comparedBytes = now, 0, 0
 	}
 	x.compared++
-	return x.compared <= most
+	x.comparedBytes += size
+	return x.compared == 1 || x.compared <= most && x.comparedBytes <= mostBytes
 }
 
 // compare returns an error if a reader has changed an object.
@@ -122,16 +129,32 @@ func (x *decodedIndex[K]) compare(shared *K, object wire.Packed) error {
 	if err != nil {
 		return err
 	}
-	changes, err := patch.DiffJSON(own, shared, nil)
-	if err != nil || len(changes) == 0 {
-		return err
+	want, err := wire.MarshalJSON(x.store.as(own))
+	if err != nil {
+		return nil //nolint:nilerr // objects of this type can't be compared
 	}
-	var fields []string
-	for _, op := range changes[:min(len(changes), 10)] {
-		fields = append(fields, op.Path)
+	if got, err := wire.MarshalJSON(x.store.as(shared)); err == nil && bytes.Equal(want, got) {
+		return nil
+	}
+	changed := "it"
+	if changes, err := patch.DiffJSON(own, shared, nil); err == nil {
+		changed = paths(changes)
 	}
 	return decodeError(x.store.Resource(), StateOf(object), fmt.Errorf("a reader has changed %s, but all readers share the "+
-		"object: change a copy", strings.Join(fields, ", ")))
+		"object: change a copy", changed))
+}
+
+// paths returns the first paths of a patch.
+func paths(ops []request.Op) string {
+	const most = 10
+	var all []string
+	for _, op := range ops {
+		if len(all) == most {
+			return strings.Join(all, ", ") + ", …"
+		}
+		all = append(all, op.Path)
+	}
+	return strings.Join(all, ", ")
 }
 
 func (x *decodedIndex[K]) update(e *entry, _ wire.Packed, gone bool) {

@@ -4,9 +4,12 @@
 package reflector_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/core/wire"
 	"github.com/kube-go/sdk/runtime/internal/fakesource"
 	"github.com/kube-go/sdk/runtime/reflector"
@@ -201,4 +205,141 @@ func TestReaderThatChangesASharedObjectIsReported(t *testing.T) {
 			t.Errorf("the store has %v, %v", now, err)
 		}
 	})
+}
+
+func TestReadsOfADecodedStoreWaitForItsForm(t *testing.T) {
+	server := newServer(t, wire.Protobuf)
+	for i := range 2000 { // so that decoding them takes a while
+		server.Put(configMap(fmt.Sprint("prod/", i), "first"))
+	}
+	r := reflector.New(server, nil)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel(errStop)
+	wg.Go(func() { _ = r.Run(ctx) }) // the cause of ctx
+	if err := reflector.StoreOf[metav1.PartialObjectMetadata](r).Ready(ctx); err != nil {
+		t.Fatal(err)
+	}
+	full := reflector.StoreOf[corev1.ConfigMap](r).Decoded() // which needs another form
+	for failed := errStop; failed != nil; {
+		failed = nil
+		n := 0
+		for _, err := range full.All(nil) {
+			failed = err
+			n++
+		}
+		if failed == nil && n != 2000 {
+			t.Errorf("All yields %d of 2000 objects", n)
+		}
+		if failed != nil && !errors.Is(failed, reflector.ErrNotReady) {
+			t.Fatal(failed)
+		}
+	}
+}
+
+func TestStoresOfOneTypeAreReadyTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, wire.JSON, "prod/a")
+		server.Behave(fakesource.Behaviour{Streaming: fakesource.Rejected})
+		r := reflector.New(server, nil)
+		first := reflector.StoreOf[metav1.PartialObjectMetadata](r)
+		runUntilEnd(t, r)
+		server.Behave(fakesource.Behaviour{OnList: func(*request.ListOptions) error { return errStop }, Streaming: fakesource.Rejected})
+		reflector.StoreOf[corev1.ConfigMap](r) // which needs another form, but no list succeeds
+		synctest.Wait()
+		second := reflector.StoreOf[metav1.PartialObjectMetadata](r).Decoded()
+		a, err := second.Get(ref("prod/a"))
+		if b, errB := first.Decoded().Get(ref("prod/a")); a != b || err != nil || errB != nil {
+			t.Errorf("the stores have %v, %v and %v, %v; want the same object", a, err, b, errB)
+		}
+	})
+}
+
+func TestOnErrorOfAnIndexMayUseItsStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, wire.Protobuf, "prod/a")
+		var store *reflector.Store[corev1.ConfigMap]
+		var found []string
+		r := reflector.New(server, &reflector.Options{Watch: watcher.Options{OnError: func(error) {
+			reflector.IndexBy(store, uses)
+			found = names(t, store.Decoded().All(&reflector.SelectOptions{LabelSelector: "value"}))
+		}}})
+		store = reflector.StoreOf[corev1.ConfigMap](r)
+		runUntilEnd(t, r)
+		shared, err := store.Decoded().Get(ref("prod/a"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		shared.Data["value"] = "changed"
+		server.Put(configMap("prod/a", "second"))
+		synctest.Wait()
+		if !slices.Equal(found, []string{"prod/a"}) {
+			t.Errorf("OnError has found %q, want prod/a", found)
+		}
+	})
+}
+
+// readOnly is a config map whose data can't be encoded.
+type readOnly struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Data              decodable `json:"data"`
+}
+
+func (*readOnly) KubeResource() core.Resource { return (*taggedConfigMap)(nil).KubeResource() }
+
+type decodable struct{ data string }
+
+func (d *decodable) UnmarshalJSON(data []byte) error {
+	d.data = string(data)
+	return nil
+}
+
+func (decodable) MarshalJSON() ([]byte, error) { return nil, errStop }
+
+func TestObjectsThatCannotBeEncodedAreNotCompared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, wire.JSON, "prod/a")
+		r := reflector.New(server, &reflector.Options{Watch: watcher.Options{OnError: func(err error) { t.Error(err) }}})
+		decoded := reflector.StoreOf[readOnly](r).Decoded()
+		runUntilEnd(t, r)
+		for _, value := range []string{"second", "third"} {
+			server.Put(configMap("prod/a", value))
+			synctest.Wait()
+			if obj, err := decoded.Get(ref("prod/a")); err != nil || !strings.Contains(obj.Data.data, value) {
+				t.Errorf("Get = %v, %v, want %s", obj, err, value)
+			}
+		}
+	})
+}
+
+func TestAnObjectThatIsAddedIsSharedFromTheFirstRead(t *testing.T) {
+	server := newServer(t, wire.Protobuf, "prod/a")
+	r, store := reflect(server)
+	decoded := store.Decoded()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel(errStop)
+	wg.Go(func() { _ = r.Run(ctx) }) // the cause of ctx
+	if err := store.Ready(ctx); err != nil {
+		t.Fatal(err)
+	}
+	wg.Go(func() {
+		defer cancel(errStop)
+		for i := range 1000 {
+			server.Delete(ref("prod/a"))
+			if err := store.WaitFor(ctx, server.Put(configMap("prod/a", fmt.Sprint(i)))); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	for ctx.Err() == nil {
+		a, errA := decoded.Get(ref("prod/a"))
+		b, errB := decoded.Get(ref("prod/a"))
+		if errA == nil && errB == nil && a != b && a.ResourceVersion == b.ResourceVersion {
+			t.Fatalf("two objects for version %s", a.ResourceVersion)
+		}
+	}
 }

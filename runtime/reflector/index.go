@@ -20,8 +20,9 @@ type Index[K any, T comparable] struct {
 // IndexBy returns an index of a store by the values of f. The index always has the same objects as the store: it
 // changes together with each object. If the store is ready, IndexBy calls f for each of its objects before it returns.
 // After that, f is called once for each new state of each object, in the goroutine of the watch, so it must be fast.
-// The result must depend only on the object. If an object can't be decoded, or f panics, the object has no values, and
-// the logger of the watch receives the error.
+// The result must depend only on the object, and f must not use the store. If an object can't be decoded, or f panics,
+// the object has no values, and OnError of the watch receives the error, for existing objects in the goroutine of the
+// caller.
 //
 // An index needs about 60 bytes for each value of each object, and about 110 bytes and the value itself for each
 // different value. It lives as long as its store. Create it once, not for each question. An index by namespace, labels
@@ -38,6 +39,7 @@ func IndexBy[K any, T comparable](s *Store[K], f func(*K) []T) *Index[K, T] {
 		return values
 	})
 	s.table().addIndex(x, s.form)
+	s.reflector.reportIndexes()
 	return &Index[K, T]{s, x}
 }
 
@@ -108,7 +110,11 @@ func (t *table) fill(x indexer, list uint32) {
 	for _, objects := range t.objects {
 		for _, e := range objects {
 			if e.list >= list {
-				x.prepare(e, wire.Packed{}, t.state(e.object).Packed())
+				object := t.state(e.object)
+				if _, ok := x.(*labelIndex); ok && t.compression.past != nil {
+					object = StateOf(t.old(e)) // update gets these labels as the old ones
+				}
+				x.prepare(e, wire.Packed{}, object.Packed())
 				x.update(e, wire.Packed{}, false)
 			}
 		}

@@ -8,7 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
+	"reflect"
 	"strconv"
 	"sync"
 
@@ -59,10 +59,12 @@ type Reflector struct {
 	snapshots snapshots
 	decoded   decodedObjects
 
-	mu     sync.Mutex // guards the fields below
-	need   need       // of all stores
-	form   uint64     // counts the changes of need; 0 before the first store
-	change func()     // ends the current watch, since need has changed; nil if none is running
+	mu     sync.Mutex              // guards the fields below
+	need   need                    // of all stores
+	form   uint64                  // counts the changes of need; 0 before the first store
+	forms  map[reflect.Type]uint64 // the first form that stores of a type can read
+	change func()                  // ends the current watch, since need has changed; nil if none is running
+	failed []error                 // of indexes, which are not reported yet
 }
 
 // New returns a reflector of the objects of a source. It is empty until [Reflector.Run] fills it.
@@ -86,18 +88,21 @@ func New(src watcher.Source, o *Options) *Reflector {
 func (r *Reflector) add(n need) (form uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if known := r.forms[n.types[0]]; known > 0 {
+		return known
+	}
 	switch {
 	case r.form == 0:
-		r.need = n
-	case slices.Contains(r.need.types, n.types[0]), r.need.covers(n):
-		return r.form
-	default:
+		r.need, r.forms = n, make(map[reflect.Type]uint64)
+		r.form = 1
+	case !r.need.covers(n):
 		r.need = r.need.union(n)
+		r.form++
+		if r.change != nil {
+			r.change()
+		}
 	}
-	r.form++
-	if r.change != nil {
-		r.change()
-	}
+	r.forms[n.types[0]] = r.form
 	return r.form
 }
 
@@ -199,6 +204,7 @@ func (r *Reflector) runOnce(parent context.Context, resume bool) error {
 			if err := r.take(ev, fields, form); err != nil {
 				r.report(err)
 			}
+			r.reportIndexes()
 			r.note(ev.Type)
 			r.table.compress()
 			continue
@@ -207,7 +213,9 @@ func (r *Reflector) runOnce(parent context.Context, resume bool) error {
 			return err
 		}
 		if from.confirmed {
-			if err := r.adopt(from, fields, form); err != nil {
+			err := r.adopt(from, fields, form)
+			r.reportIndexes()
+			if err != nil {
 				return err
 			}
 			from = nil
@@ -223,6 +231,17 @@ func (r *Reflector) report(err error) {
 		return
 	}
 	slog.Warn("reflector", slog.String("resource", r.table.resource.String()), slog.Any("err", err))
+}
+
+// reportIndexes reports the errors of indexes. The caller holds no lock, so that OnError may use stores.
+func (r *Reflector) reportIndexes() {
+	r.mu.Lock()
+	failed := r.failed
+	r.failed = nil
+	r.mu.Unlock()
+	for _, err := range failed {
+		r.report(err)
+	}
 }
 
 // take applies an event to the table. An error concerns only its object, which keeps its old state.

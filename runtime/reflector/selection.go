@@ -27,16 +27,16 @@ type filter func(wire.Packed) bool
 // collector receives about n candidates, and a filter for them. It is called while the caller holds the table's mu.
 type collector func(n int, candidates iter.Seq[*entry], selects filter)
 
-// find calls take with the smallest set of candidates that an index has, and a filter for them, if any object can
-// satisfy the query. The filter selects an object that can't be checked, so that its reader reports the error.
+// find calls take with the smallest set of candidates that an index has, and a filter for them. The filter selects an object that can't be checked, so that its reader reports the error.
 func (t *table) find(q query, take collector) {
 	requirements, selectable := q.labels.Requirements()
-	if !selectable {
-		return
-	}
 	t.prepareIndexes(q.owner != "", len(requirements) > 0)
 	t.mu.RLock()
 	defer t.mu.RUnlock()
+	if !selectable {
+		take(0, union(nil), nil)
+		return
+	}
 	n, entries, known := t.candidates(q, requirements)
 	take(n, entries, q.filter(known))
 }
@@ -97,7 +97,7 @@ func (t *table) candidates(q query, requirements labels.Requirements) (int, iter
 	for i := range requirements {
 		found, n, others, ok := t.labels.find(&requirements[i])
 		if others {
-			n = t.count - n
+			n = max(0, t.count-n)
 		}
 		if ok && n < size {
 			satisfied, size, sets, except = byOneOf, n, found, others

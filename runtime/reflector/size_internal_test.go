@@ -4,6 +4,7 @@
 package reflector
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -116,5 +117,47 @@ func TestSizeOfATableIsThatOfItsObjectsAndIndexes(t *testing.T) {
 	stop()
 	if !table.reset() || table.size() != 0 {
 		t.Errorf("after a reset the size is %d", table.size())
+	}
+}
+
+func TestSizeIncludesIndexesThatHaveWaitedForAForm(t *testing.T) {
+	table := newTable(core.Resource{Namespaced: true})
+	var seen int64
+	defer table.observe(Observer{Seen: func(string) {}, Gone: func(wire.Packed) {}, Size: func(n int64) { seen = n }})()
+	store := StoreOf[metav1.PartialObjectMetadata](&Reflector{table: table})
+	store.form = 2
+	object := wire.NewPacked(wire.JSON, []byte(`{"metadata":{"namespace":"n","name":"a","uid":"u","resourceVersion":"1"}}`))
+	head, err := object.Head()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for form := range uint64(3) {
+		if form == 2 {
+			store.Decoded()
+		}
+		table.beginList(form)
+		if err := errors.Join(table.put(head, object, "", form), table.endList("1", form)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := sizeOf(head.Ref, object) + decodedFactor*int64(object.Len()); seen != want || table.size() != want {
+		t.Errorf("the observer knows %d bytes and the table %d, want %d", seen, table.size(), want)
+	}
+}
+
+// TestReadinessIsThatOfTheSnapshot checks that a list that ends after All has taken its snapshot does not make it complete.
+func TestReadinessIsThatOfTheSnapshot(t *testing.T) {
+	table := newTable(core.Resource{Namespaced: true})
+	store := StoreOf[metav1.PartialObjectMetadata](&Reflector{table: table})
+	table.beginList(store.form)
+	var failed error
+	for _, err := range store.each(func(take collector) error {
+		err := table.selected(nil, take)
+		return errors.Join(err, table.endList("1", store.form)) // in another goroutine
+	}) {
+		failed = err
+	}
+	if !errors.Is(failed, ErrNotReady) {
+		t.Errorf("All yields the error %v, want ErrNotReady", failed)
 	}
 }

@@ -69,16 +69,29 @@ func (s *Store[K]) Resource() core.Resource { return s.table().resource }
 // invalid for the kind, because it lacks a namespace or has one that it can't have, is another error.
 func (s *Store[K]) Get(ref core.ObjectRef) (*K, error) {
 	t := s.table()
-	if s.decoded != nil {
-		if obj := s.decoded.get(ref, s.form); obj != nil {
-			return obj, nil
-		}
-	}
-	state, ready := t.get(ref, s.form)
-	if !state.Exists() {
+	state, shared, ready := s.get(ref)
+	switch {
+	case shared != nil:
+		return shared, nil
+	case !state.Exists():
 		return nil, missing(t.resource, ref, ready)
 	}
 	return s.decode(state)
+}
+
+// get returns the state of an object, the decoded object or nil, and whether the table is ready for readers. It returns
+// nothing if the object may have an older form.
+func (s *Store[K]) get(ref core.ObjectRef) (state State, shared *K, ready bool) {
+	t := s.table()
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if t.form < s.form {
+		return State{}, nil, false
+	}
+	if e := t.objects[ref.Namespace][ref.Name]; e != nil {
+		return t.state(e.object), s.decoded.of(e), t.ready
+	}
+	return State{}, nil, t.ready
 }
 
 // missing returns why a store does not have an object.
@@ -103,7 +116,7 @@ func (s *Store[K]) Has(ref core.ObjectRef) bool {
 // State returns the current state of an object, without decoding it. If the store does not hold the object, the state
 // does not exist; see [Store.Has]. A JSON object has no kind and apiVersion, and perhaps not all fields, see [StoreOf].
 func (s *Store[K]) State(ref core.ObjectRef) State {
-	state, _ := s.table().get(ref, s.form)
+	state, _, _ := s.get(ref)
 	return state
 }
 
@@ -146,7 +159,7 @@ func (s *Store[K]) each(find func(collector) error) iter.Seq2[*K, error] {
 	return func(yield func(*K, error) bool) {
 		c := &candidates[K]{store: s}
 		err := find(c.collect)
-		if err == nil && !s.ready() {
+		if err == nil && !c.ready {
 			err = fmt.Errorf("%s: %w", s.table().resource, ErrNotReady)
 		}
 		if err != nil {
@@ -167,12 +180,14 @@ type candidates[K any] struct {
 	kept    []wire.Packed
 	decoded []*K // nil, or the same objects, of which some may be nil
 	selects filter
+	ready   bool   // the store had all objects
 	buffer  []byte // of the last object that was decompressed
 }
 
 // collect is a [collector].
 func (c *candidates[K]) collect(n int, entries iter.Seq[*entry], selects filter) {
 	c.kept, c.selects = make([]wire.Packed, 0, n), selects
+	c.ready = c.store.table().isReady(c.store.form)
 	x := c.store.decoded
 	if x != nil {
 		c.decoded = make([]*K, 0, n)
@@ -180,7 +195,7 @@ func (c *candidates[K]) collect(n int, entries iter.Seq[*entry], selects filter)
 	for e := range entries {
 		c.kept = append(c.kept, e.object)
 		if x != nil {
-			c.decoded = append(c.decoded, x.objects[e].shared)
+			c.decoded = append(c.decoded, x.of(e))
 		}
 	}
 }
@@ -193,6 +208,12 @@ func (c *candidates[K]) read(i int) (*K, error) {
 	}
 	if shared != nil && c.selects == nil {
 		return shared, nil
+	}
+	if shared != nil && c.store.table().compression.past != nil { // of which the host may have a newer state
+		if c.selects(wire.NewPacked(wire.JSON, c.kept[i].Bytes())) {
+			return shared, nil
+		}
+		return nil, nil
 	}
 	object, ok := c.packed(i)
 	switch {
@@ -211,14 +232,6 @@ func (c *candidates[K]) packed(i int) (object wire.Packed, selected bool) {
 		c.buffer = object.Bytes()[:0]
 	}
 	return object, c.selects == nil || c.selects(object)
-}
-
-// ready reports whether the store has all objects.
-func (s *Store[K]) ready() bool {
-	t := s.table()
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	return t.isReady(s.form)
 }
 
 // Len returns the number of objects.
@@ -289,7 +302,7 @@ func (s *Store[K]) Subscribe(ctx context.Context) iter.Seq2[Change, error] {
 // Follow calls f with the changes that [Store.Subscribe] yields, until ctx ends. It calls f for the existing objects in
 // the goroutine of the caller, and then for each change, without merging them, in the goroutine of the watch, which
 // waits for it. So f receives a change earlier than a subscriber, but it must be fast, and must not call Follow, Ready,
-// WaitFor or [IndexBy], or select by labels or owner. Calls of f do not overlap. Follow returns the cause of ctx, or the
+// WaitFor, Decoded or [IndexBy], or select by labels or owner. Calls of f do not overlap. Follow returns the cause of ctx, or the
 // error that [Reflector.Run] returned for an invalid request.
 func (s *Store[K]) Follow(ctx context.Context, f func(Change)) error {
 	return s.table().follow(ctx, s.form, f)
@@ -315,15 +328,19 @@ func decodeError(res core.Resource, state State, err error) error {
 	return fmt.Errorf("%s %s: %w", res, head.Ref, err)
 }
 
-// try calls f for an object of an index, and reports its error or panic to the OnError of the watch.
+// try calls f for an object of an index. Its error or panic is reported by reportIndexes.
 func (r *Reflector) try(index string, object wire.Packed, f func() error) {
+	fail := func(err error) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.failed = append(r.failed, fmt.Errorf("%s of %w", index, err))
+	}
 	defer func() {
 		if v := recover(); v != nil {
-			err := fmt.Errorf("panic: %v\n%s", v, debug.Stack())
-			r.report(fmt.Errorf("%s of %w", index, decodeError(r.table.resource, StateOf(object), err)))
+			fail(decodeError(r.table.resource, StateOf(object), fmt.Errorf("panic: %v\n%s", v, debug.Stack())))
 		}
 	}()
 	if err := f(); err != nil {
-		r.report(fmt.Errorf("%s of %w", index, err))
+		fail(err)
 	}
 }

@@ -82,20 +82,6 @@ func newTable(res core.Resource) *table {
 	}
 }
 
-// get returns the state of an object, and whether the table is ready for readers of a form. An object that may have an
-// older form is not returned.
-func (t *table) get(ref core.ObjectRef, form uint64) (state State, ready bool) {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	if t.form < form {
-		return State{}, false
-	}
-	if e := t.objects[ref.Namespace][ref.Name]; e != nil {
-		return t.state(e.object), t.ready
-	}
-	return State{}, t.ready
-}
-
 // isReady reports whether readers of a form can rely on the table to have all objects. The caller holds t.mu.
 func (t *table) isReady(form uint64) bool { return t.ready && t.form >= form }
 
@@ -158,6 +144,7 @@ func (t *table) finishList(version string, form uint64, filled []indexer) {
 	}
 	t.advance(version)
 	t.listed()
+	t.sized()
 	t.wake()
 }
 

@@ -234,11 +234,11 @@ func misbehaviors(ns string) map[string]misbehavior {
 		"trap":     {fails: "unreachable"},
 		"loop":     {fails: "time limit", limits: host.Limits{Wake: time.Second}},
 		"invalid":  {fails: "time limit", limits: host.Limits{Wake: time.Second}}, // calls of the host in a loop
-		"memory":   {fails: "unreachable", limits: host.Limits{Memory: 64 << 20}, says: "has allocated "},
+		"memory":   {fails: "unreachable", limits: host.Limits{MemoryBytes: 64 << 20}, says: "has allocated "},
 		"deadlock": {fails: "time limit", limits: host.Limits{Wake: time.Second}},
 		"write":    {says: "fd_write 0"},
 		"bodies": {number: "1000", path: configMaps + "/none", says: `then -4"`, check: func(s host.Status) string {
-			if s.Stats.Buffered > 80<<20 {
+			if s.Stats.BufferBytes > 80<<20 {
 				return "it uses more memory of the host than its limit"
 			}
 			return ""
@@ -290,7 +290,7 @@ func (c *crowd) contained(name string, m misbehavior) error {
 		return wrong("it is not quarantined after three starts")
 	case !strings.Contains(s.Err.Error(), m.fails):
 		return wrong("the error is not %q", m.fails)
-	case s.Stats.Memory != 0 || s.Stats.Operations != 0 || s.Stats.Buffered != 0:
+	case s.Stats.MemoryBytes != 0 || s.Stats.Operations != 0 || s.Stats.BufferBytes != 0:
 		return wrong("something of it is left")
 	case len(backOffs) != 2, !strings.Contains(backOffs[0], "retry=50ms"), !strings.Contains(backOffs[1], "retry=100ms"):
 		return wrong("the back-offs are %q", backOffs)
@@ -329,7 +329,7 @@ func (c *crowd) idle(t *testing.T, sources map[string]string) {
 	eventually(t, "idle greeters", func(context.Context) error {
 		clear(before)
 		for _, s := range greeters() {
-			if isActor(s) != (s.Phase == host.Unloaded) || s.Stats.Memory != 0 {
+			if isActor(s) != (s.Phase == host.Unloaded) || s.Stats.MemoryBytes != 0 {
 				return fmt.Errorf("module %s is not idle: %+v", s.Name, s)
 			}
 			before[s.Name] = s.Stats

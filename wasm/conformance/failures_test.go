@@ -251,7 +251,7 @@ func failureClaims() []claim {
 		"stack": "an overflow of the stack", "memory": "too much memory", "loop": "an endless loop",
 		"deadlock": "a deadlock",
 	} {
-		limits := host.Limits{Memory: 32 << 20}
+		limits := host.Limits{MemoryBytes: 32 << 20}
 		if kind == "loop" || kind == "deadlock" {
 			limits.Wake = 2 * time.Second // the others must not exceed it on a busy machine
 		}

@@ -223,13 +223,13 @@ func TestGuestCanNotFillTheMemoryOfTheHost(t *testing.T) {
 			m.describes = actor
 			w.add(t, host.Module{
 				Name: "a", Binary: m.encode(), ServiceAccount: core.ObjectRef{Namespace: "home", Name: "greedy"},
-				Limits: host.Limits{Buffers: limit, Requests: 1 << 20},
+				Limits: host.Limits{BufferBytes: limit, Requests: 1 << 20},
 			})
 			w.await(t, "the start", func() bool { return w.status("a").Phase == host.Running })
 			// The buffers are full when neither the guest nor the server can send any more.
 			state := func() [3]int64 {
 				s := w.status("a").Stats
-				return [3]int64{w.server.flooded.Load(), int64(s.Operations), s.Buffered}
+				return [3]int64{w.server.flooded.Load(), int64(s.Operations), s.BufferBytes}
 			}
 			for last := [3]int64{-1}; last != state() && last[0] < 100*limit; {
 				last = state()
@@ -237,8 +237,8 @@ func TestGuestCanNotFillTheMemoryOfTheHost(t *testing.T) {
 			}
 			s, grown := w.status("a"), int64(heap())-int64(before)
 			t.Logf("%d requests, %d bytes received, %d bytes in the budget, heap grown by %d bytes",
-				s.Stats.Operations, w.server.flooded.Load(), s.Stats.Buffered, grown)
-			if used := s.Stats.Buffered; used == 0 || used > 2*limit {
+				s.Stats.Operations, w.server.flooded.Load(), s.Stats.BufferBytes, grown)
+			if used := s.Stats.BufferBytes; used == 0 || used > 2*limit {
 				t.Errorf("the host uses %d bytes for the module, want at most %d", used, 2*limit)
 			}
 			if grown > 3*limit {
@@ -251,7 +251,7 @@ func TestGuestCanNotFillTheMemoryOfTheHost(t *testing.T) {
 func TestBudgetIsFreeWhenTheOperationsHaveEnded(t *testing.T) {
 	w := newWorld(t, buildProgram(t, "C"), host.Options{})
 	g := w.start(t, host.Module{Name: "g"})
-	before := w.status("g").Stats.Buffered
+	before := w.status("g").Stats.BufferBytes
 	for range 3 {
 		for _, n := range []int{0, 1, 200_000} {
 			g.last(g.submit("l", abi.OpRequest, get(fmt.Sprintf("/test/big?bytes=%d", n))))
@@ -261,7 +261,7 @@ func TestBudgetIsFreeWhenTheOperationsHaveEnded(t *testing.T) {
 		g.do("call %d 100 %x", abi.OpRequest, encode(get("/test/big?bytes=100000")))
 		g.barrier()
 	}
-	w.await(t, "the free budget", func() bool { return w.status("g").Stats.Buffered <= before })
+	w.await(t, "the free budget", func() bool { return w.status("g").Stats.BufferBytes <= before })
 }
 
 func TestWatchesOfAModuleAreLimited(t *testing.T) {

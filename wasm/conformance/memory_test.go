@@ -58,7 +58,7 @@ func TestModuleCanNotFillTheCacheOfTheHost(t *testing.T) {
 		grown = int64(heap()) - int64(before)
 		return grown <= limit*3/2
 	})
-	used := w.status("g").Stats.Cached
+	used := w.status("g").Stats.CacheBytes
 	t.Logf("%d watches of %d MB: the heap has grown by %d MB, of which %d MB are counted", watches, objects*largeBytes/1_000_000,
 		grown/1e6, used/1e6)
 	if used > limit {
@@ -84,7 +84,7 @@ func TestWatchThatExceedsTheMemoryOfAModuleEndsAlone(t *testing.T) {
 	same.LabelSelector = "!none-0,!none-0"
 	again := g.watch("w", same) // the same objects count once
 	g.synced(again)
-	used := w.status("g").Stats.Cached
+	used := w.status("g").Stats.CacheBytes
 	if used < 10_000_000 || used > 13<<20 {
 		t.Errorf("%d bytes are counted for two watches of the same 10 MB", used)
 	}
@@ -113,7 +113,7 @@ func TestWatchThatExceedsTheMemoryOfAModuleEndsAlone(t *testing.T) {
 	shared := other.watch("w", selected(0))
 	other.synced(shared)
 	w.await(t, "the counted bytes", func() bool {
-		a, b := w.status("g").Stats.Cached, w.status("other").Stats.Cached
+		a, b := w.status("g").Stats.CacheBytes, w.status("other").Stats.CacheBytes
 		return a < 13<<20 && b < 13<<20 && a-b < 1<<20 && b-a < 1<<20
 	})
 	version := g.put("later", nil)
@@ -127,7 +127,7 @@ func TestWatchThatExceedsTheMemoryOfAModuleEndsAlone(t *testing.T) {
 	g.synced(g.watch("w", metadata))
 	g.do("cancel %d", first)
 	g.do("cancel %d", again)
-	w.await(t, "the free memory", func() bool { return w.status("g").Stats.Cached < 1<<20 })
+	w.await(t, "the free memory", func() bool { return w.status("g").Stats.CacheBytes < 1<<20 })
 	g.synced(g.watch("w", selected(2))) // the host refuses the one that has exceeded the limit for some time
 }
 
@@ -148,7 +148,7 @@ func TestListWithoutEndIsWithinTheMemoryOfAModule(t *testing.T) {
 	if sent < limit/2 || sent > limit+(64<<20) { // with what the connection keeps, and what a busy machine still reads
 		t.Errorf("the server has sent %d bytes, want little more than %d", sent, limit)
 	}
-	w.await(t, "the free memory", func() bool { return w.status("g").Stats.Cached == 0 })
+	w.await(t, "the free memory", func() bool { return w.status("g").Stats.CacheBytes == 0 })
 }
 
 // TestChangesThatWaitCountAsMemoryOfAModule has a guest that reads no changes of objects that change.
@@ -158,10 +158,10 @@ func TestChangesThatWaitCountAsMemoryOfAModule(t *testing.T) {
 	putLarge(w.server, "g", 100)
 	id := g.watch("H", selected(0))
 	g.synced2(id)
-	before := w.status("g").Stats.Cached
+	before := w.status("g").Stats.CacheBytes
 	g.fill(id)
 	putLarge(w.server, "g", 100)
-	w.await(t, "the counted bytes", func() bool { return w.status("g").Stats.Cached > before+(4<<20) })
+	w.await(t, "the counted bytes", func() bool { return w.status("g").Stats.CacheBytes > before+(4<<20) })
 	other := g.watch("H", selected(1)) // its objects and the old states do not fit
 	g.awaitStatistics(other, func(s statistics) bool { return s.flags&abi.FlagError != 0 })
 }
@@ -176,7 +176,7 @@ func TestReconcilerIsWithinItsMemoryForWatches(t *testing.T) {
 		err := w.status("a").Err
 		return err != nil && strings.Contains(err.Error(), "Limits.CacheBytes")
 	})
-	w.await(t, "the free memory", func() bool { return w.status("a").Stats.Cached == 0 })
+	w.await(t, "the free memory", func() bool { return w.status("a").Stats.CacheBytes == 0 })
 	if s := w.status("a"); s.Phase != host.Running {
 		t.Errorf("the module is %s, want Running", s.Phase)
 	}

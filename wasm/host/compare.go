@@ -75,7 +75,7 @@ func isolated(ctx context.Context, binary []byte, c cover, o *Options) (g *guest
 		h.end()
 		return h.runtime.Close(context.WithoutCancel(ctx))
 	}
-	m := Module{Name: c.Name, Args: c.Args, Env: c.Env, Limits: Limits{Memory: c.Memory}}
+	m := Module{Name: c.Name, Args: c.Args, Env: c.Env, Limits: Limits{MemoryBytes: c.Memory}}
 	if err := m.Limits.setDefaults(); err != nil {
 		return nil, nil, errors.Join(err, closed())
 	}

@@ -181,7 +181,7 @@ func (g *guest) newTape() (*tape, error) {
 		return nil, err
 	}
 	return newTape(w, &g.tapes, cover{
-		Digest: g.digest, Name: g.module.Name, Args: g.module.Args, Env: g.module.Env, Memory: g.module.Limits.Memory,
+		Digest: g.digest, Name: g.module.Name, Args: g.module.Args, Env: g.module.Env, Memory: g.module.Limits.MemoryBytes,
 	}), nil
 }
 
@@ -490,7 +490,7 @@ func (g *guest) status() Status {
 		phase = Unloaded
 	}
 	stats := g.stats
-	stats.Buffered, stats.Cached = g.budget.inUse(), g.quota.inUse()
+	stats.BufferBytes, stats.CacheBytes = g.budget.inUse(), g.quota.inUse()
 	return Status{
 		Name: g.module.Name, Digest: g.digest, Phase: phase, Failures: l.failures, Err: l.err, Since: l.since,
 		Stats: stats,

@@ -19,6 +19,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	// The programs in testdata, which tests build as guests, import it. The go command ignores them in go mod tidy.
+	_ "github.com/kube-go/sdk/kube"
 	"github.com/kube-go/sdk/wasm/host"
 )
 
@@ -36,7 +38,7 @@ type object = map[string]any
 
 // configMaps is an API server of ConfigMaps.
 type configMaps struct {
-	mu      sync.Mutex
+	mu      sync.Mutex // guards the fields below
 	version int
 	objects map[string]object // by namespace/name
 	events  []event

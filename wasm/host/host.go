@@ -30,6 +30,10 @@ import (
 )
 
 // Options are the options of [New]. The zero value of a field is its default.
+//
+// The proxies for the requests of modules to their origins come from the environment variables HTTPS_PROXY, HTTP_PROXY
+// and NO_PROXY, see [http.ProxyFromEnvironment]. Requests to the API server have the proxy of the client's
+// configuration.
 type Options struct {
 	// Logger logs what happens to modules, and the records that they log. Default: [slog.Default].
 	Logger *slog.Logger
@@ -68,7 +72,7 @@ type Module struct {
 
 	// Origins are the servers, apart from the API server, that the module may send requests to, such as
 	// https://hooks.example.com or http://10.0.0.1:8080. A name whose address is a loopback or link-local one is refused:
-	// name the address instead, such as http://127.0.0.1:8080. Default: none.
+	// name the address instead, such as http://127.0.0.1:8080. See [Options] for proxies. Default: none.
 	Origins []string
 
 	// Record returns a writer for a recording of each new instance, see [Replay]. The recording contains what the module
@@ -85,17 +89,17 @@ type Module struct {
 
 // Limits bound what a module may use. The zero value of a field is its default.
 type Limits struct {
-	Memory   int64         // bytes of memory of an instance; a reconciler has up to 8 instances; default 256 MiB
-	Wake     time.Duration // time for which one call of the guest may run; default 10 s
-	CPU      float64       // CPUs that the module may use over time, after a burst of 60 s times CPU; default 0.5
-	InFlight int           // operations of an instance that have not ended; default 16384
-	Watches  int           // watches that have not ended, and of a reconciler those of its controllers; default 128
-	Requests int           // requests per second, after a burst of twice as many; default 50
-	Logs     int           // log records per second; default 100
+	MemoryBytes int64         // bytes of memory of an instance; a reconciler has up to 8 instances; default 256 MiB
+	Wake        time.Duration // time for which one call of the guest may run; default 10 s
+	CPU         float64       // CPUs that the module may use over time, after a burst of 60 s times CPU; default 0.5
+	InFlight    int           // operations of an instance that have not ended; default 16384
+	Watches     int           // watches that have not ended, and of a reconciler those of its controllers; default 128
+	Requests    int           // requests per second, after a burst of twice as many; default 50
+	Logs        int           // log records per second; default 100
 
-	// Buffers is the memory of the host in bytes for operations that have not ended: their messages, the items that wait
-	// for the guest, and 512 KiB for each request, 128 KiB for each watch. Default: 64 MiB.
-	Buffers int64
+	// BufferBytes is the memory of the host in bytes for operations that have not ended: their messages, the items that
+	// wait for the guest, and 512 KiB for each request, 128 KiB for each watch. Default: 64 MiB.
+	BufferBytes int64
 
 	// CacheBytes is the memory of the host in bytes for the objects that the module watches. All objects of a shared watch
 	// count, once, whether other modules use it or not, as do the changes that wait for the guest, and the previous states
@@ -105,17 +109,17 @@ type Limits struct {
 }
 
 func (l *Limits) setDefaults() error {
-	l.Memory = cmp.Or(l.Memory, 256<<20)
+	l.MemoryBytes = cmp.Or(l.MemoryBytes, 256<<20)
 	l.Wake = cmp.Or(l.Wake, 10*time.Second)
 	l.CPU = cmp.Or(l.CPU, 0.5)
 	l.InFlight = cmp.Or(l.InFlight, 16384)
 	l.Watches = cmp.Or(l.Watches, 128)
 	l.Requests = cmp.Or(l.Requests, 50)
 	l.Logs = cmp.Or(l.Logs, 100)
-	l.Buffers = cmp.Or(l.Buffers, 64<<20)
+	l.BufferBytes = cmp.Or(l.BufferBytes, 64<<20)
 	l.CacheBytes = cmp.Or(l.CacheBytes, 256<<20)
-	if min(l.Memory, int64(l.Wake), int64(l.InFlight), int64(l.Watches), int64(l.Requests), int64(l.Logs), l.Buffers,
-		l.CacheBytes) < 0 || !(l.CPU > 0) {
+	if min(l.MemoryBytes, int64(l.Wake), int64(l.InFlight), int64(l.Watches), int64(l.Requests), int64(l.Logs),
+		l.BufferBytes, l.CacheBytes) < 0 || !(l.CPU > 0) {
 		return fmt.Errorf("Module.Limits is %+v, but limits must not be negative: leave them zero for the defaults", *l)
 	}
 	return nil
@@ -132,7 +136,8 @@ type Status struct {
 	Stats    Stats
 }
 
-// Host runs modules. Create one with [New].
+// Host runs modules. Create one with [New]. All its methods are safe for concurrent use, also while Run is active. Run
+// can be called once.
 type Host struct {
 	client    *client.Client
 	anonymous *client.Client // without credentials
@@ -166,7 +171,7 @@ type Host struct {
 // own, which are made from the Config of the client: its Options.Transport and Options.Plugin have no effect on them.
 func New(ctx context.Context, c *client.Client, o *Options) (*Host, error) {
 	if c == nil {
-		return nil, errors.New("host: the client is nil")
+		return nil, errors.New("host: the client is nil: pass the client of the API server that the modules use")
 	}
 	h := &Host{
 		client: c, guests: make(map[string]*guest), setting: make(map[string]chan struct{}),
@@ -260,7 +265,7 @@ func (h *Host) lock(ctx context.Context, name string) (unlock func(), err error)
 // seconds for a large one. The module starts when the host runs.
 func (h *Host) Set(ctx context.Context, m Module) error {
 	if m.Name == "" {
-		return errors.New("host: Module.Name is empty")
+		return errors.New("host: Module.Name is empty: set a name that no other module of the host has")
 	}
 	if err := h.set(ctx, m); err != nil {
 		return fmt.Errorf("module %q: %w", m.Name, err)
@@ -316,7 +321,7 @@ func (h *Host) newGuest(m Module, digest string) *guest {
 		host: h, module: m, digest: digest, logger: h.options.Logger.With(slog.String("module", m.Name)),
 		logs:      rate.NewLimiter(rate.Limit(m.Limits.Logs), 10*m.Limits.Logs),
 		requests:  rate.NewLimiter(rate.Limit(m.Limits.Requests), 2*m.Limits.Requests),
-		budget:    budget{limit: m.Limits.Buffers},
+		budget:    budget{limit: m.Limits.BufferBytes},
 		quota:     quota{limit: m.Limits.CacheBytes},
 		cpu:       newCPU(m.Limits.CPU, time.Now()),
 		removing:  make(chan struct{}),

@@ -56,7 +56,7 @@ func buildGuest(dir, program string) ([]byte, error) {
 
 // records is a log whose records can be waited for.
 type records struct {
-	mu   sync.Mutex
+	mu   sync.Mutex // guards the fields below
 	text bytes.Buffer
 	more chan struct{}
 }
@@ -135,9 +135,19 @@ func set(t *testing.T, h *host.Host, name string, args ...string) {
 // setModule adds a module with little memory.
 func setModule(t *testing.T, h *host.Host, m host.Module) {
 	t.Helper()
-	m.Limits.Memory = 64 << 20
+	m.Limits.MemoryBytes = 64 << 20
 	if err := h.Set(t.Context(), m); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestMissingArgumentsAreErrorsThatSayWhatToSet(t *testing.T) {
+	if _, err := host.New(t.Context(), nil, nil); err == nil || !strings.Contains(err.Error(), "pass the client") {
+		t.Errorf("New without a client = %v", err)
+	}
+	h, _ := run(t, nil, host.Options{})
+	if err := h.Set(t.Context(), host.Module{}); err == nil || !strings.Contains(err.Error(), "Module.Name is empty: set ") {
+		t.Errorf("Set without a name = %v", err)
 	}
 }
 
@@ -200,7 +210,7 @@ func TestIdleGuestIsUnloadedAndContinues(t *testing.T) {
 
 // tape is a recording in memory.
 type tape struct {
-	mu sync.Mutex
+	mu sync.Mutex // guards the buffer
 	bytes.Buffer
 }
 

@@ -63,7 +63,7 @@ type tokens struct {
 
 	noted rate.Sometimes // logs refusals
 
-	mu    sync.Mutex // held while a token is requested
+	mu    sync.Mutex // guards the fields below; held while a token is requested
 	token *serviceaccount.Token
 	until time.Time // when to replace it
 }

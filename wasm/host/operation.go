@@ -35,13 +35,12 @@ type operation struct {
 	watch    *watch // of OpWatch
 	cost     int64  // what is reserved in the budget of the module, apart from the items
 
-	// The items that the guest has not received. They are guarded by the mutex; depth is used by the turns of the guest.
-	mu    sync.Mutex
-	items []item
-	ended bool          // the last item was queued
+	depth int           // items that the guest has not read; used by its turns
 	space chan struct{} // has one token when an item was taken
 
-	depth int // items that the guest has not read
+	mu    sync.Mutex // guards the fields below
+	items []item     // that the guest has not received
+	ended bool       // the last item was queued
 }
 
 // start performs an operation.

@@ -203,7 +203,7 @@ func (i *instance) config() image.Config {
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		c = c.WithEnv(name, env[name])
 	}
-	return image.Config{Module: c, MaxMemory: i.guest.module.Limits.Memory}
+	return image.Config{Module: c, MaxMemory: i.guest.module.Limits.MemoryBytes}
 }
 
 // initialize runs the initialisation of a new instance.

@@ -13,20 +13,20 @@ import (
 
 // Stats counts what a module has done since it was set.
 type Stats struct {
-	Calls      uint64        // of the guest by the host
-	Running    time.Duration // in the guest
-	Throttled  time.Duration // for which calls have waited because of Limits.CPU
-	LastCall   time.Time
-	Starts     uint64 // of instances
-	Failures   uint64 // of instances
-	Unloads    uint64 // of idle instances
-	Requests   uint64 // that were sent, by the guest and for it
-	Dropped    uint64 // log records over the limit
-	Operations int    // that have not ended
-	Watches    int    // that have not ended, of actors
-	Memory     int64  // bytes of linear memory of the loaded instances
-	Buffered   int64  // bytes of the host for operations, see Limits.Buffers
-	Cached     int64  // bytes of the host for the objects of watches, see Limits.CacheBytes
+	Calls       uint64        // of the guest by the host
+	Running     time.Duration // in the guest
+	Throttled   time.Duration // for which calls have waited because of Limits.CPU
+	LastCall    time.Time
+	Starts      uint64 // of instances
+	Failures    uint64 // of instances
+	Unloads     uint64 // of idle instances
+	Requests    uint64 // that were sent, by the guest and for it
+	Dropped     uint64 // log records over the limit
+	Operations  int    // that have not ended
+	Watches     int    // that have not ended, of actors
+	MemoryBytes int64  // bytes of linear memory of the loaded instances
+	BufferBytes int64  // bytes of the host for operations, see Limits.BufferBytes
+	CacheBytes  int64  // bytes of the host for the objects of watches, see Limits.CacheBytes
 }
 
 // counted is what an instance contributes to the stats of its module.
@@ -52,7 +52,7 @@ func (g *guest) count(i *instance, now counted) {
 	s := &g.stats
 	s.Operations += now.operations - i.counted.operations
 	s.Watches += now.watches - i.counted.watches
-	s.Memory += now.memory - i.counted.memory
+	s.MemoryBytes += now.memory - i.counted.memory
 	i.counted = now
 }
 
@@ -110,8 +110,8 @@ func (h *Host) Families() []metrics.Family {
 		s := m.Stats
 		values := []float64{
 			1, float64(s.Calls), s.Running.Seconds(), float64(s.Starts), float64(s.Failures), float64(s.Dropped),
-			float64(s.Unloads), float64(s.Requests), float64(s.Operations), float64(s.Watches), float64(s.Memory),
-			float64(s.Buffered), s.Throttled.Seconds(), float64(s.Cached),
+			float64(s.Unloads), float64(s.Requests), float64(s.Operations), float64(s.Watches), float64(s.MemoryBytes),
+			float64(s.BufferBytes), s.Throttled.Seconds(), float64(s.CacheBytes),
 		}
 		for n, v := range values {
 			labels := []string{m.Name}
@@ -139,7 +139,7 @@ func (h *Host) Table() debugpage.Table {
 			failure = m.Err.Error()
 		}
 		t.Rows = append(t.Rows, []string{
-			m.Name, m.Digest, string(m.Phase), mebibytes(m.Stats.Memory), mebibytes(m.Stats.Cached),
+			m.Name, m.Digest, string(m.Phase), mebibytes(m.Stats.MemoryBytes), mebibytes(m.Stats.CacheBytes),
 			fmt.Sprint(m.Stats.Operations), fmt.Sprint(m.Stats.Calls), last, fmt.Sprint(m.Stats.Failures), failure,
 		})
 	}

@@ -55,7 +55,7 @@ func TestMetricsAndDebugPageDescribeModules(t *testing.T) {
 	set(t, h, "bad", "panic")
 	set(t, h, "sender", "get", "/a")
 	log.await(t, "idle [begun 0 1 2]", "with 4 bytes")
-	await(t, h, "idle", func(s host.Status) bool { return s.Phase == host.Unloaded && s.Stats.Memory == 0 })
+	await(t, h, "idle", func(s host.Status) bool { return s.Phase == host.Unloaded && s.Stats.MemoryBytes == 0 })
 	await(t, h, "sender", func(s host.Status) bool { return s.Phase == host.Unloaded })
 	await(t, h, "bad", func(s host.Status) bool { return s.Phase == host.Quarantined })
 
@@ -117,7 +117,7 @@ func TestMemoryOfLoadedModulesIsCounted(t *testing.T) {
 	h, log := run(t, nil, host.Options{IdleAfter: -1})
 	set(t, h, "a", "idle")
 	log.await(t, "idle [begun 0 1 2]")
-	await(t, h, "a", func(s host.Status) bool { return s.Stats.Memory > 1<<20 })
+	await(t, h, "a", func(s host.Status) bool { return s.Stats.MemoryBytes > 1<<20 })
 	if got := values(t, h.Families(), "a")["memory_bytes"]; got <= 1<<20 {
 		t.Errorf("the memory of a loaded module: %v bytes, want more than 1 MiB", got)
 	}

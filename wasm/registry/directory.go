@@ -19,11 +19,12 @@ const Extension = ".wasm"
 const maxFiles = 10000
 
 // Directory is a directory with modules, which are the files that end with [Extension]. Create one with [NewDirectory].
+// It is not safe for concurrent use.
 type Directory struct {
-	path    string
-	maxSize int64
-	files   map[string]*file // by name
-	polled  bool
+	path     string
+	maxBytes int64
+	files    map[string]*file // by name
+	polled   bool
 }
 
 // file is what is known of a file.
@@ -46,9 +47,9 @@ type Change struct {
 	Err    error // the file is not a module that can be read; the previous one, if any, is still the current one
 }
 
-// NewDirectory returns a directory. If maxSize is 0, it is [DefaultMaxSize].
-func NewDirectory(path string, maxSize int64) *Directory {
-	return &Directory{path: path, maxSize: maxSize, files: make(map[string]*file)}
+// NewDirectory returns a directory. If maxBytes is 0, it is [DefaultMaxBytes].
+func NewDirectory(path string, maxBytes int64) *Directory {
+	return &Directory{path: path, maxBytes: maxBytes, files: make(map[string]*file)}
 }
 
 // Poll returns what has changed since the last call. The first call returns all modules. A file that is new or has
@@ -61,7 +62,7 @@ func (d *Directory) Poll() ([]Change, error) {
 	var changes []Change
 	for _, name := range d.step(found) {
 		c := Change{Name: strings.TrimSuffix(name, Extension)}
-		c.Module, c.Err = ReadFile(filepath.Join(d.path, name), d.maxSize)
+		c.Module, c.Err = ReadFile(filepath.Join(d.path, name), d.maxBytes)
 		f := d.files[name]
 		switch {
 		case c.Err != nil:

@@ -23,13 +23,13 @@ const (
 
 // folder keeps files by digest. Several processes may use it.
 type folder struct {
-	root     string
-	maxTotal int64
-	removal  *sync.Mutex // held while files are removed
+	root          string
+	maxTotalBytes int64
+	removal       *sync.Mutex // guards the removal of files
 }
 
-func newFolder(root string, maxTotal int64) (folder, error) {
-	f := folder{root, maxTotal, new(sync.Mutex)}
+func newFolder(root string, maxTotalBytes int64) (folder, error) {
+	f := folder{root, maxTotalBytes, new(sync.Mutex)}
 	for _, part := range []string{manifests, modules} {
 		if err := os.MkdirAll(filepath.Join(root, part), 0o755); err != nil {
 			return f, err
@@ -43,15 +43,15 @@ func (f folder) path(part, digest string) string {
 }
 
 // read returns a file, unless it does not exist or does not have the digest.
-func (f folder) read(part, digest string, maxSize int64) ([]byte, bool) {
+func (f folder) read(part, digest string, maxBytes int64) ([]byte, bool) {
 	path := f.path(part, digest)
 	file, err := openRegular(path, os.Stat, os.Open)
 	if err != nil {
 		return nil, false
 	}
 	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, maxSize+1))
-	if err != nil || int64(len(data)) > maxSize || digestOf(data) != digest {
+	data, err := io.ReadAll(io.LimitReader(file, maxBytes+1))
+	if err != nil || int64(len(data)) > maxBytes || digestOf(data) != digest {
 		return nil, false
 	}
 	now := time.Now()
@@ -108,7 +108,7 @@ func (f folder) clean() error {
 		return err
 	}
 	slices.SortFunc(all, func(a, b stored) int { return a.used.Compare(b.used) })
-	for len(all) > 1 && total > f.maxTotal {
+	for len(all) > 1 && total > f.maxTotalBytes {
 		if err := os.Remove(all[0].path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

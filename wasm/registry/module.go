@@ -12,8 +12,8 @@ import (
 	"os"
 )
 
-// DefaultMaxSize is the maximum size of a module, unless an option has another one.
-const DefaultMaxSize = 64 << 20
+// DefaultMaxBytes is the maximum size of a module, unless an option has another one.
+const DefaultMaxBytes = 64 << 20
 
 // Module is a WebAssembly module.
 type Module struct {
@@ -35,22 +35,22 @@ func newModule(data []byte) (*Module, error) {
 
 func digestOf(data []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(data)) }
 
-// ReadFile reads a module from a file. If maxSize is 0, it is [DefaultMaxSize].
-func ReadFile(path string, maxSize int64) (*Module, error) {
+// ReadFile reads a module from a file. If maxBytes is 0, it is [DefaultMaxBytes].
+func ReadFile(path string, maxBytes int64) (*Module, error) {
 	f, err := openRegular(path, os.Stat, os.Open)
 	if err != nil {
 		return nil, err
 	}
-	return readModule(f, path, maxSize)
+	return readModule(f, path, maxBytes)
 }
 
 // ReadFileIn is [ReadFile] for a path in a root: the file is in the root, also if links lead to it.
-func ReadFileIn(root *os.Root, path string, maxSize int64) (*Module, error) {
+func ReadFileIn(root *os.Root, path string, maxBytes int64) (*Module, error) {
 	f, err := openRegular(path, root.Stat, root.Open)
 	if err != nil {
 		return nil, err
 	}
-	return readModule(f, path, maxSize)
+	return readModule(f, path, maxBytes)
 }
 
 // openRegular opens a file. Anything else, such as a pipe, might never end.
@@ -68,17 +68,17 @@ func openRegular(
 }
 
 // readModule reads a module, and closes the file.
-func readModule(f *os.File, path string, maxSize int64) (*Module, error) {
+func readModule(f *os.File, path string, maxBytes int64) (*Module, error) {
 	defer f.Close()
-	if maxSize <= 0 {
-		maxSize = DefaultMaxSize
+	if maxBytes <= 0 {
+		maxBytes = DefaultMaxBytes
 	}
-	data, err := io.ReadAll(io.LimitReader(f, maxSize+1))
+	data, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
 	switch {
 	case err != nil:
 		return nil, err
-	case int64(len(data)) > maxSize:
-		return nil, fmt.Errorf("%s has more than %d bytes, the maximum size of a module", path, maxSize)
+	case int64(len(data)) > maxBytes:
+		return nil, fmt.Errorf("%s has more than %d bytes, the maximum size of a module", path, maxBytes)
 	}
 	m, err := newModule(data)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"slices"
@@ -39,6 +40,9 @@ const (
 )
 
 // Options are the options of [New]. The zero value of a field is its default.
+//
+// The proxies of connections come from the environment variables HTTPS_PROXY, HTTP_PROXY and NO_PROXY, see
+// [http.ProxyFromEnvironment].
 type Options struct {
 	// Dir is the directory that keeps what was pulled. It is created if it does not exist. Required.
 	Dir string
@@ -53,12 +57,12 @@ type Options struct {
 	// Prefixes are the beginnings of the references that may be pulled, such as ghcr.io/example/. Default: all.
 	Prefixes []string
 
-	// MaxSize is the maximum size of a module, in bytes. Default: [DefaultMaxSize].
-	MaxSize int64
+	// MaxBytes is the maximum size of a module, in bytes. Default: [DefaultMaxBytes].
+	MaxBytes int64
 
-	// MaxTotal is the size of Dir from which the modules that were not used for the longest time are removed. Default:
-	// 2 GiB.
-	MaxTotal int64
+	// MaxTotalBytes is the size of Dir in bytes from which the modules that were not used for the longest time are
+	// removed. Default: 2 GiB.
+	MaxTotalBytes int64
 
 	// Timeout is the maximum time of a pull. Default: 5 min.
 	Timeout time.Duration
@@ -77,12 +81,13 @@ type Store struct {
 	pulls map[string]*pull
 }
 
-// pull is a pull that is active. Its goroutine belongs to the callers that wait for it.
+// pull is a pull that is active. Its goroutine belongs to the callers that wait for it, and ends before the last of
+// them returns.
 type pull struct {
 	stop    context.CancelFunc
 	waiting int // callers; guarded by Store.mu
 
-	done   chan struct{} // closed when the fields below are set
+	done   chan struct{} // closed at the end of the goroutine, which sets the fields below
 	module *Module
 	err    error
 }
@@ -97,17 +102,14 @@ func New(o *Options) (*Store, error) {
 	if d.Dir == "" {
 		return nil, errors.New("registry: Options.Dir is empty: set a directory for the modules")
 	}
-	d.MaxSize = cmp.Or(d.MaxSize, DefaultMaxSize)
-	d.MaxTotal = cmp.Or(d.MaxTotal, defaultTotal)
+	d.MaxBytes = cmp.Or(d.MaxBytes, DefaultMaxBytes)
+	d.MaxTotalBytes = cmp.Or(d.MaxTotalBytes, defaultTotal)
 	d.Timeout = cmp.Or(d.Timeout, defaultTimeout)
 	var err error
-	if s.folder, err = newFolder(d.Dir, d.MaxTotal); err != nil {
+	if s.folder, err = newFolder(d.Dir, d.MaxTotalBytes); err != nil {
 		return nil, fmt.Errorf("registry: Options.Dir: %w", err)
 	}
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.TLSClientConfig = d.TLS
-	transport.ResponseHeaderTimeout = time.Minute
-	s.client = &auth.Client{Client: &http.Client{Transport: transport}, Cache: auth.NewCache()}
+	s.client = &auth.Client{Client: &http.Client{Transport: newTransport(d.TLS)}, Cache: auth.NewCache()}
 	s.client.SetUserAgent("kube-wasm")
 	if d.DockerConfig != "" {
 		if _, err := os.Stat(d.DockerConfig); err != nil { // the library ignores a file that does not exist
@@ -122,8 +124,19 @@ func New(o *Options) (*Store, error) {
 	return s, nil
 }
 
+// newTransport returns a transport. A program may have replaced [http.DefaultTransport], so it is not a copy of that.
+func newTransport(config *tls.Config) *http.Transport {
+	dialer := &net.Dialer{Timeout: 30 * time.Second}
+	return &http.Transport{
+		Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, TLSClientConfig: config,
+		TLSHandshakeTimeout: 10 * time.Second, ResponseHeaderTimeout: time.Minute, IdleConnTimeout: 90 * time.Second,
+		MaxIdleConns: 100, ForceAttemptHTTP2: true,
+	}
+}
+
 // Pull returns the module of an image, which is a reference with a digest. It is read from the directory of the store,
-// or pulled from the registry. Concurrent calls for one reference share a pull.
+// or pulled from the registry. Concurrent calls for one reference share a pull, which ends when the contexts of all of
+// them have ended.
 func (s *Store) Pull(ctx context.Context, image string) (*Module, error) {
 	ref, err := s.parse(image)
 	if err != nil {
@@ -136,7 +149,9 @@ func (s *Store) Pull(ctx context.Context, image string) (*Module, error) {
 	select {
 	case <-p.done:
 	case <-ctx.Done():
-		s.leave(p)
+		if s.leave(p) {
+			<-p.done // soon, since all that a pull waits for ends with its context
+		}
 		return nil, context.Cause(ctx)
 	}
 	s.leave(p)
@@ -175,6 +190,7 @@ func (s *Store) join(ctx context.Context, ref registry.Reference) *pull {
 		ctx, p.stop = context.WithTimeoutCause(context.WithoutCancel(ctx), s.options.Timeout,
 			fmt.Errorf("it took longer than %v", s.options.Timeout))
 		go func() {
+			defer close(p.done)
 			p.module, p.err = s.pull(ctx, ref)
 			if cause := context.Cause(ctx); p.err != nil && cause != nil {
 				p.err = cause
@@ -184,19 +200,18 @@ func (s *Store) join(ctx context.Context, ref registry.Reference) *pull {
 			if s.pulls[key] == p {
 				delete(s.pulls, key)
 			}
-			close(p.done)
 		}()
 	}
 	p.waiting++
 	return p
 }
 
-// leave ends a pull for which nobody waits.
-func (s *Store) leave(p *pull) {
+// leave ends a pull for which nobody waits, and reports whether it did.
+func (s *Store) leave(p *pull) (last bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p.waiting--; p.waiting > 0 {
-		return
+		return false
 	}
 	p.stop()
 	for key, other := range s.pulls {
@@ -204,6 +219,7 @@ func (s *Store) leave(p *pull) {
 			delete(s.pulls, key)
 		}
 	}
+	return true
 }
 
 // kept returns the module of a reference if the store has it.
@@ -216,7 +232,7 @@ func (s *Store) kept(ref registry.Reference) (*Module, bool) {
 	if err != nil {
 		return nil, false
 	}
-	data, ok = s.folder.read(modules, layer.Digest.String(), s.options.MaxSize)
+	data, ok = s.folder.read(modules, layer.Digest.String(), s.options.MaxBytes)
 	if !ok {
 		return nil, false
 	}
@@ -246,7 +262,7 @@ func (s *Store) pull(ctx context.Context, ref registry.Reference) (*Module, erro
 	if err != nil {
 		return nil, fmt.Errorf("manifest: %w", err)
 	}
-	data, ok := s.folder.read(modules, layer.Digest.String(), s.options.MaxSize)
+	data, ok := s.folder.read(modules, layer.Digest.String(), s.options.MaxBytes)
 	if !ok {
 		if data, err = content.FetchAll(ctx, repo.Blobs(), layer); err != nil {
 			return nil, fmt.Errorf("module: %w", err)
@@ -281,8 +297,8 @@ func (s *Store) layer(document []byte) (none ocispec.Descriptor, err error) {
 	switch {
 	case layer.MediaType != layerType:
 		return none, fmt.Errorf("the media type of its layer is %q, want %q", layer.MediaType, layerType)
-	case layer.Size < 0 || layer.Size > s.options.MaxSize:
-		return none, fmt.Errorf("the module has %d bytes, more than %d, the maximum size", layer.Size, s.options.MaxSize)
+	case layer.Size < 0 || layer.Size > s.options.MaxBytes:
+		return none, fmt.Errorf("the module has %d bytes, more than %d, the maximum size", layer.Size, s.options.MaxBytes)
 	case layer.Digest.Validate() != nil || layer.Digest.Algorithm() != digest.SHA256:
 		return none, fmt.Errorf("the digest of its layer is %q, want one with sha256", layer.Digest)
 	}

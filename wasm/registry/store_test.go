@@ -9,9 +9,11 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -120,7 +122,7 @@ func TestPullRefusesWhatIsWrong(t *testing.T) {
 		}), "manifest:"},
 	} {
 		dir := t.TempDir()
-		_, err := newStore(t, server, registry.Options{MaxSize: 64, Dir: dir}).Pull(t.Context(), c.image)
+		_, err := newStore(t, server, registry.Options{MaxBytes: 64, Dir: dir}).Pull(t.Context(), c.image)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: the error is %v, want one with %q", name, err, c.want)
 		}
@@ -199,31 +201,104 @@ func TestConcurrentPullsHappenOnce(t *testing.T) {
 	}
 }
 
-func TestPullEndsWhenNobodyWaits(t *testing.T) {
+// slowHelper makes a program for credentials that does not end. It returns a docker configuration that names it, and the
+// file that it creates when it begins.
+func slowHelper(t *testing.T, host string) (config, begun string) {
+	t.Helper()
+	dir := t.TempDir()
+	config, begun = filepath.Join(dir, "config.json"), filepath.Join(dir, "begun")
+	for path, content := range map[string]string{
+		config: fmt.Sprintf(`{"credHelpers":{%q:"slow"}}`, host),
+		filepath.Join(dir, "docker-credential-slow"): fmt.Sprintf("#!/bin/sh\n: > %s\nexec sleep 600\n", begun),
+	} {
+		if err := os.WriteFile(path, []byte(content), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	return config, begun
+}
+
+func TestPullEndsBeforeItsLastCallerReturns(t *testing.T) {
 	server := registrytest.New(t)
-	store := newStore(t, server, registry.Options{})
-	begun, ended := make(chan struct{}), make(chan struct{})
-	server.Hook(func(_ http.ResponseWriter, r *http.Request) {
+	image := server.Push(module("a"))
+	config, helping := slowHelper(t, server.Host)
+	begun := make(chan struct{})
+	stuck := func(r *http.Request) {
 		close(begun)
 		<-r.Context().Done()
-		close(ended)
-	})
-	ctx, leave := context.WithCancel(t.Context())
-	result := make(chan error)
-	image := server.Push(module("a"))
-	go func() {
-		_, err := store.Pull(ctx, image)
-		result <- err
-	}()
-	<-begun
-	leave()
-	if err := <-result; !errors.Is(err, context.Canceled) {
-		t.Errorf("Pull = %v", err)
 	}
-	<-ended
-	server.Hook(nil)
-	if _, err := store.Pull(t.Context(), image); err != nil {
-		t.Errorf("the next pull: %v", err)
+	for _, c := range []struct {
+		name string
+		hook http.HandlerFunc
+	}{
+		{"the registry does not send the manifest", func(_ http.ResponseWriter, r *http.Request) { stuck(r) }},
+		{"the registry does not send the module", func(w http.ResponseWriter, r *http.Request) {
+			if strings.Contains(r.URL.Path, "/blobs/") {
+				stuck(r)
+				return
+			}
+			server.Serve(w, r)
+		}},
+		{"the registry sends a part of the module", func(w http.ResponseWriter, r *http.Request) {
+			if strings.Contains(r.URL.Path, "/blobs/") {
+				w.Header().Set("Content-Length", strconv.Itoa(len(module("a"))))
+				_, _ = w.Write(module("a")[:5])
+				w.(http.Flusher).Flush()
+				stuck(r)
+				return
+			}
+			server.Serve(w, r)
+		}},
+		{"the program with the credentials does not end", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("WWW-Authenticate", `Basic realm="test"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			go func() {
+				for {
+					if _, err := os.Stat(helping); err == nil {
+						close(begun)
+						return
+					}
+					<-time.After(time.Millisecond)
+				}
+			}()
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			begun = make(chan struct{})
+			server.Hook(c.hook)
+			store := newStore(t, server, registry.Options{DockerConfig: config})
+			ctx, leave := context.WithCancel(t.Context())
+			result := make(chan error)
+			go func() {
+				_, err := store.Pull(ctx, image)
+				all := make([]byte, 1<<20)
+				if all = all[:runtime.Stack(all, true)]; bytes.Contains(all, []byte(".(*Store).pull(")) {
+					t.Errorf("the pull is active after Pull has returned:\n%s", all)
+				}
+				result <- err
+			}()
+			<-begun
+			leave()
+			if err := <-result; !errors.Is(err, context.Canceled) {
+				t.Errorf("Pull = %v, want %v", err, context.Canceled)
+			}
+			server.Hook(nil)
+			if _, err := store.Pull(t.Context(), image); err != nil {
+				t.Errorf("the next pull: %v", err)
+			}
+		})
+	}
+}
+
+func TestPullDoesNotUseTheTransportOfTheProgram(t *testing.T) {
+	server := registrytest.New(t)
+	image := server.Push(module("a"))
+	before := http.DefaultTransport
+	t.Cleanup(func() { http.DefaultTransport = before })
+	http.DefaultTransport = http.NewFileTransport(http.Dir(t.TempDir()))
+	if _, err := newStore(t, server, registry.Options{}).Pull(t.Context(), image); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -284,7 +359,7 @@ func TestPullUsesTheCredentialsOfADockerConfig(t *testing.T) {
 
 func TestOldModulesAreRemoved(t *testing.T) {
 	server, dir := registrytest.New(t), t.TempDir()
-	store := newStore(t, server, registry.Options{Dir: dir, MaxTotal: 1000})
+	store := newStore(t, server, registry.Options{Dir: dir, MaxTotalBytes: 1000})
 	var last string
 	for _, content := range []string{"a", "b", "c", "d", "e"} {
 		last = server.Push(module(content))

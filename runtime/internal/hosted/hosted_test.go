@@ -44,7 +44,7 @@ func (*widget) KubeResource() core.Resource { return widgets }
 
 // host is a host that keeps the states of objects by name and version.
 type host struct {
-	mu      sync.Mutex
+	mu      sync.Mutex        // guards the fields below, except items
 	states  map[string]string // by name and version; by name: the newest
 	gets    int
 	watches []abi.Watch
@@ -218,6 +218,52 @@ func TestDecodedStoreHasTheObjectsOfTheHost(t *testing.T) {
 		h.send(0, h.gone("a", 9))
 		if _, err := early.Get(ref); !errors.Is(err, core.ErrNotFound) {
 			t.Errorf("Get of a deleted object: %v", err)
+		}
+	})
+}
+
+// The host may have a newer state than the last change that it has sent.
+func TestSelectionsUseTheStateThatWasSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := new(host)
+		_, s := start(t, h, false)
+		selected := func(s *reflector.Store[widget], selector string) (all []string) {
+			for w, err := range s.All(&reflector.SelectOptions{LabelSelector: selector}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				all = append(all, w.Labels["x"])
+			}
+			return all
+		}
+		put := func(x int) []byte {
+			return h.set("a", x, x, map[string]string{"x": fmt.Sprint(x), "y": fmt.Sprint(x)})
+		}
+		h.send(abi.FlagSyncBegin|abi.FlagSynced, put(1))
+		decoded := s.Decoded()
+		delete(h.states, "a@1")
+		put(2) // which is not sent
+		before := h.gets
+		if got := selected(decoded, "x=1,y=1"); !slices.Equal(got, []string{"1"}) {
+			t.Errorf("the decoded store selects %q, want the state that was sent", got)
+		}
+		if got := selected(decoded, "x=2,y=2"); got != nil || h.gets != before {
+			t.Errorf("the decoded store selects %q, and has read %d objects from the host", got, h.gets-before)
+		}
+		delete(h.states, "a@2")
+		h.send(0, put(3))
+		for selector, want := range map[string][]string{
+			"x=1": nil, "x=2": nil, "x=3": {"3"}, "x notin (2,3)": nil, "x!=2": {"3"}, "x,y=3": {"3"},
+		} {
+			for _, s := range []*reflector.Store[widget]{s, decoded} {
+				if got := selected(s, selector); !slices.Equal(got, want) {
+					t.Errorf("%s selects %q, want %q", selector, got, want)
+				}
+			}
+		}
+		h.send(0, h.gone("a", 4))
+		if got := selected(s, "y"); got != nil {
+			t.Errorf("a deleted object is selected: %q", got)
 		}
 	})
 }

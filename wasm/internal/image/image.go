@@ -24,8 +24,8 @@ type Image struct {
 
 	initialized bool // whether the instance was
 
-	mu      sync.Mutex
-	users   int // instances, and the owner until it calls Close
+	mu      sync.Mutex // guards the fields below
+	users   int        // instances, and the owner until it calls Close
 	closed  bool
 	engines []*engine   // that no instance has, by the size of their memory
 	parked  []*Instance // that have engines, the first one first

@@ -23,10 +23,10 @@ type Instance struct {
 
 	initialized bool
 
-	mu      sync.Mutex
-	engine  *engine  // nil while the instance is parked
-	globals []uint64 // while it is parked
-	calls   int      // that are active
+	mu      sync.Mutex // guards the fields below
+	engine  *engine    // nil while the instance is parked
+	globals []uint64   // while it is parked
+	calls   int        // that are active
 	closed  bool
 	failed  error // of a call; the module must not be called again
 	suspect bool  // wazero may close the engine, because the context of the last call has ended

@@ -1,7 +1,7 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package operator
+package lifecycle
 
 import (
 	"fmt"
@@ -16,9 +16,6 @@ import (
 	"github.com/kube-go/sdk/wasm/host"
 	"github.com/kube-go/sdk/wasm/v1alpha1"
 )
-
-// Name is the name of the machine. Each WasmController has it as a finalizer.
-const Name = "wasm.kube-go.dev/host"
 
 // stalled is the type of the condition of objects that wait for a change by their users.
 const stalled = "Stalled"
@@ -79,8 +76,8 @@ func (Starting) fromQuarantined()  {}
 func (Pulling) fromStopped()       {}
 
 // newMachine returns the machine.
-func newMachine(c *client.Client, m *modules) *fsm.Machine[v1alpha1.WasmController] {
-	machine := fsm.New[v1alpha1.WasmController](c, Name, &fsm.Options{
+func newMachine(c *client.Client, name string, m *Modules) *fsm.Machine[v1alpha1.WasmController] {
+	machine := fsm.New[v1alpha1.WasmController](c, name, &fsm.Options{
 		Durable: true, Env: m, Conditions: []string{stalled}, Events: m.recorder,
 	})
 	fsm.Add(machine, Pulling{})
@@ -96,7 +93,7 @@ func newMachine(c *client.Client, m *modules) *fsm.Machine[v1alpha1.WasmControll
 
 // Step reads the module. A program that starts again does so, too, since its host is empty.
 func (Pulling) Step(c ctx, to fsm.To[fromPulling]) fsm.Result[fromPulling] {
-	s, m := &c.Obj.Status, fsm.Env[*modules](c)
+	s, m := &c.Obj.Status, fsm.Env[*Modules](c)
 	if c.Obj.Spec.Suspend {
 		return to.Go(Stopped{})
 	}
@@ -123,7 +120,7 @@ func (Pulling) Step(c ctx, to fsm.To[fromPulling]) fsm.Result[fromPulling] {
 
 // Step waits until the host has compiled the module.
 func (Compiling) Step(c ctx, to fsm.To[fromCompiling]) fsm.Result[fromCompiling] {
-	s, m := &c.Obj.Status, fsm.Env[*modules](c)
+	s, m := &c.Obj.Status, fsm.Env[*Modules](c)
 	s.Phase = v1alpha1.Compiling
 	if c.Planning() {
 		return to.Stay("the module must be compiled", 0)
@@ -217,7 +214,7 @@ func (Stopped) Step(c ctx, to fsm.To[fromStopped]) fsm.Result[fromStopped] {
 		return to.Go(Pulling{})
 	}
 	s.Phase, s.Failures, s.LastError, s.Since = v1alpha1.Suspended, 0, "", nil
-	if !c.Planning() && !fsm.Env[*modules](c).remove(nameOf(c.Obj)).done {
+	if !c.Planning() && !fsm.Env[*Modules](c).remove(nameOf(c.Obj)).done {
 		return to.Stay("the module is being stopped", 0)
 	}
 	return to.Stay("spec.suspend is true", 0)
@@ -226,7 +223,7 @@ func (Stopped) Step(c ctx, to fsm.To[fromStopped]) fsm.Result[fromStopped] {
 // Step removes the module. The machine then removes the finalizer.
 func (Removing) Step(c ctx, to fsm.To[fsm.Terminal]) fsm.Result[fsm.Terminal] {
 	c.Obj.Status.Phase = v1alpha1.Terminating
-	if !c.Planning() && !fsm.Env[*modules](c).remove(nameOf(c.Obj)).done {
+	if !c.Planning() && !fsm.Env[*Modules](c).remove(nameOf(c.Obj)).done {
 		return to.Stay("the module is being stopped", 0)
 	}
 	return fsm.Done(to)
@@ -236,13 +233,13 @@ func (Removing) Step(c ctx, to fsm.To[fsm.Terminal]) fsm.Result[fsm.Terminal] {
 func unreadable(c ctx, r result) {
 	c.Obj.Status.LastError = shorten(r.err.Error())
 	if r.fresh {
-		fsm.Env[*modules](c).recorder.Event(c.Obj, warning("PullFailed", r.err.Error()))
+		fsm.Env[*Modules](c).recorder.Event(c.Obj, warning("PullFailed", r.err.Error()))
 	}
 }
 
 // follow returns what the host does for the object, and copies it to the status.
 func follow(c ctx) situation {
-	at, s := fsm.Env[*modules](c).observe(c.Obj), &c.Obj.Status
+	at, s := fsm.Env[*Modules](c).observe(c.Obj), &c.Obj.Status
 	if at.lost {
 		return at
 	}
@@ -265,7 +262,7 @@ func follow(c ctx) situation {
 func statsOf(s host.Stats) *v1alpha1.Stats {
 	return &v1alpha1.Stats{
 		Starts: int64(s.Starts), Calls: int64(s.Calls), Requests: int64(s.Requests), DroppedLogs: int64(s.Dropped),
-		MemoryBytes: s.Memory, CacheBytes: s.Cached,
+		MemoryBytes: s.MemoryBytes, CacheBytes: s.CacheBytes,
 	}
 }
 

@@ -1,7 +1,7 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package operator
+package lifecycle
 
 import (
 	"os"
@@ -14,8 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kube-go/sdk/client"
-	"github.com/kube-go/sdk/client/config"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/wasm/host"
 	"github.com/kube-go/sdk/wasm/registry"
@@ -36,7 +34,7 @@ func TestSpecBecomesAModule(t *testing.T) {
 	if m.Name != "prod/hello" || m.Namespace != "prod" || m.Env["A"] != "b" || m.Args[0] != "x" ||
 		string(m.Binary) != "wasm" || !slices.Equal(m.Origins, obj.Spec.Origins) ||
 		m.ServiceAccount != (core.ObjectRef{Namespace: "prod", Name: "reader"}) ||
-		m.Limits != (host.Limits{Memory: 1 << 30, Wake: time.Second, InFlight: 3, Logs: 4, Watches: 5, Requests: 6, CacheBytes: 64 << 20, CPU: 0.25}) {
+		m.Limits != (host.Limits{MemoryBytes: 1 << 30, Wake: time.Second, InFlight: 3, Logs: 4, Watches: 5, Requests: 6, CacheBytes: 64 << 20, CPU: 0.25}) {
 		t.Errorf("the module is %+v", m)
 	}
 	if refOf(m.Name) != (core.ObjectRef{Namespace: "prod", Name: "hello"}) {
@@ -52,7 +50,7 @@ func TestModuleNeverHasTheIdentityOfTheHost(t *testing.T) {
 }
 
 func TestInvalidSpecsNameTheField(t *testing.T) {
-	m := &modules{store: new(registry.Store)}
+	m := &Modules{store: new(registry.Store)}
 	for want, spec := range map[string]v1alpha1.WasmControllerSpec{
 		"set either image or file":       {},
 		"spec.file: this host reads no ": {File: "a"},
@@ -88,7 +86,7 @@ func TestInvalidSpecsNameTheField(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "-allow-origin http://169.254.169.254") {
 		t.Errorf("an origin that the host does not allow: %v", err)
 	}
-	err = new(modules).check(&v1alpha1.WasmControllerSpec{Image: "a"})
+	err = new(Modules).check(&v1alpha1.WasmControllerSpec{Image: "a"})
 	if err == nil || !strings.Contains(err.Error(), "-cache") {
 		t.Errorf("an image without a store: %v", err)
 	}
@@ -124,7 +122,7 @@ func TestFileHasChangedWhenItIsStable(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = root.Close() }()
-	m, r := &modules{root: root}, &record{}
+	m, r := &Modules{root: root}, &record{}
 	write := func(content string) {
 		t.Helper()
 		if err := os.WriteFile(filepath.Join(dir, "a"), []byte(content), 0o600); err != nil {
@@ -175,11 +173,7 @@ func TestErrorsOfGuestsAreShortAndValid(t *testing.T) {
 }
 
 func TestMachineIsValid(t *testing.T) {
-	c, err := client.New(t.Context(), &client.Options{Config: &config.Config{Server: "https://cluster.invalid"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := newMachine(c, &modules{}).Check(); err != nil {
+	if err := newMachine(newClient(t), "example.com/test", &Modules{}).Check(); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package operator
+package lifecycle
 
 import (
 	"context"
@@ -20,6 +20,7 @@ import (
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/runtime/events"
+	"github.com/kube-go/sdk/runtime/fsm"
 	"github.com/kube-go/sdk/wasm/host"
 	"github.com/kube-go/sdk/wasm/registry"
 	"github.com/kube-go/sdk/wasm/v1alpha1"
@@ -41,15 +42,18 @@ const (
 // fileCheck is the time between two checks whether a file has changed.
 const fileCheck = 2 * time.Second
 
-// modules are the modules of objects in a host.
-type modules struct {
-	host    *host.Host
-	store   *registry.Store // nil if the host pulls no images
-	root    *os.Root        // nil if the host reads no files
-	maxSize int64
-	origins []string // that objects may have
-	jobs    *jobs
-
+// Modules are the modules of objects in a host. Create them with [New]. They are safe for concurrent use, but only one Run
+// may be active at a time.
+type Modules struct {
+	host     *host.Host
+	store    *registry.Store // nil if the host pulls no images
+	files    string          // the directory of the files; empty if the host reads no files
+	root     *os.Root        // of files, during Run
+	maxBytes int64
+	origins  []string // that objects may have
+	jobs     *jobs
+	wakes    *wakes
+	machine  *fsm.Machine[v1alpha1.WasmController]
 	recorder *events.Recorder
 
 	pulling, compiling chan struct{} // have a token for each active job
@@ -95,14 +99,14 @@ func configOf(obj *v1alpha1.WasmController) string {
 }
 
 // check returns why this host can't run a module with a spec.
-func (m *modules) check(spec *v1alpha1.WasmControllerSpec) error {
+func (m *Modules) check(spec *v1alpha1.WasmControllerSpec) error {
 	l := spec.Limits
 	switch {
 	case (spec.Image == "") == (spec.File == ""):
 		return errors.New("spec: set either image or file")
 	case spec.Image != "" && m.store == nil:
 		return errors.New("spec.image: this host pulls no images; start kube-wasm with -cache")
-	case spec.File != "" && m.root == nil:
+	case spec.File != "" && m.files == "":
 		return errors.New("spec.file: this host reads no files; start kube-wasm with -files")
 	case l.Memory != nil && (l.Memory.Sign() <= 0 || l.Memory.CmpInt64(maxMemory) > 0):
 		return fmt.Errorf("spec.limits.memory is %s, want more than 0 and at most 4Gi", l.Memory)
@@ -153,7 +157,7 @@ func moduleOf(obj *v1alpha1.WasmController, binary []byte) host.Module {
 		m.Env[e.Name] = e.Value
 	}
 	if q := spec.Limits.Memory; q != nil {
-		m.Limits.Memory = q.Value()
+		m.Limits.MemoryBytes = q.Value()
 	}
 	if q := spec.Limits.Cache; q != nil {
 		m.Limits.CacheBytes = q.Value()
@@ -168,7 +172,7 @@ func moduleOf(obj *v1alpha1.WasmController, binary []byte) host.Module {
 }
 
 // pull reads the module of an object, so that the store has it.
-func (m *modules) pull(obj *v1alpha1.WasmController) result {
+func (m *Modules) pull(obj *v1alpha1.WasmController) result {
 	return m.jobs.do(nameOf(obj), "pull "+configOf(obj), retryLimit(obj), func(ctx context.Context) (string, error) {
 		if err := acquire(ctx, m.pulling); err != nil {
 			return "", err
@@ -191,7 +195,7 @@ func retryLimit(obj *v1alpha1.WasmController) time.Duration {
 }
 
 // load returns the module of an object.
-func (m *modules) load(ctx context.Context, obj *v1alpha1.WasmController) (*registry.Module, mark, error) {
+func (m *Modules) load(ctx context.Context, obj *v1alpha1.WasmController) (*registry.Module, mark, error) {
 	if obj.Spec.Image != "" {
 		module, err := m.store.Pull(ctx, obj.Spec.Image)
 		return module, mark{}, err
@@ -200,11 +204,11 @@ func (m *modules) load(ctx context.Context, obj *v1alpha1.WasmController) (*regi
 	if err != nil {
 		return nil, mark{}, err
 	}
-	module, err := registry.ReadFileIn(m.root, obj.Spec.File, m.maxSize)
+	module, err := registry.ReadFileIn(m.root, obj.Spec.File, m.maxBytes)
 	return module, at, err
 }
 
-func (m *modules) stat(path string) (mark, error) {
+func (m *Modules) stat(path string) (mark, error) {
 	info, err := m.root.Stat(path)
 	if err != nil {
 		return mark{}, err
@@ -214,7 +218,7 @@ func (m *modules) stat(path string) (mark, error) {
 
 // set passes the module of an object to the host. A module that the host can't run is not an error of the job: the
 // record has it.
-func (m *modules) set(obj *v1alpha1.WasmController) result {
+func (m *Modules) set(obj *v1alpha1.WasmController) result {
 	name, config := nameOf(obj), configOf(obj)
 	return m.jobs.do(name, "set "+config, retryLimit(obj), func(ctx context.Context) (string, error) {
 		if err := acquire(ctx, m.compiling); err != nil {
@@ -240,7 +244,7 @@ func (m *modules) set(obj *v1alpha1.WasmController) result {
 }
 
 // has reports whether the host was asked to run a config, and could.
-func (m *modules) has(name, config string) bool {
+func (m *Modules) has(name, config string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.all[name]
@@ -248,21 +252,21 @@ func (m *modules) has(name, config string) bool {
 }
 
 // owns reports whether a module of the host is that of an object.
-func (m *modules) owns(name string) bool {
+func (m *Modules) owns(name string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.all[name] != nil
 }
 
 // remove removes the module of an object from the host.
-func (m *modules) remove(name string) result {
+func (m *Modules) remove(name string) result {
 	return m.jobs.do(name, "remove", time.Second, func(ctx context.Context) (string, error) {
 		m.drop(ctx, name)
 		return "", nil
 	})
 }
 
-func (m *modules) drop(ctx context.Context, name string) {
+func (m *Modules) drop(ctx context.Context, name string) {
 	m.host.Remove(context.WithoutCancel(ctx), name)
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -270,7 +274,7 @@ func (m *modules) drop(ctx context.Context, name string) {
 }
 
 // clear removes all modules of objects.
-func (m *modules) clear(ctx context.Context) {
+func (m *Modules) clear(ctx context.Context) {
 	m.mu.Lock()
 	names := make([]string, 0, len(m.all))
 	for name := range m.all {
@@ -290,7 +294,7 @@ type situation struct {
 }
 
 // observe returns what the host does for an object.
-func (m *modules) observe(obj *v1alpha1.WasmController) situation {
+func (m *Modules) observe(obj *v1alpha1.WasmController) situation {
 	name := nameOf(obj)
 	status, found := m.status(name)
 	m.mu.Lock()
@@ -309,7 +313,7 @@ func (m *modules) observe(obj *v1alpha1.WasmController) situation {
 
 // changed reports whether a file has changed, and was then found in the same state for a while, so that it is not being
 // written. A file that does not exist has not changed.
-func (m *modules) changed(r *record, path string) bool {
+func (m *Modules) changed(r *record, path string) bool {
 	at, err := m.stat(path)
 	if err != nil {
 		return false
@@ -322,7 +326,7 @@ func (m *modules) changed(r *record, path string) bool {
 }
 
 // status returns the status of a module.
-func (m *modules) status(name string) (host.Status, bool) {
+func (m *Modules) status(name string) (host.Status, bool) {
 	for _, s := range m.host.Status() {
 		if s.Name == name {
 			return s, true
