@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/bench/internal/replay"
+	"github.com/kube-go/sdk/runtime/cache"
 )
 
 // The trials that sync a cache of pods. The names of their values are bytes and objects, of the heap and for one pod;
@@ -30,7 +31,7 @@ func ourDecodedPods() *trial {
 		if err != nil {
 			return nil, err
 		}
-		return view[corev1.Pod]{v.Decoded()}, nil
+		return view[corev1.Pod]{cache.Decoded(v)}, nil
 	})
 }
 

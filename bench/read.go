@@ -15,6 +15,7 @@ import (
 
 	"github.com/kube-go/sdk/bench/internal/objects"
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/runtime/cache"
 	"github.com/kube-go/sdk/runtime/reflector"
 )
 
@@ -132,7 +133,7 @@ func openNodes[K any, P core.ObjectPtr[K]](ctx context.Context, e *env, node fun
 		return nil, nil, nil, err
 	}
 	if decoded {
-		v = v.Decoded()
+		v = cache.Decoded(v)
 	}
 	byNode := reflector.IndexBy(v.Store(), func(pod *K) []string { return []string{node(pod)} })
 	r := &reader{ofNode: func(node string) (int, error) { return count(byNode.All(node)) }}

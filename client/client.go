@@ -54,11 +54,11 @@ type Options struct {
 	// UserAgent identifies the program to the server. Default: the file name of the program and the platform.
 	UserAgent string
 
-	// Middleware wraps every request, the first element outermost. See package middleware for the order.
+	// Middleware wraps every request, the first element outermost. See package middleware for the order. Default: none.
 	Middleware []middleware.Func
 
 	// PerAttempt wraps every HTTP request as it is sent, the first element outermost: retries are below Middleware and
-	// above PerAttempt. Use it for [middleware.Observe].
+	// above PerAttempt. Use it for [middleware.Observe]. Default: none.
 	PerAttempt []middleware.Func
 
 	// Retry configures the retries of failed requests. Default: see [middleware.RetryOptions].

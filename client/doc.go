@@ -57,5 +57,6 @@
 //
 // # Concurrency
 //
-// Client, API and Feed are immutable and safe for concurrent use. Sequences run in the goroutine that ranges over them.
+// Client, API, Subresource and Feed are immutable and safe for concurrent use. Sequences run in the goroutine that
+// ranges over them. An [Entry] belongs to one goroutine. An [Upgraded] is for one reader and one writer at a time.
 package client

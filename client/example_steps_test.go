@@ -139,6 +139,28 @@ func ExampleAPI_Subresource() {
 	// <nil>
 }
 
+func ExampleSubresource_Get() {
+	c := testserver.Answering(`{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"web"},"spec":{"replicas":3}}`)
+	scale, err := client.Namespaced[appsv1.Deployment](c, "prod").Scale().Get(context.Background(), "web", nil)
+	fmt.Println(scale.Spec.Replicas, err)
+	// Output:
+	// GET /apis/apps/v1/namespaces/prod/deployments/web/scale
+	// 3 <nil>
+}
+
+func ExampleSubresource_Create() {
+	pods := client.Namespaced[corev1.Pod](testserver.Answering(ok), "prod")
+	kind := schema.GroupVersionKind{Group: "policy", Version: "v1", Kind: "Eviction"}
+	evictions := client.SubresourceOf[unstructured.Unstructured](pods, "eviction", kind)
+
+	eviction := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "web-0"}}}
+	created, err := evictions.Create(context.Background(), "web-0", eviction, nil)
+	fmt.Println(created == nil, err) // the response is only a success
+	// Output:
+	// POST /api/v1/namespaces/prod/pods/web-0/eviction {"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"web-0"}}
+	// true <nil>
+}
+
 func ExampleSubresourceOf() {
 	pods := client.Namespaced[corev1.Pod](testserver.Answering(ok), "prod")
 	bindings := client.SubresourceOf[unstructured.Unstructured](pods, "binding", schema.GroupVersionKind{Version: "v1", Kind: "Binding"})

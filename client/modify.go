@@ -16,7 +16,7 @@ import (
 
 // ModifyOptions are the options of [API.Modify], [API.CreateOrUpdate] and [Subresource.Modify].
 type ModifyOptions struct {
-	DryRun          bool                    // run the requests without storing the result
+	DryRun          bool                    // run the requests without storing the result; default: false
 	FieldManager    string                  // the owner of the fields; default: the client's, or derived from the user agent
 	FieldValidation request.FieldValidation // default: the server's
 

@@ -17,7 +17,7 @@ import (
 )
 
 // Subresource reads and writes a subresource, such as the status. S is the type of its objects: for most subresources
-// the kind itself, for some a different kind, such as Scale.
+// the kind itself, for some a different kind, such as Scale. It is immutable and safe for concurrent use.
 type Subresource[S any] struct {
 	api API[S] // whose target has a subresource
 }

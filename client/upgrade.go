@@ -15,7 +15,9 @@ import (
 	"github.com/kube-go/sdk/core/request"
 )
 
-// Upgraded is a connection that speaks another protocol since the server accepted an upgrade.
+// Upgraded is a connection that speaks another protocol since the server accepted an upgrade. One goroutine may read
+// while another one writes, but two must not read, or write, at the same time. Close and Redact are safe for concurrent
+// use; Close makes a Read or Write that is in progress return an error.
 type Upgraded struct {
 	io.ReadWriteCloser
 

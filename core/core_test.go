@@ -222,6 +222,29 @@ func TestObjectRefIsParsedFromItsString(t *testing.T) {
 	}
 }
 
+// FuzzObjectRef checks that a reference whose names have no slash is parsed from its string, and that a text with a
+// namespace is the string of its reference.
+func FuzzObjectRef(f *testing.F) {
+	for _, text := range []string{"prod/web", "web", "", "/", "prod/", "/web", "prod/web/0", "//", "system:node/a"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		ref := core.ParseObjectRef(text)
+		if strings.Contains(ref.Namespace, "/") || len(ref.Namespace)+len(ref.Name) > len(text) {
+			t.Fatalf("ParseObjectRef(%q) = %#v", text, ref)
+		}
+		if ref.Namespace == "" && strings.Contains(ref.Name, "/") { // such as "/a/b", which no object has
+			return
+		}
+		if got := ref.String(); got != text && got != strings.TrimPrefix(text, "/") {
+			t.Errorf("ParseObjectRef(%q).String() = %q", text, got)
+		}
+		if again := core.ParseObjectRef(ref.String()); again != ref {
+			t.Errorf("ParseObjectRef(%q) = %#v, want %#v", ref.String(), again, ref)
+		}
+	})
+}
+
 func TestInitialEventsEndReadsTheAnnotation(t *testing.T) {
 	for value, want := range map[string]bool{"true": true, "false": false, "": false} {
 		pod := &corev1.Pod{}

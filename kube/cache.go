@@ -36,11 +36,11 @@ type (
 	// Selection selects the objects of a view: Namespace, LabelSelector, FieldSelector, Sharded. See
 	// [cache.Selection].
 	Selection = cache.Selection
-	// View is one kind of object in a cache. [ViewOf] and [ViewOfResource] return one. Methods: Run, Ready, Store, Decoded,
+	// View is one kind of object in a cache. [ViewOf] and [ViewOfResource] return one. Methods: Run, Ready, Store,
 	// Health, Status, Subscribe, Follow, State, Observe, Concerns, WaitFor, Resource, Cache, Server, Cluster, On,
 	// Shard. See [cache.View].
 	View[K any] = cache.View[K]
-	// Store is the objects of a view, packed. Methods: Get, Has, Len, All (with [SelectOptions]), State, Decoded, Ready,
+	// Store is the objects of a view, packed. Methods: Get, Has, Len, All (with [SelectOptions]), State, Ready,
 	// ResourceVersion, Subscribe, Deliver, Follow, Refs, Observe, WaitFor, Resource. See [reflector.Store].
 	Store[K any] = reflector.Store[K]
 	// SelectOptions select objects of a store: Namespace, LabelSelector, Owner. See [reflector.SelectOptions].
@@ -61,6 +61,10 @@ func ViewOf[K any, P core.ObjectPtr[K]](c *Cache, s *Selection) *View[K] { retur
 func ViewOfResource[K any, P core.ObjectPtr[K]](c *Cache, res Resource, s *Selection) *View[K] {
 	return cache.OfResource[K, P](c, res, s)
 }
+
+// Decoded returns a view of the same objects that decodes each state once. Its readers share the objects, and must not
+// change them. Use it in programs that continuously read most objects. See [cache.Decoded].
+func Decoded[K any](v *View[K]) *View[K] { return cache.Decoded(v) }
 
 // IndexBy returns an index of the objects of a view by the values of f, such as the name of the node of a pod. It always
 // has the same objects as the view. See [reflector.IndexBy].

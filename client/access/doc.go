@@ -14,4 +14,8 @@
 // # Errors
 //
 // A denied action is a decision, not an error. If the review fails, the error is a [*client.OpError].
+//
+// # Concurrency
+//
+// The functions are safe for concurrent use. A [Decision] and an [Identity] are the caller's own.
 package access

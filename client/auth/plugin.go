@@ -37,7 +37,7 @@ type PluginOptions struct {
 	// Policy specifies which plugins may run. Default: [AllowAll].
 	Policy Policy
 	// Allow lists the plugins that may run under the policy [Allowlist], by path, or by name as found in PATH. A plugin
-	// that has the name of a listed one but another path is not allowed.
+	// that has the name of a listed one but another path is not allowed. Default: none.
 	Allow []string
 
 	// Timeout is how long the plugin may take. After that it is killed, with all programs that it has started. A plugin
@@ -47,7 +47,7 @@ type PluginOptions struct {
 
 	// Stdin is the terminal that an interactive plugin reads from. Default: os.Stdin.
 	Stdin *os.File
-	// NoStdin reserves standard input for the program. A plugin that requires it is an error.
+	// NoStdin reserves standard input for the program. A plugin that requires it is an error. Default: false.
 	NoStdin bool
 
 	// Stderr receives the standard error of the plugin. Default: os.Stderr if the plugin may be interactive; otherwise it

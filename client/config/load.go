@@ -18,7 +18,7 @@ import (
 // Options select the configuration to load. The zero value selects the current context of the default kubeconfig or,
 // without a kubeconfig, the service account of the pod.
 type Options struct {
-	// Path is the kubeconfig to read instead of KUBECONFIG and ~/.kube/config. The file must exist.
+	// Path is the kubeconfig to read instead of KUBECONFIG and ~/.kube/config. The file must exist. Default: see [Load].
 	Path string
 	// Context is the name of the context to use. Default: the kubeconfig's current-context.
 	Context string
@@ -38,7 +38,7 @@ type Options struct {
 	//   - a token, a password, Exec or AuthProvider replaces all of these;
 	//   - Impersonate.User replaces all of Impersonate.
 	//
-	// If Server is set, no kubeconfig is needed.
+	// If Server is set, no kubeconfig is needed. Default: nothing is replaced.
 	Override *Config
 }
 

@@ -18,7 +18,7 @@ import (
 type Options struct {
 	Reason  string // one word in CamelCase. Default: "Approved" or "Denied"
 	Message string // human-readable. Default: none
-	DryRun  bool   // the server validates the change but does not store it
+	DryRun  bool   // the server validates the change but does not store it. Default: false
 }
 
 // API provides the verbs of certificate signing requests.

@@ -172,7 +172,7 @@ func TestDamagedCache(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			server, heard := modern(t), []error{}
-			var mu sync.Mutex
+			var mu sync.Mutex // guards heard
 			o := &discovery.CacheOptions{Dir: t.TempDir(), MaxAge: time.Hour, OnError: func(err error) {
 				mu.Lock()
 				defer mu.Unlock()
@@ -258,7 +258,7 @@ func TestUnwritableCacheOnlyReportsErrors(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var mu sync.Mutex
+	var mu sync.Mutex // guards heard
 	var heard []error
 	o := &discovery.CacheOptions{Dir: filepath.Join(file, "dir"), OnError: func(err error) {
 		mu.Lock()

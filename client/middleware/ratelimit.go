@@ -15,13 +15,14 @@ import (
 
 // RateLimitOptions are the options of [RateLimit].
 type RateLimitOptions struct {
-	// PerSecond is the maximum average number of requests per second. It must be positive.
+	// PerSecond is the maximum average number of requests per second. Required: it must be positive.
 	PerSecond float64
 
 	// Burst is the maximum number of requests that are sent without a delay after a pause. Default: PerSecond, rounded up.
 	Burst int
 
-	// OnWait is called before the delay of each request that must wait.
+	// OnWait is called before the delay of each request that must wait, in the goroutine that sends the request. Default:
+	// none.
 	OnWait func(context.Context, time.Duration)
 }
 

@@ -38,7 +38,7 @@ type RetryOptions struct {
 	// breaks within them, the request can still be retried. The rest is streamed. Default: 8 MiB.
 	ResponseBytes int64
 
-	// OnRetry is called before the delay of each retry, in the goroutine that sends the request.
+	// OnRetry is called before the delay of each retry, in the goroutine that sends the request. Default: none.
 	OnRetry func(context.Context, Retrying)
 
 	// Logger logs each retry at info level. Default: no logs.

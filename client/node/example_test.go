@@ -6,9 +6,11 @@ package node_test
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"github.com/kube-go/sdk/client/internal/testserver"
 	"github.com/kube-go/sdk/client/node"
+	"github.com/kube-go/sdk/core/request"
 )
 
 func ExampleAPI_Cordon() {
@@ -27,4 +29,19 @@ func ExampleAPI_Uncordon() {
 	// Output:
 	// PATCH /api/v1/nodes/n1 {"spec":{"unschedulable":null}}
 	// <nil>
+}
+
+func ExampleAPI_Proxy() {
+	nodes := node.New(testserver.Answering("ok"))
+	resp, err := nodes.Proxy(context.Background(), "n1", &request.ProxyOptions{Path: "healthz"}) // of the kubelet
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	fmt.Println(string(body), err)
+	// Output:
+	// GET /api/v1/nodes/n1/proxy/healthz
+	// ok <nil>
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -49,4 +50,29 @@ func ExampleAPI_Resize() {
 	// Output:
 	// PATCH /api/v1/namespaces/prod/pods/web-0/resize {"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"2"}}}]}}
 	// <nil>
+}
+
+func ExampleAPI_Bind() {
+	c := testserver.Answering(`{"kind":"Status","apiVersion":"v1","status":"Success"}`)
+	err := pod.In(c, "prod").Bind(context.Background(), "web-0", "node-1", nil)
+	fmt.Println(err)
+	// Output:
+	// POST /api/v1/namespaces/prod/pods/web-0/binding {"kind":"Binding","apiVersion":"v1","metadata":{"name":"web-0","namespace":"prod"},"target":{"apiVersion":"v1","kind":"Node","name":"node-1"}}
+	// <nil>
+}
+
+func ExampleAPI_Proxy() {
+	c := testserver.Answering("requests 42")
+	o := &request.ProxyOptions{Port: "8080", Path: "metrics"}
+	resp, err := pod.In(c, "prod").Proxy(context.Background(), "web-0", o)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	fmt.Println(string(body), err)
+	// Output:
+	// GET /api/v1/namespaces/prod/pods/web-0:8080/proxy/metrics
+	// requests 42 <nil>
 }

@@ -12,20 +12,20 @@ import (
 
 // ExecOptions are the options of [API.Exec].
 type ExecOptions struct {
-	// Command is the program and its arguments. It is not run by a shell.
+	// Command is the program and its arguments. It is not run by a shell. Required.
 	Command []string
 
 	// Container is the container to run it in. Default: the only container of the pod.
 	Container string
 
-	// Stdin requests an input, which is [Process.Stdin].
+	// Stdin requests an input, which is [Process.Stdin]. Default: no input.
 	Stdin bool
 
 	// TTY runs the process in a terminal. A terminal has one output, so [Process.Stderr] is nil. The end of the input
-	// has no effect in a terminal; write "\x04", which is Ctrl-D, instead.
+	// has no effect in a terminal; write "\x04", which is Ctrl-D, instead. Default: no terminal.
 	TTY bool
 
-	// NoStdout and NoStderr omit an output.
+	// NoStdout and NoStderr omit an output. Default: both outputs, or one if TTY is set.
 	NoStdout, NoStderr bool
 
 	// BufferBytes is the number of bytes of each output that are buffered while nothing reads them. Default: 4 MiB.
@@ -72,13 +72,14 @@ type AttachOptions struct {
 	Container string
 
 	// Stdin requests the input of the process, which is [Process.Stdin]. The container must have been created with
-	// stdin.
+	// stdin. Default: no input.
 	Stdin bool
 
 	// TTY states that the container was created with a terminal. A terminal has one output, so [Process.Stderr] is nil.
+	// Default: false.
 	TTY bool
 
-	// NoStdout and NoStderr omit an output.
+	// NoStdout and NoStderr omit an output. Default: both outputs, or one if TTY is set.
 	NoStdout, NoStderr bool
 
 	// BufferBytes is the number of bytes of each output that are buffered while nothing reads them. Default: 4 MiB.

@@ -51,7 +51,7 @@ func dialLocal(t *testing.T, addr net.Addr) *net.TCPConn {
 
 func TestListenerForwardsConnections(t *testing.T) {
 	s := testserver.New(t, forwards(t, echoes))
-	var mu sync.Mutex
+	var mu sync.Mutex // guards connected
 	var connected []string
 	l := listen(t, forward(t, s), &pod.ListenOptions{
 		OnConnect: func(_, remote net.Addr) {
@@ -85,7 +85,7 @@ func TestListenerForwardsConnections(t *testing.T) {
 // TestBrokenConnectionDoesNotAffectOthers checks that OnError receives the error of a connection, and that the other
 // connections continue.
 func TestBrokenConnectionDoesNotAffectOthers(t *testing.T) {
-	var mu sync.Mutex
+	var mu sync.Mutex // guards n
 	n := 0
 	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()

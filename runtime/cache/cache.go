@@ -164,7 +164,6 @@ func viewOf[K any, P core.ObjectPtr[K]](c *Cache, res core.Resource, setup error
 		store: reflector.StoreOf[K, P](w.reflector),
 		on:    func(other *Cache) *View[K] { return viewOf[K, P](other, res, setup, s) },
 	}
-	v.decoded = sync.OnceValue(v.decode)
 	w.views[goType] = v
 	return v
 }

@@ -28,7 +28,7 @@
 //   - If all of them can be decoded from protobuf, as the types of k8s.io/api and metadata can, the cache uses protobuf.
 //   - Otherwise it uses JSON, and holds only the fields that one of the types declares.
 //
-// A program that continuously reads most objects can use [View.Decoded], so that each state of an object is decoded only
+// A program that continuously reads most objects can use [Decoded], so that each state of an object is decoded only
 // once. Its readers share the objects.
 //
 // Create the views before they run. If a new view needs more than the cache has, the cache lists the objects again;

@@ -6,6 +6,7 @@ package cache
 import (
 	"context"
 	"iter"
+	"sync"
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/runtime/reflector"
@@ -14,10 +15,12 @@ import (
 
 // View reads the objects of one kind in a [Cache] as objects of type K. Create one with [Of].
 type View[K any] struct {
-	watch   *watch
-	store   *reflector.Store[K]
-	on      func(*Cache) *View[K]
-	decoded func() *View[K]
+	watch *watch
+	store *reflector.Store[K]
+	on    func(*Cache) *View[K]
+
+	decode  sync.Once
+	decoded *View[K] // set by decode
 }
 
 // Cache returns the cache of the objects.
@@ -39,15 +42,16 @@ func (v *View[K]) Resource() core.Resource { return v.watch.resource }
 func (v *View[K]) Store() *reflector.Store[K] { return v.store }
 
 // Decoded returns the same view with a store that decodes each state of an object once, and returns the same object to
-// all readers, who must not change it; see [reflector.Store.Decoded]. The reconciles of a controller get objects of
+// all readers, who must not change it; see [reflector.Decoded]. The reconciles of a controller get objects of
 // their own.
-func (v *View[K]) Decoded() *View[K] { return v.decoded() }
-
-// decode returns the decoded view of v.
-func (v *View[K]) decode() *View[K] {
-	d := &View[K]{watch: v.watch, store: v.store.Decoded(), on: func(c *Cache) *View[K] { return v.on(c).Decoded() }}
-	d.decoded = func() *View[K] { return d }
-	return d
+func Decoded[K any](v *View[K]) *View[K] {
+	v.decode.Do(func() {
+		d := &View[K]{watch: v.watch, store: reflector.Decoded(v.store)}
+		d.on = func(c *Cache) *View[K] { return Decoded(v.on(c)) }
+		d.decode.Do(func() { d.decoded = d })
+		v.decoded = d
+	})
+	return v.decoded
 }
 
 // Ready waits until the current watch, or the next one, has synced the store; see [reflector.Store.Ready]. If the view

@@ -295,8 +295,8 @@ func TestDecodedViewSharesItsObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		home := cache.New(newServer("prod/a").Client(), nil)
 		abroad := cache.New(newServer("test/b").Client(), &cache.Options{Cluster: "abroad"})
-		v := cache.Of[corev1.ConfigMap](home, nil).Decoded()
-		if v != cache.Of[corev1.ConfigMap](home, nil).Decoded() || v != v.Decoded() || v != v.On(home) {
+		v := cache.Decoded(cache.Of[corev1.ConfigMap](home, nil))
+		if v != cache.Decoded(cache.Of[corev1.ConfigMap](home, nil)) || v != cache.Decoded(v) || v != v.On(home) {
 			t.Error("the decoded view of one view is not always the same")
 		}
 		for _, tt := range []struct {
@@ -306,7 +306,7 @@ func TestDecodedViewSharesItsObjects(t *testing.T) {
 			stop := start(t, tt.view)
 			wantNames(t, tt.view, tt.obj)
 			first, err := tt.view.Store().Get(ref(tt.obj))
-			again, errAgain := cache.Of[corev1.ConfigMap](tt.view.Cache(), nil).Decoded().Store().Get(ref(tt.obj))
+			again, errAgain := cache.Decoded(cache.Of[corev1.ConfigMap](tt.view.Cache(), nil)).Store().Get(ref(tt.obj))
 			if first != again || err != nil || errAgain != nil {
 				t.Errorf("two reads of %s returned two objects, %v, %v", tt.obj, err, errAgain)
 			}

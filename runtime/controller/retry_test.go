@@ -382,7 +382,7 @@ func TestOnResultReceivesEachRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.Put(documents, doc("prod/a", "1"))
-		var mu sync.Mutex
+		var mu sync.Mutex // guards got
 		var got []controller.Result
 		c := controller.New(controller.For[document](w.cache), &controller.Options{OnResult: func(r controller.Result) {
 			mu.Lock()

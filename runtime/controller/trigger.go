@@ -5,7 +5,6 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
@@ -15,9 +14,6 @@ import (
 	"github.com/kube-go/sdk/runtime/applier"
 	"github.com/kube-go/sdk/runtime/reflector"
 )
-
-// errUnknownCluster is the reason in the log record of a key that can't run.
-var errUnknownCluster = errors.New("the controller has no cluster of this name")
 
 // stage is the part of a trigger that works in goroutines of a session.
 type stage interface {
@@ -111,7 +107,9 @@ func (q *sequence) receive(ctx context.Context) {
 func (s *session) external(ctx context.Context, key Key) {
 	switch m := s.roster.Load().member(key.Cluster); {
 	case m == nil:
-		s.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "can't reconcile", describe(s.resource.Kind, key, errUnknownCluster)...)
+		err := fmt.Errorf("the controller has no cluster %q: set Key.Cluster to that of a source, or call Engage before",
+			key.Cluster)
+		s.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "can't reconcile", describe(s.resource.Kind, key, err)...)
 	case m.synced.Load():
 		s.applier.Add(key, applier.Normal, &event{what: CauseExternal})
 	}

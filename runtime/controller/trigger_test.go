@@ -56,7 +56,8 @@ func TestKeysOfASequenceAreReconciled(t *testing.T) {
 		keys <- controller.Key{Cluster: "eu", Ref: ref("prod/a")}
 		synctest.Wait()
 		runs.want(t)
-		if lines := w.log.with("cluster=eu"); len(lines) != 1 || !strings.Contains(lines[0], "no cluster of this name") {
+		const want = `the controller has no cluster \"eu\": set Key.Cluster`
+		if lines := w.log.with("cluster=eu"); len(lines) != 1 || !strings.Contains(lines[0], want) {
 			t.Errorf("the log does not report the unknown cluster:\n%s", w.log)
 		}
 	})

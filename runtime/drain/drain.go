@@ -32,7 +32,7 @@ type Options struct {
 	// Node refuses to drain such pods.
 	Force bool
 
-	// DisableEviction deletes pods instead of evicting them, which ignores disruption budgets.
+	// DisableEviction deletes pods instead of evicting them, which ignores disruption budgets. Default: false.
 	DisableEviction bool
 
 	// GracePeriod is the time that each pod has to terminate, in whole seconds, even if it is terminating already;

@@ -45,7 +45,8 @@ type Options struct {
 	// RetryPeriod is the time between renewals. Replicas that wait read the lease about twice as often. Default: 2 s.
 	RetryPeriod time.Duration
 
-	// Labels and Annotations are those of a lease that this replica creates. An existing lease keeps its own.
+	// Labels and Annotations are those of a lease that this replica creates. An existing lease keeps its own. Default:
+	// none.
 	Labels, Annotations map[string]string
 
 	// Logger logs the begin and the end of terms, and failed requests as warnings. Default: [slog.Default].

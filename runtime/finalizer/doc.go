@@ -40,6 +40,11 @@
 // the first of their cleanups, and the other one would never run. This is not detected: use a domain of your own, and the
 // name of the controller.
 //
+// # Concurrency
+//
+// The functions are safe for concurrent use, also for different finalizers of the same object. They call Apply and
+// Cleanup in the goroutine of the caller.
+//
 // # Permissions
 //
 // The controller needs the verbs get and patch for the kind.

@@ -18,15 +18,15 @@ import (
 	"github.com/kube-go/sdk/runtime/internal/fakeapi"
 )
 
-// BenchmarkSteadyPass reports the cost of a pass that changes nothing, and of a plain reconcile that has the same
-// conditions. Both decode the object first, as a controller does.
+// BenchmarkSteadyPass reports the cost of a pass of a durable machine that changes nothing, and of a plain reconcile
+// that has the same conditions. Both decode the object first, as a controller does.
 func BenchmarkSteadyPass(b *testing.B) {
 	res, err := core.ResourceOf[animal]()
 	if err != nil {
 		b.Fatal(err)
 	}
 	server := fakeapi.New(res)
-	m := New[animal](server.Client(), "example.com/animal", nil)
+	m := New[animal](server.Client(), "example.com/animal", &Options{Durable: true}) // since work has the method Verify
 	Add(m, start{})
 	Add(m, work{})
 	Add(m, rest{})

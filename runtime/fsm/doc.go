@@ -157,6 +157,19 @@
 // [controller.Terminal] errors, and calls no Step. The error of a Step is written to the conditions, and the controller
 // logs it and retries. A panic of a Step is an error of the run; the status is not written.
 //
+// # Concurrency
+//
+// A [Machine] and its groups are built in one goroutine: [Add], [OnDelete] and [NewGroup] must not be called after the
+// machine is in use. Then the methods of the machine and [Send] are safe for concurrent use. Passes of different
+// objects take place at the same time, so the same state has steps in several goroutines: what they share, such as
+// [Options].Env, must be safe for concurrent use.
+//
+// All steps of a pass, also those of child machines, are called one after the other in the goroutine of the pass. A
+// [Ctx] belongs to the Step: a goroutine that the Step starts must not use it, and it is not valid after the Step has
+// returned. A controller makes one pass of an object at a time. If passes of two programs overlap, such as those of an
+// old and a new leader, the server rejects the write of the one that has read the older state: it fails with
+// [core.ErrConflict], and the next one begins with the newer state.
+//
 // # Permissions
 //
 // The controller needs the verb patch for the kind and for its status, get for the kind, and the permissions of package

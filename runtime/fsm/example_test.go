@@ -49,6 +49,60 @@ func (Serve) Step(_ *fsm.Ctx[Database], to fsm.To[fsm.Terminal]) fsm.Result[fsm.
 	return fsm.Done(to)
 }
 
+func ExampleNew() {
+	databases := (*Database)(nil).KubeResource()
+	server := fakeapi.New(databases)
+	db := &Database{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "users", UID: "1"}}
+	db.ResourceVersion = server.Put(databases, db)
+
+	m := fsm.New[Database](server.Client(), "example.com/database", nil)
+	fsm.Add(m, Provision{}) // the first state is the initial one
+	fsm.Add(m, Serve{})
+
+	action, err := m.Reconcile(context.Background(), db) // a controller calls it
+	fmt.Println(action, err)
+	for _, c := range db.Status.Conditions {
+		fmt.Println(c.Type, c.Status, c.Reason)
+	}
+	// Output:
+	// await change <nil>
+	// Provision True Completed
+	// Serve True Completed
+	// Ready True Completed
+}
+
+func ExampleMachine_Plan() {
+	m := fsm.New[Database](fakeapi.New().Client(), "example.com/database", nil)
+	fsm.Add(m, Provision{})
+	fsm.Add(m, Serve{})
+
+	for _, name := range []string{"users", "orders"} {
+		db := &Database{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: name, UID: "1"}}
+		plan, err := m.Plan(context.Background(), db)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("%s: %v, done: %t, reason: %q\n", name, plan.States, plan.Done, plan.Reason)
+	}
+	// Output:
+	// users: [Provision Serve], done: true, reason: ""
+	// orders: [Provision], done: false, reason: "waiting for replicas"
+}
+
+func ExampleMachine_Graph() {
+	m := fsm.New[Database](fakeapi.New().Client(), "example.com/database", nil)
+	fsm.Add(m, Provision{})
+	fsm.Add(m, Serve{})
+
+	fmt.Print(m.Graph().Mermaid())
+	// Output:
+	// stateDiagram-v2
+	//     [*] --> Provision
+	//     Provision --> Serve
+	//     Serve --> [*]
+}
+
 func ExampleMachine_Overview() {
 	databases := (*Database)(nil).KubeResource()
 	server := fakeapi.New(databases)

@@ -11,7 +11,8 @@ import (
 	"strings"
 )
 
-// Graph is the states and transitions of a machine. Its JSON is meant for other programs.
+// Graph is the states and transitions of a machine. Its JSON is meant for other programs. Callers of [Machine.Graph]
+// share it and must not change it; its methods are safe for concurrent use.
 type Graph struct {
 	Name        string            `json:"name"`
 	States      []GraphState      `json:"states"`

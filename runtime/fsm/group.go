@@ -19,7 +19,7 @@ import (
 
 // Group is a set of child machines of the same states, which one state of a machine runs in parallel, such as one
 // machine for each replica of a database. Create one with [NewGroup], and add its other states with [Add]. S is the
-// initial state.
+// initial state. Run is safe for concurrent use by the passes of different objects.
 type Group[K, S any] struct{ chart *chart[K] }
 
 func (g *Group[K, S]) charted() *chart[K] { return g.chart }
@@ -30,9 +30,10 @@ func NewGroup[S State[K, E], K, E any](m *Machine[K], name string, initial S) *G
 	g := &Group[K, S]{&chart[K]{group: name}}
 	switch {
 	case len(validation.IsQualifiedName(name)) > 0 || strings.ContainsAny(name, "./"):
-		m.wrong("the group %q has no name that a condition may have, without a dot", name)
+		m.wrong("the name %q of a group can't begin the types of conditions: use letters, digits and hyphens, such as "+
+			"Replica", name)
 	case slices.ContainsFunc(m.groups, func(c *chart[K]) bool { return c.group == name }):
-		m.wrong("the group %s exists twice", name)
+		m.wrong("the group %s is added twice: give each group of the machine a name of its own", name)
 	}
 	m.groups = append(m.groups, g.chart)
 	register(g.chart, initial, false)
@@ -84,7 +85,7 @@ func (g *Group[K, S]) Run(c *Ctx[K], children map[string]S) *Children {
 	return all
 }
 
-// Children is the result of [Group.Run].
+// Children is the result of [Group.Run]. It is not changed after that, so it is safe for concurrent use.
 type Children struct {
 	ended   map[string]any // the terminal states by name
 	waiting []string       // why others stay

@@ -163,7 +163,11 @@ func TestChildrenWithWrongNames(t *testing.T) {
 	if _, err := m.pass(t, obj, noon).action(); err == nil || !strings.Contains(err.Error(), `child "a/b" of the group calf`) {
 		t.Errorf("a child with a slash in its name: %v", err)
 	}
-	for want, name := range map[string]string{`the group "a.b" has no name`: "a.b", `the group "" has`: "", "the group Calf exists twice": "Calf"} {
+	for want, name := range map[string]string{
+		`the name "a.b" of a group can't begin the types of conditions: use letters`: "a.b",
+		`the name "" of a group can't begin the types of conditions`:                 "",
+		"the group Calf is added twice: give each group":                             "Calf",
+	} {
 		m := herd(t, nil)
 		again := New[animal](fakeapi.New().Client(), "example.com/herd", nil)
 		Add(again, end{})

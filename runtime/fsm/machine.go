@@ -26,12 +26,12 @@ import (
 
 // Options are the options of [New]. Nil means the defaults.
 type Options struct {
-	// Durable makes each pass begin at the stored state instead of the initial one.
+	// Durable makes each pass begin at the stored state instead of the initial one. Default: false.
 	Durable bool
 
 	// Renamed has the new names of states by their old ones, and "" for a removed state, also for the states of groups. A
 	// stored position in a removed state begins at the initial one. Without an entry, it does so as well, but is logged.
-	// What a removed state has declared is deleted when the machine is done.
+	// What a removed state has declared is deleted when the machine is done. Default: none.
 	Renamed map[string]string
 
 	// MaxVisits is how often one pass may enter a state. A durable machine that would exceed it ends the pass in that
@@ -43,10 +43,11 @@ type Options struct {
 	History int
 
 	// Conditions are the types of the conditions that the machine has besides those of its states and Ready, for
-	// [Ctx.SetCondition].
+	// [Ctx.SetCondition]. Default: none.
 	Conditions []string
 
-	// Env is what the steps need besides the object, such as clients of other systems and stores; see [Env]. Default: nil.
+	// Env is what the steps need besides the object, such as clients of other systems and stores; see [Env]. The steps of
+	// different objects use it at the same time. Default: nil.
 	Env any
 
 	// Views are the caches that hold objects that states declare, such as those of the controller's sources: the machine
@@ -61,7 +62,7 @@ type Options struct {
 	// Default: none.
 	Events *events.Recorder
 
-	// OnStep is called around each step, for metrics and traces. Default: nothing.
+	// OnStep is called around each step, for metrics and traces, in the goroutine of the pass. Default: nothing.
 	OnStep StepHook
 }
 
@@ -92,8 +93,8 @@ func (o *Options) withDefaults() Options {
 	return d
 }
 
-// Machine is a finite state machine for the objects of a kind. Create one with [New], and add its states with [Add] and
-// [OnDelete] before it is used. Its methods are safe for concurrent use.
+// Machine is a finite state machine for the objects of a kind. Create one with [New], and add its states with [Add],
+// [OnDelete] and [NewGroup] in one goroutine before it is used. Its methods are safe for concurrent use.
 type Machine[K any] struct {
 	chart[K]
 
@@ -267,7 +268,8 @@ func (m *chart[K]) initial(deletes bool) int {
 // deletes reports whether the machine has states for deletions.
 func (m *chart[K]) deletes() bool { return m.initial(true) >= 0 }
 
-// Ctx is the context of a Step, with the object.
+// Ctx is the context of a Step, with the object. It is not safe for concurrent use, and not valid after the Step has
+// returned.
 type Ctx[K any] struct {
 	context.Context //nolint:containedctx // it is a context
 

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -58,67 +59,127 @@ func (m *Machine[K]) Reconcile(ctx context.Context, obj *K) (controller.Action, 
 		return m.clear(ctx, obj, before, now)
 	}
 	_, stored := m.fields.of(before)
-	old := stored.Conditions
-	c := &Ctx[K]{Context: ctx, Obj: obj}
-	out := &lazyOutputs{items: own.Inventory, begin: func(items []machine.Item) *inventory.Pass {
-		return m.applier.Begin(m.object(obj), items, func(ctx context.Context, items []machine.Item) error {
-			err := m.record(ctx, before, items)
-			m.object(obj).SetResourceVersion(m.object(before).GetResourceVersion())
-			return err
-		})
-	}}
-	sent, last := m.signals.of(key)
-	w := m.walk(c, own.FSM, sent, m.object(obj).GetGeneration(), deletes, now, out)
-	if !m.sameForeign(old, own.Conditions) {
-		w.fail(errors.New("a Step has changed c.Obj.Status.Conditions: use SetCondition"))
+	memory.reconcile = reconcile[K]{
+		machine: m, obj: obj, before: before, own: own, old: stored.Conditions, memory: memory, now: now, deletes: deletes,
+		track: track, key: key,
 	}
-	action := controller.AwaitChange()
-	if w.settled() && !deletes {
-		waiting, err := w.prune(ctx, out)
-		switch {
-		case err != nil:
-			w.fail(err)
-		case waiting != "":
-			action = controller.RequeueAfter(pruneDelay)
-			w.end.delay = sooner(w.end.delay, pruneDelay)
-		}
+	return memory.reconcile.pass(ctx)
+}
+
+// reconcile is a Reconcile that calls steps.
+type reconcile[K any] struct {
+	machine     *Machine[K]
+	obj, before *K                 // the object, and as it was at the beginning
+	own         *machine.Status    // of obj
+	old         []metav1.Condition // of before
+	memory      *scratch[K]
+	now         time.Time
+	deletes     bool // the object is being deleted
+
+	track *positions // or nil
+	key   controller.Key
+}
+
+// pass calls the steps, and stores what they lead to.
+func (r *reconcile[K]) pass(ctx context.Context) (controller.Action, error) {
+	m, out := r.machine, &lazyOutputs{items: r.own.Inventory, begin: r.begin}
+	sent, last := m.signals.of(r.key)
+	w := r.walk(ctx, sent, out)
+	action := r.prune(ctx, w, out)
+	if w.position.Deleted = w.settled() && r.deletes; w.position.Deleted && len(out.Items()) == 0 {
+		r.end(w)
+		return controller.AwaitChange(), m.removeFinalizer(ctx, r.obj)
 	}
-	if w.position.Deleted = w.settled() && deletes; w.position.Deleted && len(out.Items()) == 0 {
-		m.announce(obj, w, old)
-		track.put(key, w.entry())
-		return controller.AwaitChange(), m.removeFinalizer(ctx, obj)
+	if exists, err := r.store(ctx, w, out); err != nil || !exists {
+		return controller.AwaitChange(), err
 	}
-	own.Inventory = w.abandon(out.Items(), out.Declared)
-	own.FSM = &w.position
-	memory.own = w.conditions(memory.own)
-	exists, err := m.store(ctx, obj, memory.own, now, before)
-	switch {
-	case err != nil:
-		track.put(key, w.unstored(err), w.asked...)
-		return controller.Action{}, errors.Join(w.end.err, fmt.Errorf("state %s: %w", w.position.State, err))
-	case !exists:
-		track.Gone(key)
-		return controller.AwaitChange(), nil
-	}
-	m.announce(obj, w, old)
-	track.put(key, w.entry(), w.asked...)
-	consumed := w.consumed
-	if w.end.how == fails && !m.opts.Durable {
-		consumed = nil // the next pass repeats the steps
-	}
-	if m.signals.done(key, consumed, w.asked, last) {
-		m.signals.wake(key)
-	}
+	r.end(w, w.asked...)
+	r.receive(w, last)
 	switch {
 	case w.position.Deleted:
-		if before, err = m.before(obj, memory); err != nil {
+		before, err := m.before(r.obj, r.memory)
+		if err != nil {
 			return controller.Action{}, err
 		}
-		return m.clear(ctx, obj, before, now)
+		return m.clear(ctx, r.obj, before, r.now)
 	case w.end.how == ends:
 		return action, nil
 	}
 	return w.action()
+}
+
+// begin begins the pass of the inventory.
+func (r *reconcile[K]) begin(items []machine.Item) *inventory.Pass {
+	return r.machine.applier.Begin(r.machine.object(r.obj), items, r.record)
+}
+
+// record stores the inventory before objects are created.
+func (r *reconcile[K]) record(ctx context.Context, items []machine.Item) error {
+	m := r.machine
+	err := m.record(ctx, r.before, items)
+	m.object(r.obj).SetResourceVersion(m.object(r.before).GetResourceVersion())
+	return err
+}
+
+// walk calls the steps. The machine owns its conditions, so the pass fails if a step has changed them.
+func (r *reconcile[K]) walk(ctx context.Context, sent mailbox, out *lazyOutputs) *walk[K] {
+	m := r.machine
+	c := &Ctx[K]{Context: ctx, Obj: r.obj}
+	w := m.walk(c, r.own.FSM, sent, m.object(r.obj).GetGeneration(), r.deletes, r.now, out)
+	if !m.sameForeign(r.old, r.own.Conditions) {
+		w.fail(errors.New("a Step has changed c.Obj.Status.Conditions: use SetCondition"))
+	}
+	return w
+}
+
+// prune deletes the objects that an object that is ready does not declare any more. It returns the action of a pass
+// that is done. A deleted object keeps its objects until the pass is stored, see clear.
+func (r *reconcile[K]) prune(ctx context.Context, w *walk[K], out *lazyOutputs) controller.Action {
+	if !w.settled() || r.deletes {
+		return controller.AwaitChange()
+	}
+	waiting, err := w.prune(ctx, out)
+	switch {
+	case err != nil:
+		w.fail(err)
+	case waiting != "":
+		w.end.delay = sooner(w.end.delay, pruneDelay)
+		return controller.RequeueAfter(pruneDelay)
+	}
+	return controller.AwaitChange()
+}
+
+// store writes the status after the pass, if it has changed. It reports whether the object still exists.
+func (r *reconcile[K]) store(ctx context.Context, w *walk[K], out *lazyOutputs) (exists bool, err error) {
+	r.own.Inventory = w.abandon(out.Items(), out.Declared)
+	r.own.FSM = &w.position
+	r.memory.own = w.conditions(r.memory.own)
+	exists, err = r.machine.store(ctx, r.obj, r.memory.own, r.now, r.before)
+	switch {
+	case err != nil:
+		r.track.put(r.key, w.unstored(err), w.asked...)
+		return exists, errors.Join(w.end.err, fmt.Errorf("state %s: %w", w.position.State, err))
+	case !exists:
+		r.track.Gone(r.key)
+	}
+	return exists, nil
+}
+
+// end records the events and the position of a pass that is complete, and the types of the values that it waits for.
+func (r *reconcile[K]) end(w *walk[K], waits ...reflect.Type) {
+	r.machine.announce(r.obj, w, r.old)
+	r.track.put(r.key, w.entry(), waits...)
+}
+
+// receive removes the values that the steps have received. If a later one than the last has been sent, a pass follows.
+func (r *reconcile[K]) receive(w *walk[K], last uint64) {
+	consumed := w.consumed
+	if w.end.how == fails && !r.machine.opts.Durable {
+		consumed = nil // the next pass repeats the steps
+	}
+	if signals := r.machine.signals; signals.done(r.key, consumed, w.asked, last) {
+		signals.wake(r.key)
+	}
 }
 
 // clear deletes the declared objects of a deleted object, and then removes the finalizer. It calls no Step: the machine

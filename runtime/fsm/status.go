@@ -286,6 +286,7 @@ func (m *Machine[K]) sameForeign(a, b []metav1.Condition) bool {
 type scratch[K any] struct {
 	before      K
 	stored, own []metav1.Condition // those before the pass, and those of the pass
+	reconcile   reconcile[K]
 }
 
 func (m *Machine[K]) borrow() *scratch[K] {

@@ -23,7 +23,8 @@ type Options struct {
 	// FieldManager owns the fields that are applied. Default: kube-install.
 	FieldManager string
 
-	// AllowDowngrade also applies a definition that lacks parts of the installed one.
+	// AllowDowngrade also applies a definition that lacks parts of the installed one. Default: false; CRDs returns a
+	// [*DowngradeError] for it.
 	AllowDowngrade bool
 }
 

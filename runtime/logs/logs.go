@@ -32,7 +32,8 @@ type Options struct {
 	FieldSelector string
 
 	// Log has the options of each log. If Container is set, only the containers of that name are read. With Follow, the
-	// logs of pods and containers that start later are also read, from their start.
+	// logs of pods and containers that start later are also read, from their start. Default: the existing lines of all
+	// containers.
 	Log request.LogOptions
 
 	// MaxLogs is the maximum number of logs that are read at the same time. If there are more, OnError is called. Default:

@@ -262,7 +262,7 @@ func TestErrorsOfLogsAreReported(t *testing.T) {
 	if !errors.Is(last, core.ErrForbidden) || !strings.Contains(last.Error(), "container main of pod prod/b") {
 		t.Errorf("without OnError the sequence ends with %v, want the error of b", last)
 	}
-	var mu sync.Mutex
+	var mu sync.Mutex // guards told
 	told := map[string]error{}
 	n := 0
 	for _, err := range logs.Merge(t.Context(), pods, &logs.Options{MaxLogs: 2, OnError: func(pod core.ObjectRef, _ string, err error) {

@@ -59,5 +59,7 @@
 //
 // # Concurrency
 //
-// The methods that add something must be called before Run. Run may be called once.
+// A [Manager] is built in one goroutine: the methods that add something must be called before Run, which may be called
+// once. [Manager.Leading], [Manager.Shards], [Manager.Metrics] and [Manager.Fence] are safe for concurrent use at any
+// time, also before and after Run, and so are the registry and the middleware that they return.
 package manager

@@ -71,7 +71,7 @@ type Runnable interface {
 	Run(ctx context.Context) error
 }
 
-// Manager runs the parts of a program. Create one with [New].
+// Manager runs the parts of a program. Create one with [New]. See the comment of the package for its concurrency.
 type Manager struct {
 	options  Options
 	elector  *election.Elector // nil without election

@@ -39,7 +39,7 @@ var (
 
 // journal is the events of a test, in order.
 type journal struct {
-	mu     sync.Mutex
+	mu     sync.Mutex // guards events
 	events []string
 }
 

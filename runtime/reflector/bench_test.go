@@ -196,8 +196,8 @@ func BenchmarkAll(b *testing.B) {
 	all("everything", store, nil)
 	all("no label", store, &reflector.SelectOptions{LabelSelector: "app=none"})
 	all("namespace", store, &reflector.SelectOptions{Namespace: "team-7"})
-	all("decoded", store.Decoded(), nil)
-	all("decoded, namespace", store.Decoded(), &reflector.SelectOptions{Namespace: "team-7"})
+	all("decoded", reflector.Decoded(store), nil)
+	all("decoded, namespace", reflector.Decoded(store), &reflector.SelectOptions{Namespace: "team-7"})
 }
 
 // BenchmarkSync reports the cost of a pod when a store is filled, with and without a subscriber.

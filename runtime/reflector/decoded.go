@@ -28,18 +28,18 @@ import (
 // When an object that a reader has changed gets its next state, which replaces it, OnError of the watch receives an
 // error that names changed fields. Objects are compared in JSON, up to 100 and about 256 KiB of them each second, and
 // none in a module of package wasm. Functions of [IndexBy] receive objects of their own.
-func (s *Store[K]) Decoded() *Store[K] {
+func Decoded[K any](s *Store[K]) *Store[K] {
 	if s.decoded != nil {
 		return s
 	}
 	shared := *s
-	shared.decoded = s.decodedIndex()
+	shared.decoded = indexDecoded(s).of // and not the index, whose methods the linker would keep in all programs
 	s.reflector.reportIndexes()
 	return &shared
 }
 
-// decodedIndex returns the index that all decoded stores of type K share.
-func (s *Store[K]) decodedIndex() *decodedIndex[K] {
+// indexDecoded returns the index that all decoded stores of type K share.
+func indexDecoded[K any](s *Store[K]) *decodedIndex[K] {
 	d, key := &s.reflector.decoded, reflect.TypeFor[K]()
 	if x, ok := d.byType.Load(key); ok { // without the lock, since a function of Follow may wait for this one
 		return x.(*decodedIndex[K])
@@ -88,7 +88,7 @@ func (x *decodedIndex[K]) size() int64 { return decodedFactor * x.bytes }
 
 // of returns the decoded object of an entry, or nil. The caller holds the table's mu.
 func (x *decodedIndex[K]) of(e *entry) *K {
-	if x == nil || x.store.table().form < x.store.form { // it may be filled without mu
+	if x.store.table().form < x.store.form { // it may be filled without mu
 		return nil
 	}
 	return x.objects[e].shared

@@ -58,13 +58,13 @@ func TestDecodedStoreDecodesEachStateOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, wire.Protobuf, "prod/a", "prod/b", "dev/c")
 		r, store := reflect(server)
-		early := store.Decoded()
+		early := reflector.Decoded(store)
 		if _, err := early.Get(ref("prod/a")); !errors.Is(err, reflector.ErrNotReady) {
 			t.Errorf("Get before Run: %v, want ErrNotReady", err)
 		}
 		runUntilEnd(t, r)
-		late := reflector.StoreOf[corev1.ConfigMap](r).Decoded()
-		for _, decoded := range []*reflector.Store[corev1.ConfigMap]{early, late, late.Decoded()} {
+		late := reflector.Decoded(reflector.StoreOf[corev1.ConfigMap](r))
+		for _, decoded := range []*reflector.Store[corev1.ConfigMap]{early, late, reflector.Decoded(late)} {
 			compareDecoded(t, store, decoded)
 		}
 		first, _ := early.Get(ref("prod/a"))
@@ -94,7 +94,7 @@ func TestIndexOfADecodedStoreHasItsObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, wire.Protobuf, "prod/a", "prod/b")
 		reflected, store := reflect(server)
-		decoded := store.Decoded()
+		decoded := reflector.Decoded(store)
 		index := reflector.IndexBy(decoded, func(obj *corev1.ConfigMap) []string {
 			obj.Data["value"] += " indexed" // of an object of its own
 			return []string{"all"}
@@ -117,9 +117,9 @@ func TestDecodedStoreFollowsTheFormOfTheObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, wire.Protobuf, "prod/a")
 		r := reflector.New(server, nil)
-		lean := reflector.StoreOf[metav1.PartialObjectMetadata](r).Decoded()
+		lean := reflector.Decoded(reflector.StoreOf[metav1.PartialObjectMetadata](r))
 		runUntilEnd(t, r)
-		full := reflector.StoreOf[corev1.ConfigMap](r).Decoded() // which needs another form
+		full := reflector.Decoded(reflector.StoreOf[corev1.ConfigMap](r)) // which needs another form
 		if _, err := full.Get(ref("prod/a")); !errors.Is(err, reflector.ErrNotReady) {
 			t.Errorf("Get before the objects have the form: %v", err)
 		}
@@ -144,7 +144,7 @@ func TestObjectThatCannotBeDecodedIsAnErrorOfADecodedStore(t *testing.T) {
 		r := reflector.New(server, &reflector.Options{Watch: watcher.Options{
 			Paged: true, OnError: func(err error) { reported = append(reported, err.Error()) },
 		}})
-		decoded := reflector.StoreOf[corev1.ConfigMap](r).Decoded()
+		decoded := reflector.Decoded(reflector.StoreOf[corev1.ConfigMap](r))
 		server.Behave(fakesource.Behaviour{OnItem: func(p wire.Packed) (wire.Packed, error) {
 			if !strings.Contains(string(p.Bytes()), `"odd"`) {
 				return p, nil
@@ -181,7 +181,7 @@ func TestReaderThatChangesASharedObjectIsReported(t *testing.T) {
 		r := reflector.New(server, &reflector.Options{Watch: watcher.Options{
 			OnError: func(err error) { reported = append(reported, err.Error()) },
 		}})
-		decoded := reflector.StoreOf[corev1.ConfigMap](r).Decoded()
+		decoded := reflector.Decoded(reflector.StoreOf[corev1.ConfigMap](r))
 		runUntilEnd(t, r)
 		a, err := decoded.Get(ref("prod/a"))
 		if err != nil {
@@ -221,7 +221,7 @@ func TestReadsOfADecodedStoreWaitForItsForm(t *testing.T) {
 	if err := reflector.StoreOf[metav1.PartialObjectMetadata](r).Ready(ctx); err != nil {
 		t.Fatal(err)
 	}
-	full := reflector.StoreOf[corev1.ConfigMap](r).Decoded() // which needs another form
+	full := reflector.Decoded(reflector.StoreOf[corev1.ConfigMap](r)) // which needs another form
 	for failed := errStop; failed != nil; {
 		failed = nil
 		n := 0
@@ -248,9 +248,9 @@ func TestStoresOfOneTypeAreReadyTogether(t *testing.T) {
 		server.Behave(fakesource.Behaviour{OnList: func(*request.ListOptions) error { return errStop }, Streaming: fakesource.Rejected})
 		reflector.StoreOf[corev1.ConfigMap](r) // which needs another form, but no list succeeds
 		synctest.Wait()
-		second := reflector.StoreOf[metav1.PartialObjectMetadata](r).Decoded()
+		second := reflector.Decoded(reflector.StoreOf[metav1.PartialObjectMetadata](r))
 		a, err := second.Get(ref("prod/a"))
-		if b, errB := first.Decoded().Get(ref("prod/a")); a != b || err != nil || errB != nil {
+		if b, errB := reflector.Decoded(first).Get(ref("prod/a")); a != b || err != nil || errB != nil {
 			t.Errorf("the stores have %v, %v and %v, %v; want the same object", a, err, b, errB)
 		}
 	})
@@ -263,11 +263,11 @@ func TestOnErrorOfAnIndexMayUseItsStore(t *testing.T) {
 		var found []string
 		r := reflector.New(server, &reflector.Options{Watch: watcher.Options{OnError: func(error) {
 			reflector.IndexBy(store, uses)
-			found = names(t, store.Decoded().All(&reflector.SelectOptions{LabelSelector: "value"}))
+			found = names(t, reflector.Decoded(store).All(&reflector.SelectOptions{LabelSelector: "value"}))
 		}}})
 		store = reflector.StoreOf[corev1.ConfigMap](r)
 		runUntilEnd(t, r)
-		shared, err := store.Decoded().Get(ref("prod/a"))
+		shared, err := reflector.Decoded(store).Get(ref("prod/a"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -302,7 +302,7 @@ func TestObjectsThatCannotBeEncodedAreNotCompared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, wire.JSON, "prod/a")
 		r := reflector.New(server, &reflector.Options{Watch: watcher.Options{OnError: func(err error) { t.Error(err) }}})
-		decoded := reflector.StoreOf[readOnly](r).Decoded()
+		decoded := reflector.Decoded(reflector.StoreOf[readOnly](r))
 		runUntilEnd(t, r)
 		for _, value := range []string{"second", "third"} {
 			server.Put(configMap("prod/a", value))
@@ -317,7 +317,7 @@ func TestObjectsThatCannotBeEncodedAreNotCompared(t *testing.T) {
 func TestAnObjectThatIsAddedIsSharedFromTheFirstRead(t *testing.T) {
 	server := newServer(t, wire.Protobuf, "prod/a")
 	r, store := reflect(server)
-	decoded := store.Decoded()
+	decoded := reflector.Decoded(store)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	var wg sync.WaitGroup
 	defer wg.Wait()

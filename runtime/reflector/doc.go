@@ -30,10 +30,10 @@
 //
 // # Decoded stores
 //
-// A program that continuously reads most objects, such as a scheduler, would spend its time decoding. [Store.Decoded]
+// A program that continuously reads most objects, such as a scheduler, would spend its time decoding. [Decoded]
 // decodes each state once. Its readers share the objects and must not change them, as with the informers of client-go:
 //
-//	pods := reflector.StoreOf[corev1.Pod](r).Decoded()
+//	pods := reflector.Decoded(reflector.StoreOf[corev1.Pod](r))
 //
 // # Selections and indexes
 //

@@ -69,13 +69,13 @@ func ExampleStore_Subscribe() {
 	// these existed; changes follow
 }
 
-func ExampleStore_Decoded() {
+func ExampleDecoded() {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 
 	src := exampleSource() // kube.Namespaced[corev1.ConfigMap](client, "prod").Feed()
 	r := reflector.New(src, nil)
-	configs := reflector.StoreOf[corev1.ConfigMap](r).Decoded()
+	configs := reflector.Decoded(reflector.StoreOf[corev1.ConfigMap](r))
 	go r.Run(ctx)
 	if err := configs.Ready(ctx); err != nil {
 		fmt.Println(err)

@@ -63,7 +63,7 @@ func model(t *testing.T, ops []byte) {
 		}
 		r := reflector.New(m.server, o)
 		m.store = reflector.StoreOf[corev1.ConfigMap](r)
-		m.decoded = m.store.Decoded()
+		m.decoded = reflector.Decoded(m.store)
 		stop := runUntilEnd(t, r)
 		m.follow(0)
 		m.follow(30 * time.Second) // a slow subscriber, with a pause after each change

@@ -121,7 +121,7 @@ func TestIndexesAlwaysHaveTheObjectsOfTheStore(t *testing.T) {
 					server.Put(random(r))
 				}
 				reflected, store := reflect(server)
-				early, decoded := reflector.IndexBy(store, uses), store.Decoded()
+				early, decoded := reflector.IndexBy(store, uses), reflector.Decoded(store)
 				stop := runUntilEnd(t, reflected)
 				late := reflector.IndexBy(store, uses)
 				for round := range 14 {

@@ -74,7 +74,7 @@ func TestSizeOfATableIsThatOfItsObjectsAndIndexes(t *testing.T) {
 		case 2000:
 			table.prepareIndexes(false, true)
 		case 2500:
-			decoded = store.Decoded()
+			decoded = Decoded(store)
 		case 3000:
 			table.beginList(0)
 		case 4000:
@@ -133,7 +133,7 @@ func TestSizeIncludesIndexesThatHaveWaitedForAForm(t *testing.T) {
 	}
 	for form := range uint64(3) {
 		if form == 2 {
-			store.Decoded()
+			Decoded(store)
 		}
 		table.beginList(form)
 		if err := errors.Join(table.put(head, object, "", form), table.endList("1", form)); err != nil {

@@ -24,13 +24,13 @@ import (
 var ErrNotReady = errors.New("the store is not synced yet")
 
 // Store reads the objects of a [Reflector] as objects of type K. It decodes a new object for each read, which the
-// caller may change, unless it is a decoded store; see [Store.Decoded]. Create one with [StoreOf]. It is safe for
+// caller may change, unless it is a decoded store; see [Decoded]. Create one with [StoreOf]. It is safe for
 // concurrent use.
 type Store[K any] struct {
 	reflector *Reflector
 	form      uint64 // the objects that it can read, see [Reflector.add]
 	as        func(*K) core.Object
-	decoded   *decodedIndex[K] // nil if each read decodes an object
+	decoded   func(*entry) *K // nil if each read decodes an object; see [decodedIndex.of]
 }
 
 // StoreOf returns a store that reads the objects of a reflector. Stores of several types can read one reflector, which
@@ -89,7 +89,10 @@ func (s *Store[K]) get(ref core.ObjectRef) (state State, shared *K, ready bool) 
 		return State{}, nil, false
 	}
 	if e := t.objects[ref.Namespace][ref.Name]; e != nil {
-		return t.state(e.object), s.decoded.of(e), t.ready
+		if s.decoded != nil {
+			shared = s.decoded(e)
+		}
+		return t.state(e.object), shared, t.ready
 	}
 	return State{}, nil, t.ready
 }
@@ -188,14 +191,14 @@ type candidates[K any] struct {
 func (c *candidates[K]) collect(n int, entries iter.Seq[*entry], selects filter) {
 	c.kept, c.selects = make([]wire.Packed, 0, n), selects
 	c.ready = c.store.table().isReady(c.store.form)
-	x := c.store.decoded
-	if x != nil {
+	of := c.store.decoded
+	if of != nil {
 		c.decoded = make([]*K, 0, n)
 	}
 	for e := range entries {
 		c.kept = append(c.kept, e.object)
-		if x != nil {
-			c.decoded = append(c.decoded, x.of(e))
+		if of != nil {
+			c.decoded = append(c.decoded, of(e))
 		}
 	}
 }
@@ -302,7 +305,7 @@ func (s *Store[K]) Subscribe(ctx context.Context) iter.Seq2[Change, error] {
 // Follow calls f with the changes that [Store.Subscribe] yields, until ctx ends. It calls f for the existing objects in
 // the goroutine of the caller, and then for each change, without merging them, in the goroutine of the watch, which
 // waits for it. So f receives a change earlier than a subscriber, but it must be fast, and must not call Follow, Ready,
-// WaitFor, Decoded or [IndexBy], or select by labels or owner. Calls of f do not overlap. Follow returns the cause of ctx, or the
+// WaitFor, [Decoded] or [IndexBy], or select by labels or owner. Calls of f do not overlap. Follow returns the cause of ctx, or the
 // error that [Reflector.Run] returned for an invalid request.
 func (s *Store[K]) Follow(ctx context.Context, f func(Change)) error {
 	return s.table().follow(ctx, s.form, f)

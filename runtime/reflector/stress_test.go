@@ -35,7 +35,7 @@ func TestConcurrentUse(t *testing.T) {
 	working.Go(func() { write(t, server, store, writes, objects) })
 	for range 2 {
 		working.Go(func() { read(t, store, writes/10) })
-		working.Go(func() { readShared(t, store.Decoded(), writes/10) })
+		working.Go(func() { readShared(t, reflector.Decoded(store), writes/10) })
 		working.Go(func() { comeAndGo(t, store, writes/100) })
 	}
 	followed := &folder{t: t, state: make(map[core.ObjectRef]wire.Head)}

@@ -45,7 +45,7 @@ type Options struct {
 	ByNamespace bool
 
 	// LeaseDuration, RenewDeadline and RetryPeriod are those of the lease of this replica, see [election.Options]. A
-	// replica looks for changes of the group about twice in RetryPeriod.
+	// replica looks for changes of the group about twice in RetryPeriod. Defaults: 15 s, 10 s and 2 s.
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
 
 	// Logger logs which slots this replica gains and loses, and failed requests as warnings. Default: [slog.Default].

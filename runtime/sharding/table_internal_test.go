@@ -6,6 +6,7 @@ package sharding
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -87,6 +88,44 @@ func TestTablesAreStored(t *testing.T) {
 	if n := len(tab.members); n != maxMembers {
 		t.Errorf("%d members, want at most %d", n, maxMembers)
 	}
+}
+
+// FuzzTable checks that any text is a table or an error, since others can edit the annotation, that a table is stored
+// without a loss, and that its members can share the slots.
+func FuzzTable(f *testing.F) {
+	tab := table{generation: 7}.join(member{"u1", "a"}).join(member{"u2", "b"})
+	f.Add(tab.encode())
+	tab.owners = tab.balanced()
+	f.Add(tab.join(member{"u3", "<c>"}).encode())
+	f.Add(`{"slots":256,"generation":-1,"members":[{"uid":"\ud800","slots":"255,+0-3,2"}]}`)
+	f.Add(`{"slots":256,"members":[{"uid":"a","slots":"0-"},{"uid":"b","slots":"99999999999999999999"}]}`)
+	f.Add(`{"slots":256,"members":[{"uid":"a","slots":"0-255"},{"uid":"b","slots":"7"}]}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		tab, err := decode(text)
+		if err != nil {
+			return
+		}
+		again, err := decode(tab.encode())
+		if err != nil || !again.same(tab) || again.generation != tab.generation {
+			t.Fatalf("decode(%s) = %v, %v; want %v", tab.encode(), again, err, tab)
+		}
+		if again.encode() != tab.encode() {
+			t.Errorf("encode() = %s, want %s", again.encode(), tab.encode())
+		}
+		counts := make([]int, len(tab.members))
+		for slot, owner := range tab.balanced() {
+			if len(counts) == 0 {
+				break
+			}
+			if owner == 0 || int(owner) > len(counts) {
+				t.Fatalf("the slot %d has the owner %d of %d members", slot, owner, len(counts))
+			}
+			counts[owner-1]++
+		}
+		if len(counts) > 0 && slices.Max(counts)-slices.Min(counts) > 1 {
+			t.Errorf("the members of %s have %v slots, want equal numbers", text, counts)
+		}
+	})
 }
 
 // TestSlotsAreShards checks that slots are the shards of the server.

@@ -7,13 +7,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/runtime/wait"
 )
 
@@ -134,4 +137,33 @@ func ExampleGone() {
 
 	// Output:
 	// it is gone
+}
+
+func ExampleDeleteAndWait() {
+	s := &server{}
+	s.put(doc("u1", "Running"))
+	c, err := client.New(context.Background(), &client.Options{
+		Config: &config.Config{Server: "https://cluster.test"},
+		Transport: &deleter{server: s, delete: func(int, types.UID) int {
+			go func() {
+				time.Sleep(10 * time.Millisecond)
+				s.put(nil) // its finalizers are removed
+			}()
+			return http.StatusOK
+		}},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	docs := client.Namespaced[document](c, "prod")
+
+	err = wait.DeleteAndWait(context.Background(), docs, "a", nil)
+	fmt.Println(err)
+	err = wait.DeleteAndWait(context.Background(), docs, "a", nil)
+	fmt.Println("again:", errors.Is(err, core.ErrNotFound))
+
+	// Output:
+	// <nil>
+	// again: true
 }

@@ -34,22 +34,24 @@ type Source interface {
 
 // Options are the options of [Watch] and [Events]. The zero value of a field is its default.
 type Options struct {
+	// LabelSelector and FieldSelector select the objects, such as "app=web" and "spec.nodeName=node-1", see
+	// [request.ListOptions]. Default: all objects.
 	LabelSelector string
 	FieldSelector string
 
 	// ShardSelector selects a subset of the objects, so that several programs can share the work, see
 	// [request.ListOptions]. A client's feed returns an error for a server that does not support it; the watcher reports
-	// the error, and retries until the server does.
+	// the error, and retries until the server does. Default: all objects.
 	ShardSelector string
 
 	// Window, if it is set, selects a shard that may change at any time. The watcher then lists the objects again.
 	// Objects of other shards occur in no event. If the server does not select by shard, the watcher reports it once,
 	// requests all objects and drops the others. It tries again with a list after one to two hours, or after a connection
-	// has failed. ShardSelector and ResourceVersion must be empty.
+	// has failed. ShardSelector and ResourceVersion must be empty. Default: nil, which selects all objects.
 	Window *Window
 
 	// OmitManagedFields asks the server to omit metadata.managedFields, see [request.ListOptions]. Servers that do not
-	// support it send them. Set it if the consumer does not use them.
+	// support it send them. Set it if the consumer does not use them. Default: false.
 	OmitManagedFields bool
 
 	// ResourceVersion is the version of a complete state that the consumer has already, for example from a file. The
@@ -65,7 +67,7 @@ type Options struct {
 	PageSize int64
 
 	// Paged requests pages, without trying a streaming list. Set it for servers that ignore the request for a streaming
-	// list, which is otherwise detected only after 20 seconds or more.
+	// list, which is otherwise detected only after 20 seconds or more. Default: false.
 	Paged bool
 
 	// Server remembers which APIs of the server do not support streaming lists. Set the same for all watchers of a
@@ -74,8 +76,8 @@ type Options struct {
 
 	// Timeout is the time after which the server ends a watch, in whole seconds. The watcher then resumes it. When no
 	// data has arrived by 10 seconds after that, or for four minutes although the server sends bookmarks regularly, the
-	// connection is considered dead. Default: a random time from 5 to 10
-	// minutes for each watch, so that many watches do not end at the same time.
+	// connection is considered dead. Default: a random time from 5 to 10 minutes for each watch, so that many watches do
+	// not end at the same time.
 	Timeout time.Duration
 
 	// OnError receives each error from which the watcher recovers automatically: failed requests, and objects that

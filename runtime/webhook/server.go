@@ -28,26 +28,27 @@ type Options struct {
 	// Addr is the TCP address of the server. Default: ":9443".
 	Addr string
 
-	// Listener accepts connections instead of Addr. Run closes it.
+	// Listener accepts connections instead of Addr. Run closes it. Default: nil, so that Run listens at Addr.
 	Listener net.Listener
 
-	// Service is the name of the service that API servers call, and Namespace its namespace. Default of Namespace: that
-	// of the client, which in a cluster is that of the pod.
+	// Service is the name of the service that API servers call, and Namespace its namespace. Without CertDir, Service or
+	// Hosts is required. Default of Namespace: that of the client, which in a cluster is that of the pod.
 	Service   string
 	Namespace string
 
-	// Hosts are further DNS names and IP addresses of the server: those of a clientConfig with a URL.
+	// Hosts are further DNS names and IP addresses of the server: those of a clientConfig with a URL. Default: none.
 	Hosts []string
 
 	// Mutating, Validating and Definitions are the names of the MutatingWebhookConfigurations,
 	// ValidatingWebhookConfigurations and CustomResourceDefinitions that get the bundle, in each clientConfig with the
-	// Service or with a URL of the Hosts. One that does not exist gets it soon after it is created.
+	// Service or with a URL of the Hosts. One that does not exist gets it soon after it is created. Default: none;
+	// without CertDir, at least one name is required.
 	Mutating    []string
 	Validating  []string
 	Definitions []string
 
 	// Secret is the name of the secret that the replicas share, in Namespace. Default: the name of the service with
-	// "-webhook-tls".
+	// "-webhook-tls". Without a Service, it is required.
 	Secret string
 
 	// AuthorityLifetime and CertificateLifetime are how long a certificate authority and a serving certificate are valid.
@@ -62,7 +63,7 @@ type Options struct {
 
 	// CertDir is a folder with the files tls.crt and tls.key, such as a volume with a secret of cert-manager. The server
 	// reads them again when they change, makes no certificates, and writes no configurations: Secret, Mutating,
-	// Validating and Definitions must be empty.
+	// Validating and Definitions must be empty. Default: none, so that the server makes its certificates.
 	CertDir string
 
 	// Interval is the time between checks of the secret, the configurations and the files. Default: 10 s.

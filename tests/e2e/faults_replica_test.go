@@ -37,7 +37,7 @@ func replicate[K any, P core.ObjectPtr[K]](
 ) *replica[K, P] {
 	t.Helper()
 	r := &replica[K, P]{
-		api: api, view: view, decoded: view.Decoded().Store(), known: map[kube.ObjectRef]reflector.State{},
+		api: api, view: view, decoded: kube.Decoded(view).Store(), known: map[kube.ObjectRef]reflector.State{},
 	}
 	run(view.Run)
 	run(func(ctx context.Context) error {

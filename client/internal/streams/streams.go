@@ -20,7 +20,7 @@ type Item struct {
 
 // Table has the streams of the operations that have not ended. The zero value is an empty table.
 type Table struct {
-	mu      sync.Mutex
+	mu      sync.Mutex // guards streams, and the queues of all streams
 	streams map[int64]*Stream
 }
 

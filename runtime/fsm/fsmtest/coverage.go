@@ -14,7 +14,7 @@ import (
 
 // Coverage records the transitions that machines take. Its zero value is ready to use. It is safe for concurrent use.
 type Coverage struct {
-	mu    sync.Mutex
+	mu    sync.Mutex // guards taken
 	taken map[fsm.GraphTransition]bool
 }
 

@@ -220,7 +220,7 @@ type recorder struct {
 	namespace, name string
 	path            func(string) string // or nil
 
-	mu       sync.Mutex
+	mu       sync.Mutex // guards the fields below
 	die      func()
 	dead     bool
 	requests int

@@ -200,7 +200,7 @@ func TestDecodedStoreHasTheObjectsOfTheHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := new(host)
 		_, s := start(t, h, false)
-		early := s.Decoded()
+		early := reflector.Decoded(s)
 		h.send(abi.FlagSyncBegin, h.set("a", 5, 50, nil))
 		h.send(abi.FlagSynced)
 		for version := 6; version < 9; version++ {
@@ -210,7 +210,7 @@ func TestDecodedStoreHasTheObjectsOfTheHost(t *testing.T) {
 			if err != nil || got.Size != version*10 {
 				t.Fatalf("Get = %+v, %v", got, err)
 			}
-			if again, err := s.Decoded().Get(ref); again != got || err != nil || h.gets != before {
+			if again, err := reflector.Decoded(s).Get(ref); again != got || err != nil || h.gets != before {
 				t.Errorf("the second Get returns another object, %v, or %d were read from the host", err, h.gets-before)
 			}
 			got.Size = 0 // which the next state replaces
@@ -240,7 +240,7 @@ func TestSelectionsUseTheStateThatWasSent(t *testing.T) {
 			return h.set("a", x, x, map[string]string{"x": fmt.Sprint(x), "y": fmt.Sprint(x)})
 		}
 		h.send(abi.FlagSyncBegin|abi.FlagSynced, put(1))
-		decoded := s.Decoded()
+		decoded := reflector.Decoded(s)
 		delete(h.states, "a@1")
 		put(2) // which is not sent
 		before := h.gets
