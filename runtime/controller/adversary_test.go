@@ -169,8 +169,6 @@ func (f *fleet) check() {
 }
 
 func TestNoChangeIsLostWhileClustersComeAndGoAndFunctionsPanic(t *testing.T) {
-	// The race detector crashes if two threads run timers of a bubble at the same time: https://go.dev/issue/78156.
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
 			f := &fleet{worlds: make(map[string]*world), leave: make(map[string]func())}
