@@ -27,7 +27,8 @@ type filter func(wire.Packed) bool
 // collector receives about n candidates, and a filter for them. It is called while the caller holds the table's mu.
 type collector func(n int, candidates iter.Seq[*entry], selects filter)
 
-// find calls take with the smallest set of candidates that an index has, and a filter for them. The filter selects an object that can't be checked, so that its reader reports the error.
+// find calls take with the smallest set of candidates that an index has, and a filter for them. The filter selects an
+// object that can't be checked, so that its reader reports the error.
 func (t *table) find(q query, take collector) {
 	requirements, selectable := q.labels.Requirements()
 	t.prepareIndexes(q.owner != "", len(requirements) > 0)
