@@ -83,7 +83,7 @@ test-deps: $(REPORT)
 
 ## cluster-test: run the tests of the built-in cluster; KUBECLUSTER_NODE=1 makes them fail if a node can't run
 cluster-test: $(REPORT)
-	$(GO) test -json -race -vet=off -p=1 -parallel=4 ./tests/cluster/... | $(REPORT)
+	$(GO) test -json -race -vet=off -p=1 -parallel=4 -timeout=20m ./tests/cluster/... | $(REPORT)
 
 ## e2e: run the end-to-end tests on the cluster of KUBECONFIG, or else on the built-in one
 e2e: test-deps

@@ -38,8 +38,9 @@ type Options struct {
 	// kubeconfig's current-context.
 	Context string
 
-	// FieldManager is the default of the FieldManager in the options of each write. Default: none, so that Apply
-	// requires one in its options, and the server derives that of other writes from the user agent.
+	// FieldManager is the default of the FieldManager in the options of each write, except for the binding of a pod.
+	// Default: none, so that Apply requires one in its options, and the server derives that of other writes from the user
+	// agent.
 	FieldManager string
 
 	// Share is a client whose connections the new client also uses. The Config must require the same connection:
@@ -68,7 +69,7 @@ type Options struct {
 	RateLimit *middleware.RateLimitOptions
 
 	// OnWarning is called for each warning of the server, such as deprecated APIs and unknown fields, in the goroutine
-	// that sends the request. Default: the Logger logs each warning once.
+	// that sends the request. Default: the Logger, or [slog.Default] without one, logs each warning once.
 	OnWarning func(context.Context, middleware.Warning)
 
 	// Transport replaces the connection to the server. Tokens, passwords and impersonation are still sent. TLS, client
@@ -82,7 +83,7 @@ type Options struct {
 	ResponseHeaderTimeout time.Duration
 
 	// Logger logs each HTTP request at debug level, each retry at info level, and each new warning of the server.
-	// Default: no logs.
+	// Default: only the warnings are logged, with [slog.Default].
 	Logger *slog.Logger
 
 	// StreamBufferBytes is the maximum number of bytes of each response that an HTTP/2 connection keeps for a slow reader.
@@ -228,6 +229,8 @@ func (c *Client) CloseIdleConnections() { c.conns.closeIdle() }
 // requests that [API] and the packages below this one have no verb for. Redirects are not followed: they are errors. Do
 // reads up to 8 MiB of the response to a read before it returns, so that it can repeat the request if the connection
 // breaks. To read a response as it arrives, such as a stream of events, call Do with [middleware.WithAttempts] of 1.
+// If Accept of the request begins with JSON or protobuf, a success with another content type is an error, unless it is
+// empty or from a proxied object.
 //
 // Errors: [*core.StatusError] for any other status, in a [*NotServedError] if the server does not serve the kind;
 // [*ConnectError] if the server cannot be reached; the context's cause if the context ends. If the request was sent
@@ -245,6 +248,10 @@ func (c *Client) Do(ctx context.Context, r *request.Request) (*http.Response, er
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		defer resp.Body.Close()
 		return nil, notServed(r, retried(resp, c.failure(resp)))
+	}
+	if err := checkContent(r, resp); err != nil {
+		resp.Body.Close()
+		return nil, err
 	}
 	return resp, nil
 }

@@ -54,14 +54,7 @@ func TestConnectErrorNamesServerAndRemedy(t *testing.T) {
 		cfg  func(t *testing.T) *config.Config
 		want string // hint
 	}{
-		{"nothing listens", func(t *testing.T) *config.Config {
-			l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer l.Close()
-			return newConfig("https://" + l.Addr().String())
-		}, "connection refused; nothing listens on this address: start the server, or correct the address"},
+		{"nothing listens", func(*testing.T) *config.Config { return newConfig("https://" + deadAddress) }, "connection refused; nothing listens on this address: start the server, or correct the address"},
 		{"another authority", func(t *testing.T) *config.Config {
 			cfg := newConfig(secure(t, ca.issue(t, "kube", time.Hour)))
 			cfg.CAData = newAuthority(t).pem

@@ -88,7 +88,7 @@ func (e *NotServedError) Error() string {
 	case e.Subresource != "":
 		what, remedy = what+"/"+e.Subresource, "enable the subresource, or do without it"
 	case e.Resource.Group == "" && e.Resource.Version == "v1": // every API server serves it
-		remedy = "correct the address, if it is not that of a Kubernetes API server, or the kind's group"
+		remedy = "correct the plural or the group of the kind, or the address, if it is not that of a Kubernetes API server"
 	case strings.Contains(e.Resource.Group, "."): // the group of a custom resource has a dot
 		remedy = "install its CustomResourceDefinition, enable the API, or correct the group and version"
 	}

@@ -180,7 +180,7 @@ func TestMissingKindIsNotAMissingObject(t *testing.T) {
 		{
 			"an unknown path, core group", nodes, false, "text/plain", unknownPath,
 			"get nodes w: the server does not serve nodes in version v1: " +
-				"correct the address, if it is not that of a Kubernetes API server, or the kind's group",
+				"correct the plural or the group of the kind, or the address, if it is not that of a Kubernetes API server",
 		},
 		{
 			"an unknown path, built-in group", deployments, false, "text/plain", unknownPath,
@@ -308,6 +308,64 @@ func TestUnexpectedSuccessIsAnError(t *testing.T) {
 			_, err := client.Dynamic(cannedClient(t, 200, tc.contentType, tc.body), nodes).Get(t.Context(), "n1", nil)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error = %v, want %s", err, tc.want)
+			}
+		})
+	}
+}
+
+// TestDeleteIsConfirmedByAnAPIServer checks that the page of a proxy is not the response to a delete. Some servers send
+// no body.
+func TestDeleteIsConfirmedByAnAPIServer(t *testing.T) {
+	for _, tc := range []struct {
+		contentType, body, want string
+	}{
+		{"text/html", "<html>Log in</html>", `content type "text/html"`},
+		{jsonType, `{"kind":"Status","apiVersion":"v1","status":"Success"}`, ""},
+		{"text/plain", "", ""},
+	} {
+		api := client.Dynamic(cannedClient(t, 200, tc.contentType, tc.body), nodes)
+		for verb, err := range map[string]error{
+			"delete nodes n1": api.Delete(t.Context(), "n1", nil), "deletecollection nodes": api.DeleteCollection(t.Context(), nil, nil),
+		} {
+			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.HasPrefix(err.Error(), verb+": "+tc.want)) {
+				t.Errorf("%s with %q in %s = %v, want %q", verb, tc.body, tc.contentType, err, tc.want)
+			}
+		}
+	}
+}
+
+// TestDoChecksTheContentOfASuccess checks which responses Do accepts, by what the request asks for.
+func TestDoChecksTheContentOfASuccess(t *testing.T) {
+	const page = "<html>Log in</html>"
+	proxied := request.Target{Resource: nodes, Name: "n1", Subresource: "proxy"}
+	for _, tc := range []struct {
+		name, body string
+		r          request.Request
+		fails      bool
+	}{
+		{"JSON", page, request.Request{Accept: jsonType}, true},
+		{"a table", page, request.Request{Accept: jsonType + ";as=Table;v=v1;g=meta.k8s.io," + jsonType}, true},
+		{"protobuf or JSON", page, request.Request{Accept: wire.MediaTypeProtobuf + ", " + jsonType}, true},
+		{"JSON, and receives nothing", "", request.Request{Accept: jsonType}, false},
+		{"JSON from a node", page, request.Request{Accept: jsonType, Target: proxied}, false},
+		{"text", page, request.Request{Accept: "text/plain,*/*"}, false},
+		{"anything", page, request.Request{}, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tc.r.Method, tc.r.Path = "GET", "/path"
+			resp, err := cannedClient(t, 200, "text/html", tc.body).Do(t.Context(), &tc.r)
+			if tc.fails {
+				if err == nil || !strings.Contains(err.Error(), `content type "text/html"`) {
+					t.Errorf("error = %v, want one that names the content type", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			if body, err := io.ReadAll(resp.Body); string(body) != tc.body || err != nil {
+				t.Errorf("body = %q, %v, want %q", body, err, tc.body)
 			}
 		})
 	}

@@ -4,6 +4,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -146,7 +147,7 @@ func (f *Feed) events(ctx context.Context, o *request.WatchOptions) (iter.Seq2[w
 	unread := context.AfterFunc(ctx, func() { _ = resp.Body.Close() })
 	return func(yield func(wire.Event, error) bool) {
 		if !unread() {
-			yield(wire.Event{}, WrapError("watch", f.target, context.Cause(ctx)))
+			yield(wire.Event{}, WrapError("watch", f.target, cmp.Or(context.Cause(ctx), errRanged)))
 			return
 		}
 		if err := f.read(ctx, resp, opts.ShardSelector, yield); err != nil {
@@ -154,6 +155,9 @@ func (f *Feed) events(ctx context.Context, o *request.WatchOptions) (iter.Seq2[w
 		}
 	}, nil
 }
+
+// errRanged is the error of the second range over a watch.
+var errRanged = errors.New("the events have been ranged over: call Watch again")
 
 // send sends a request, which asks the server to omit the managed fields if *omit is true. If the server refuses that,
 // send repeats the request without it, and for an hour also sends later requests for the resource without it.

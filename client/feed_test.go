@@ -46,6 +46,27 @@ func omissions(t *testing.T, s *testserver.Server, c *client.Client) []bool {
 	return omitted
 }
 
+func TestFeedWatchIsRangedOverOnce(t *testing.T) {
+	s := testserver.New(t, func(w http.ResponseWriter, _ *http.Request) {
+		testserver.Reply(w, 200, jsonType, []byte(`{"type":"ADDED","object":`+string(configMapJSON(t, "a", "blue"))+`}`))
+	})
+	events, err := client.NewFeed(s.Client(t), configMaps, "prod").Watch(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ev, err := range events {
+		if err != nil || ev.Type != core.Added {
+			t.Errorf("the first range yields %v, %v", ev, err)
+		}
+	}
+	const want = "watch configmaps in prod: the events have been ranged over: call Watch again"
+	for ev, err := range events {
+		if err == nil || err.Error() != want {
+			t.Errorf("the second range yields %v, %v, want the error %s", ev, err, want)
+		}
+	}
+}
+
 func TestFeedOmitsManagedFieldsUnlessTheServerRefuses(t *testing.T) {
 	refuses := false
 	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {

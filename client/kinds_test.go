@@ -146,11 +146,11 @@ func TestInvalidVerbsChangeNothing(t *testing.T) {
 			_, err := client.Namespaced[appsv1.Deployment](c, "prod").Subresource("approval").Get(ctx, "web", nil)
 			return err
 		}, `get deployments.apps/approval prod/web: request not sent: subresource: "approval" is not known: deployments.apps have scale, status; ` +
-			"to ask a newer server for it, name the resource by Of"},
+			"to ask a newer server for it, use client.Of (kube.APIOf)"},
 		{
 			"a subresource of a kind without subresources", func() error { _, err := cms.Status().Get(ctx, "web", nil); return err },
 			`get configmaps/status prod/web: request not sent: subresource: "status" is not known: configmaps have no subresources; ` +
-				"to ask a newer server for it, name the resource by Of",
+				"to ask a newer server for it, use client.Of (kube.APIOf)",
 		},
 		{
 			"a subresource without a name", func() error { _, err := pods.Subresource("").Get(ctx, "web-0", nil); return err },

@@ -228,8 +228,8 @@ func mistakes() []mistake {
 		{
 			name:   "another server",
 			config: kubeconfigOf("token: abc"), server: answer(404, "text/plain", "404 page not found\n"),
-			want: "get pods shop/web-0: the server does not serve pods in version v1: correct the address, if it is not " +
-				"that of a Kubernetes API server, or the kind's group",
+			want: "get pods shop/web-0: the server does not serve pods in version v1: correct the plural or the group of " +
+				"the kind, or the address, if it is not that of a Kubernetes API server",
 		},
 		{
 			name:   "a gateway",
@@ -256,7 +256,7 @@ func TestFrequentMistakesHaveAHelpfulError(t *testing.T) {
 			file := filepath.Join(dir, "config")
 			encoded := base64.StdEncoding.EncodeToString
 			names := strings.NewReplacer("SERVER", s.URL, "HOST", s.Listener.Addr().String(), "CA", encoded(ca.pem), "OTHER", encoded(other.pem),
-				"DEAD", "127.0.0.1:1")
+				"DEAD", deadAddress)
 			t.Setenv("HOME", dir)
 			t.Setenv("KUBECONFIG", "")
 			t.Setenv("KUBERNETES_SERVICE_HOST", "")

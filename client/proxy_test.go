@@ -33,6 +33,9 @@ const (
 	proxyPassword = "hunter2"
 )
 
+// deadAddress is an address where nothing listens. Its port is reserved, so no other program gets it as a free one.
+const deadAddress = "127.0.0.1:1"
+
 // proxied records the targets of a proxy. It is safe for concurrent use.
 type proxied struct {
 	mu      sync.Mutex // guards targets
@@ -287,8 +290,8 @@ func TestErrorOfAProxyNamesItAndTheRemedy(t *testing.T) {
 	_, secure := httpProxy(t, new(newAuthority(t).issue(t, "proxy", time.Hour).load(t)))
 	_, socks := socksProxy(t)
 	for _, tc := range []struct{ name, proxy, want string }{
-		{"nothing listens", "http://me:hunter2@" + deadAddress(t), "the proxy cannot be reached: correct proxy-url or HTTPS_PROXY"},
-		{"nothing listens, over TLS", "https://me:hunter2@" + deadAddress(t), "the proxy cannot be reached: correct proxy-url or HTTPS_PROXY"},
+		{"nothing listens", "http://me:hunter2@" + deadAddress, "the proxy cannot be reached: correct proxy-url or HTTPS_PROXY"},
+		{"nothing listens, over TLS", "https://me:hunter2@" + deadAddress, "the proxy cannot be reached: correct proxy-url or HTTPS_PROXY"},
 		{
 			"an untrusted certificate", "https://me:hunter2@" + secure,
 			"the proxy's certificate is not trusted: correct proxy-url, or add its authority to certificate-authority",
@@ -297,7 +300,7 @@ func TestErrorOfAProxyNamesItAndTheRemedy(t *testing.T) {
 			"a proxy that does not reach the server", "http://" + proxyUser + ":" + proxyPassword + "@" + plain,
 			" responded with 502 Bad Gateway; the proxy cannot reach the server: correct the address, or check the proxy",
 		},
-		{"nothing listens, over SOCKS", "socks5://me:hunter2@" + deadAddress(t), "the proxy cannot be reached: correct proxy-url or HTTPS_PROXY"},
+		{"nothing listens, over SOCKS", "socks5://me:hunter2@" + deadAddress, "the proxy cannot be reached: correct proxy-url or HTTPS_PROXY"},
 		{
 			"a SOCKS proxy that does not reach the server", "socks5://" + proxyUser + ":" + proxyPassword + "@" + socks,
 			": EOF; the proxy cannot reach the server: correct the address, or check the proxy",
@@ -308,7 +311,7 @@ func TestErrorOfAProxyNamesItAndTheRemedy(t *testing.T) {
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			cfg := newConfig("https://" + deadAddress(t))
+			cfg := newConfig("https://" + deadAddress)
 			cfg.ProxyURL, cfg.CAData = tc.proxy, newAuthority(t).pem
 			err := getNode(t.Context(), testserver.NewClient(t, &client.Options{Config: cfg, Retry: testserver.Once()}))
 			if err == nil || !strings.HasSuffix(err.Error(), tc.want) || strings.Contains(err.Error(), "hunter2") {
@@ -316,17 +319,6 @@ func TestErrorOfAProxyNamesItAndTheRemedy(t *testing.T) {
 			}
 		})
 	}
-}
-
-// deadAddress returns an address where nothing listens.
-func deadAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
 }
 
 // TestProxyOfTheEnvironmentIsUsed checks that the variables for proxies are interpreted as by curl and Go, exceptions

@@ -13,6 +13,7 @@ import (
 	"github.com/kube-go/sdk/client/internal/redact"
 	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/core/wire"
 )
 
@@ -31,11 +32,15 @@ func statusError(resp *http.Response, sent *redact.Secrets, limits *wire.Limits)
 	if limits != nil && limits.ErrorBytes > 0 {
 		limit = limits.ErrorBytes
 	}
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, limit)) // the start is useful even if the rest is lost
+	body, err := io.ReadAll(io.LimitReader(resp.Body, limit)) // the start is useful even if the rest is lost
 	status := wire.UnmarshalStatus(body, resp.Header.Get("Content-Type"))
 	var kept []byte
 	if status == nil {
-		text := sent.Text(string(body))
+		redacted := sent.Text
+		if err != nil || int64(len(body)) == limit {
+			redacted = sent.Start
+		}
+		text := redacted(string(body))
 		status = &metav1.Status{Message: plainMessage(resp, text), Reason: plainReason(resp)}
 		kept = []byte(text[:min(len(text), keptBytes)])
 	}
@@ -45,6 +50,22 @@ func statusError(resp *http.Response, sent *redact.Secrets, limits *wire.Limits)
 	}
 	wait, _ := middleware.RetryAfter(resp.Header)
 	return &core.StatusError{Status: *status, Body: kept, RetryAfter: wait}
+}
+
+// checkContent returns an error if a successful response is not what the request asks for, such as the page of a proxy.
+// The response may be empty, and proxied pods, services and nodes may respond as they like.
+func checkContent(r *request.Request, resp *http.Response) error {
+	best, _, _ := strings.Cut(r.Accept, ",")
+	if _, err := wire.EncodingOf(best); err != nil || best == "" || r.Target.Subresource == "proxy" {
+		return nil //nolint:nilerr // the request does not ask for an object
+	}
+	_, err := wire.EncodingOf(resp.Header.Get("Content-Type"))
+	if err != nil {
+		if n, _ := io.CopyN(io.Discard, resp.Body, 1); n == 0 {
+			return nil
+		}
+	}
+	return err
 }
 
 // plainReason returns the reason of a response without a Status. Only 409 is ambiguous: for a create it means that the

@@ -53,6 +53,19 @@ func TestResponseHeaderTimeoutEndsSilentRequests(t *testing.T) {
 			return err
 		}
 	}
+	roundTrip := func(path string) func(context.Context, *client.Client) error {
+		return func(ctx context.Context, c *client.Client) error {
+			r, err := http.NewRequestWithContext(ctx, http.MethodGet, path, nil)
+			if err != nil {
+				return err
+			}
+			resp, err := c.RoundTrip(r)
+			if err == nil {
+				resp.Body.Close()
+			}
+			return err
+		}
+	}
 	for _, tc := range []struct {
 		name    string
 		timeout time.Duration
@@ -77,6 +90,10 @@ func TestResponseHeaderTimeoutEndsSilentRequests(t *testing.T) {
 			return err
 		}, never},
 		{"a proxied request", 0, raw("/api/v1/namespaces/prod/services/web/proxy/slow"), never},
+		{"RoundTrip of a get", 0, roundTrip("/api/v1/nodes/n1"), 2 * time.Minute},
+		{"RoundTrip of a log", 0, roundTrip("/api/v1/namespaces/prod/pods/web-0/log?follow=true"), never},
+		{"RoundTrip of a watch", 0, roundTrip("/api/v1/nodes?watch=true"), never},
+		{"RoundTrip of a proxied request", 0, roundTrip("/api/v1/namespaces/prod/services/web/proxy/slow"), never},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -135,27 +152,5 @@ func (r *lateReader) Read([]byte) (int, error) {
 		return 0, r.ctx.Err()
 	case <-time.After(r.wait):
 		return 0, io.EOF
-	}
-}
-
-// TestReadSurvivesAStuckReplica checks that a read is repeated after ResponseHeaderTimeout if that is less than
-// RetryOptions.MaxElapsedTime, over an HTTP/2 connection that answers pings.
-func TestReadSurvivesAStuckReplica(t *testing.T) {
-	first := make(chan bool, 1)
-	first <- true
-	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case <-first:
-			<-r.Context().Done()
-		default:
-			testserver.Reply(w, 200, jsonType, []byte(node))
-		}
-	})
-	c := testserver.NewClient(t, &client.Options{Config: s.Config(), ResponseHeaderTimeout: 50 * time.Millisecond})
-	if err := getNode(t.Context(), c); err != nil {
-		t.Error(err)
-	}
-	if n := len(s.Asked()); n != 2 {
-		t.Errorf("%d requests, want 2", n)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/client/internal/testserver"
 )
 
 func TestRoundTripReturnsAnyResponse(t *testing.T) {
@@ -52,5 +53,40 @@ func TestRoundTripReturnsAnyResponse(t *testing.T) {
 	}
 	if r.URL.Host != "any" || r.Header.Get("Authorization") != "" {
 		t.Errorf("RoundTrip changed the request to %v with the header %v", r.URL, r.Header)
+	}
+}
+
+// TestRoundTripUpgradesConnections checks an upgrade to SPDY, which older versions of kubectl use for exec. Package
+// net/http recognizes only upgrades to WebSockets.
+func TestRoundTripUpgradesConnections(t *testing.T) {
+	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Upgrade") != "SPDY/3.1" || r.Header.Get("Authorization") != "Bearer secret" {
+			t.Errorf("the server received the header %v", r.Header)
+		}
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\nspdy")
+	})
+	cfg := s.Config()
+	cfg.BearerToken = "secret"
+	c := testserver.NewClient(t, &client.Options{Config: cfg})
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://any/api/v1/namespaces/a/pods/b/exec", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Connection", "Upgrade")
+	r.Header.Set("Upgrade", "SPDY/3.1")
+	resp, err := c.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if _, writable := resp.Body.(io.Writer); err != nil || string(data) != "spdy" || !writable {
+		t.Errorf("the connection has %q, %v, writable: %v", data, err, writable)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -29,6 +30,7 @@ import (
 	"github.com/kube-go/sdk/client/serviceaccount"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
+	"github.com/kube-go/sdk/core/wire"
 )
 
 // secretForms returns the printed forms of a secret: plain, in hexadecimal, as numbers, and in base64.
@@ -227,6 +229,30 @@ func TestKeptBodyHoldsNoSentCredential(t *testing.T) {
 	se, ok := errors.AsType[*core.StatusError](err)
 	if !ok || string(se.Body) != "you sent: [redacted]" {
 		t.Errorf("error = %v, want one whose body is redacted", err)
+	}
+}
+
+// TestCutBodyHoldsNoPartOfASentCredential checks the same for a body that ends within a credential, because of the limit
+// or because the connection breaks.
+func TestCutBodyHoldsNoPartOfASentCredential(t *testing.T) {
+	const token = "s3cret-token-of-ann"
+	for limit, cut := range map[int64]int{0: len("you sent: Bearer s3cret-tok"), 20: 1 << 10} {
+		cfg := newConfig("https://cluster.test")
+		cfg.BearerToken = token
+		echo := middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+			text := "you sent: " + r.Header.Get("Authorization")
+			body := io.MultiReader(strings.NewReader(text[:min(len(text), cut)]), iotest.ErrReader(io.ErrUnexpectedEOF))
+			return &http.Response{StatusCode: http.StatusForbidden, Body: io.NopCloser(body), Request: r}, nil
+		})
+		c := testserver.NewClient(t, &client.Options{
+			Config: cfg, Transport: echo, Retry: testserver.Once(), Limits: &wire.Limits{ErrorBytes: limit},
+		})
+		err := getNode(t.Context(), c)
+		se, ok := errors.AsType[*core.StatusError](err)
+		if !ok || string(se.Body) != "you sent: [redacted]" {
+			t.Errorf("with ErrorBytes %d, the body is %q, want a redacted one: %v", limit, se.Body, err)
+		}
+		checkHidden(t, "the error", err.Error(), token[:3])
 	}
 }
 

@@ -8,10 +8,12 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -20,6 +22,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core"
 )
 
@@ -40,7 +43,8 @@ func (c *cable) Write(p []byte) (int, error) {
 type pipes struct {
 	conns chan net.Conn
 	done  chan struct{}
-	cut   *atomic.Bool // cuts the cable that was dialled last
+	cut   atomic.Pointer[atomic.Bool] // cuts the cable that was dialled last
+	dials atomic.Int64
 }
 
 func (s *pipes) Accept() (net.Conn, error) {
@@ -58,29 +62,31 @@ func (s *pipes) Addr() net.Addr { return &net.TCPAddr{} }
 func (s *pipes) dial(context.Context, string, string) (net.Conn, error) {
 	near, far := net.Pipe()
 	s.conns <- far
-	s.cut = new(atomic.Bool)
-	return &cable{near, s.cut}, nil
+	s.dials.Add(1)
+	cut := new(atomic.Bool)
+	s.cut.Store(cut)
+	return &cable{near, cut}, nil
 }
 
-// TestDeadConnectionIsReplaced checks that a watch and a request detect a dead connection within 45 seconds, and that
-// the next request uses a new one.
-func TestDeadConnectionIsReplaced(t *testing.T) {
+// aNode is a response.
+const aNode = `{"kind":"Node","apiVersion":"v1","metadata":{"name":"n1"}}`
+
+// overPipes runs a test in a bubble with the nodes of an HTTP/2 server.
+func overPipes(t *testing.T, o Options, handler http.HandlerFunc, test func(t *testing.T, s *pipes, nodes *API[corev1.Node])) {
+	t.Helper()
 	model := httptest.NewTLSServer(nil) // for its certificate
 	defer model.Close()
 	synctest.Test(t, func(t *testing.T) {
 		s := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
 		server := &http.Server{
+			ErrorLog:  log.New(io.Discard, "", 0), // of connections that the client does not need after all
 			TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, Certificates: model.TLS.Certificates},
 			Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				w.Header().Set("Content-Type", "application/json")
-				object := `{"kind":"Node","apiVersion":"v1","metadata":{"name":"n1"}}`
-				if !r.URL.Query().Has("watch") {
-					_, _ = io.WriteString(w, object)
-					return
+				if r.ProtoMajor != 2 {
+					t.Errorf("the request has %s", r.Proto)
 				}
-				_, _ = io.WriteString(w, `{"type":"ADDED","object":`+object+`}`)
-				w.(http.Flusher).Flush()
-				<-r.Context().Done()
+				w.Header().Set("Content-Type", "application/json")
+				handler(w, r)
 			}),
 		}
 		go func() { _ = server.ServeTLS(s, "", "") }()
@@ -93,20 +99,35 @@ func TestDeadConnectionIsReplaced(t *testing.T) {
 		}
 		rt.DialContext = s.dial
 		defer rt.CloseIdleConnections()
-		c, err := New(t.Context(), &Options{Config: &config.Config{Server: "https://cluster.test"}, Transport: rt})
+		o.Config, o.Transport = &config.Config{Server: "https://cluster.test"}, rt
+		c, err := New(t.Context(), &o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		nodes := ClusterWide[corev1.Node](c)
+		test(t, s, ClusterWide[corev1.Node](c))
+	})
+}
 
+// TestDeadConnectionIsReplaced checks that a watch and a request detect a dead connection within 45 seconds, and that
+// the next request uses a new one.
+func TestDeadConnectionIsReplaced(t *testing.T) {
+	overPipes(t, Options{}, func(w http.ResponseWriter, r *http.Request) {
+		if !r.URL.Query().Has("watch") {
+			_, _ = io.WriteString(w, aNode)
+			return
+		}
+		_, _ = io.WriteString(w, `{"type":"ADDED","object":`+aNode+`}`)
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}, func(t *testing.T, s *pipes, nodes *API[corev1.Node]) {
+		var err error
 		start, events := time.Now(), 0
-		err = nil
 		for _, err = range nodes.WatchOnce(t.Context(), nil) {
 			if err == nil {
 				events++
 				<-time.After(time.Minute) // a quiet connection that answers pings is kept
 				start = time.Now()
-				s.cut.Store(true)
+				s.cut.Load().Store(true)
 			}
 		}
 		check := func(what string) {
@@ -126,11 +147,61 @@ func TestDeadConnectionIsReplaced(t *testing.T) {
 			t.Errorf("get after the watch: %v", err)
 		}
 		start = time.Now()
-		s.cut.Store(true)
+		s.cut.Load().Store(true)
 		_, err = nodes.Get(t.Context(), "n1", nil)
 		check("the request")
 		if _, ok := errors.AsType[*ConnectError](err); !ok {
 			t.Errorf("error = %v, want a ConnectError", err)
+		}
+	})
+}
+
+// TestReadSurvivesAStuckReplica checks that a read is repeated after ResponseHeaderTimeout if that is less than
+// RetryOptions.MaxElapsedTime, over an HTTP/2 connection that answers pings.
+func TestReadSurvivesAStuckReplica(t *testing.T) {
+	const timeout = 20 * time.Second // longer than a connection is silent before a ping
+	requests := 0
+	overPipes(t, Options{ResponseHeaderTimeout: timeout}, func(w http.ResponseWriter, r *http.Request) {
+		if requests++; requests == 1 {
+			<-r.Context().Done()
+			return
+		}
+		_, _ = io.WriteString(w, aNode)
+	}, func(t *testing.T, _ *pipes, nodes *API[corev1.Node]) {
+		start := time.Now()
+		if _, err := nodes.Get(t.Context(), "n1", nil); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(start); took < timeout || took > timeout+time.Second || requests != 2 {
+			t.Errorf("%d requests in %v, want 2 in about %v", requests, took, timeout)
+		}
+	})
+}
+
+// TestGoAwayLosesNoRequest checks that no request fails when a server moves its clients to new connections, as API
+// servers do occasionally. A server closes the old connection a second later, even if the client is slow.
+func TestGoAwayLosesNoRequest(t *testing.T) {
+	once := Options{Retry: &middleware.RetryOptions{Attempts: 1}}
+	var requests atomic.Int64
+	overPipes(t, once, func(w http.ResponseWriter, _ *http.Request) {
+		if requests.Add(1)%4 == 0 {
+			w.Header().Set("Connection", "close") // HTTP/2: GOAWAY
+		}
+		_, _ = io.WriteString(w, aNode)
+	}, func(t *testing.T, s *pipes, nodes *API[corev1.Node]) {
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				for range 10 {
+					if _, err := nodes.Get(t.Context(), "n1", nil); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if n := s.dials.Load(); n < 2 {
+			t.Errorf("%d connections, want more than one", n)
 		}
 	})
 }

@@ -125,7 +125,7 @@ func (e *endpoint) having(name string) error {
 	}
 	return &request.InvalidError{
 		Field:  "subresource",
-		Detail: fmt.Sprintf("%q is not known: %s %s; to ask a newer server for it, name the resource by Of", name, res, has),
+		Detail: fmt.Sprintf("%q is not known: %s %s; to ask a newer server for it, use client.Of (kube.APIOf)", name, res, has),
 	}
 }
 

@@ -156,9 +156,15 @@ func TestTableIsDecoded(t *testing.T) {
 			`"rows":[{"cells":["web",2,1.5,null],"object":{"kind":"PartialObjectMetadata","metadata":{"name":"web"}}}]}`,
 		"list":   `{"kind":"ConfigMapList","apiVersion":"v1","items":[]}`,
 		"broken": `{"kind":"Table","rows":7}`,
+		"page":   "<html>Log in</html>",
 	}
 	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
-		testserver.Reply(w, 200, jsonType, []byte(answers[strings.Split(r.URL.Path, "/")[4]]))
+		ns := strings.Split(r.URL.Path, "/")[4]
+		contentType := jsonType
+		if ns == "page" {
+			contentType = "text/html"
+		}
+		testserver.Reply(w, 200, contentType, []byte(answers[ns]))
 	})
 	maps := client.Namespaced[corev1.ConfigMap](s.Client(t), "prod")
 	got, err := maps.Table(t.Context(), &request.ListOptions{Limit: 1})
@@ -178,6 +184,7 @@ func TestTableIsDecoded(t *testing.T) {
 	for ns, want := range map[string]string{
 		"list":   `list configmaps in list: the server sent "ConfigMapList" of "v1" instead of Table of meta.k8s.io/v1`,
 		"broken": "list configmaps in broken: decode table: ",
+		"page":   `list configmaps in page: content type "text/html": want application/json `,
 		"":       "list configmaps: request not sent: namespace: is empty; name one, or use ClusterWide",
 	} {
 		if _, err := maps.In(ns).Table(t.Context(), nil); !strings.HasPrefix(text(err), want) {

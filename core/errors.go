@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/url"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -215,17 +216,18 @@ func RetryAfter(err error) (time.Duration, bool) {
 // A busy API server requests a few seconds. A proxy under maintenance may request more.
 const longestRetryAfter = 5 * time.Minute
 
-// IsRetryable reports whether the same request may succeed if it is sent again later. This is the case for a broken
-// connection and for these responses:
+// IsRetryable reports whether the same request may succeed if it is sent again later. This is the case for a connection
+// that can't be made or is broken, also by a timeout, and for these responses:
 //
 //   - [ErrTooManyRequests], [ErrInternal], [ErrServerTimeout], [ErrTimeout] and [ErrUnavailable];
 //   - responses that match no sentinel, with code 408 or a code of 500 or more except 501.
 //
 // All other responses, such as 401, 403, 404, 409, 413 and 422, stay the same until the request, the object or the
 // permissions change. They are not retryable even with a Retry-After; see [RetryAfter] for its value. After a conflict,
-// read the object again first. IsRetryable does not consider whether sending the request twice does harm.
+// read the object again first. The end of the request's context is not retryable. IsRetryable does not consider whether
+// sending the request twice does harm.
 func IsRetryable(err error) bool {
-	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if err == nil || errors.Is(err, context.Canceled) || deadlinePassed(err) {
 		return false
 	}
 	if se, ok := errors.AsType[*StatusError](err); ok {
@@ -241,6 +243,21 @@ func IsRetryable(err error) bool {
 		return true
 	}
 	return isNetworkError(err)
+}
+
+// deadlinePassed reports whether the tree of an error contains [context.DeadlineExceeded] itself. The timeouts of net
+// and net/http, such as that of a dial, match it in errors.Is although the deadline of the context has not passed.
+func deadlinePassed(err error) bool {
+	if err == context.DeadlineExceeded {
+		return true
+	}
+	switch e := err.(type) { //nolint:errorlint // walks the tree like errors.Is
+	case interface{ Unwrap() error }:
+		return deadlinePassed(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		return slices.ContainsFunc(e.Unwrap(), deadlinePassed)
+	}
+	return false
 }
 
 // isNetworkError recognizes *net.OpError and similar errors by their methods, since this package must not import net.

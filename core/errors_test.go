@@ -199,6 +199,7 @@ func TestIsRetryableOfErrorsOfTheClient(t *testing.T) {
 		{"an unknown error", errors.New("no"), false},
 		{"the context was cancelled", get(context.Canceled), false},
 		{"the deadline of the context has passed", get(context.DeadlineExceeded), false},
+		{"the deadline has passed, in a join", fmt.Errorf("b: %w", errors.Join(io.EOF, context.DeadlineExceeded)), false},
 		{"the stream broke", fmt.Errorf("read list: %w", io.ErrUnexpectedEOF), true},
 		{"the connection was closed", get(io.EOF), true},
 		{"the connection was refused", get(&net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}), true},
@@ -217,6 +218,33 @@ func TestIsRetryableOfErrorsOfTheClient(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := core.IsRetryable(tt.in); got != tt.want {
+				t.Errorf("IsRetryable(%v) = %t, want %t", tt.in, got, tt.want)
+			}
+		})
+	}
+}
+
+// The errors come from real dials, because their types are not exported. Both match an error of package context.
+func TestOnlyTheTimeoutOfADialIsRetryable(t *testing.T) {
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	dialer := &net.Dialer{Timeout: time.Nanosecond}
+	_, timeout := dialer.DialContext(t.Context(), "tcp", "127.0.0.1:1")
+	_, stopped := dialer.DialContext(cancelled, "tcp", "127.0.0.1:1")
+	tests := []struct {
+		name        string
+		in, matches error
+		want        bool
+	}{
+		{"the dial has timed out", timeout, context.DeadlineExceeded, true},
+		{"the context was cancelled", stopped, context.Canceled, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if !errors.Is(tt.in, tt.matches) {
+				t.Fatalf("the dial failed with %v, want an error that matches %v", tt.in, tt.matches)
+			}
+			if got := core.IsRetryable(&url.Error{Op: "Get", URL: "https://example.com", Err: tt.in}); got != tt.want {
 				t.Errorf("IsRetryable(%v) = %t, want %t", tt.in, got, tt.want)
 			}
 		})

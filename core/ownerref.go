@@ -47,7 +47,8 @@ func OwnerRef(owner Object) (metav1.OwnerReference, error) {
 }
 
 // SetController makes owner the controller of obj, before obj is created or applied: it adds the [ControllerRef], or
-// updates the existing one. An object has at most one controller.
+// updates the existing one. An object has at most one controller. An owner in a namespace owns only objects in the same
+// namespace.
 func SetController(obj metav1.Object, owner Object) error {
 	ref, err := ControllerRef(owner)
 	if err != nil {
@@ -60,6 +61,12 @@ func SetController(obj metav1.Object, owner Object) error {
 			RefOf(owner),
 			ns,
 		)
+	}
+	if o, ok := obj.(Object); ok && owner.GetNamespace() != "" && obj.GetNamespace() == "" {
+		if res, err := ResourceOfObject(o); err == nil && !res.Namespaced {
+			return fmt.Errorf("owner reference to %s %q: the object is cluster-scoped, and its owner lives in a namespace, so the "+
+				"server would delete the object: give it an owner that is cluster-scoped", ref.Kind, RefOf(owner))
+		}
 	}
 	if other := metav1.GetControllerOf(obj); other != nil && other.UID != ref.UID {
 		return fmt.Errorf("owner reference to %s %q: the object is controlled by %s %q already; let that one go first",

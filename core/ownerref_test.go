@@ -84,6 +84,13 @@ func TestSetControllerAddsAnOwnerReference(t *testing.T) {
 		{"an object of another controller", "prod", []metav1.OwnerReference{other}, nil, `controlled by Deployment "old" already`},
 		{"an object in another namespace", "test", nil, nil, `lives in namespace "test"`},
 	}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+	if err := core.SetController(node, owner); err == nil || !strings.Contains(err.Error(), "the object is cluster-scoped") {
+		t.Errorf("SetController of a cluster-scoped object = %v", err)
+	}
+	if err := core.SetController(node, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "n"}}); err != nil {
+		t.Errorf("SetController with a cluster-scoped owner = %v", err)
+	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			obj := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: tt.namespace, Name: "a", OwnerReferences: slices.Clone(tt.in)}}

@@ -17,7 +17,8 @@ import (
 // OnStatus, PageSize, Paged, Server, Timeout, and ResourceVersion and Window (only for [watcher.Events]). See [watcher.Options].
 type WatchOptions = watcher.Options
 
-// Watch yields the existing objects of an API as Added, and then their changes, until the context ends. It recovers
+// Watch yields the existing objects of an API as Added, and then their changes, until the context ends. The Object of an
+// event of type Bookmark has only a version: Watch yields one after the existing objects, and others later. It recovers
 // from failures; WatchOptions.OnError receives them. See [watcher.Watch].
 func Watch[K any, P core.ObjectPtr[K]](
 	ctx context.Context, api *API[K], o *WatchOptions,
@@ -40,7 +41,7 @@ type (
 	// Health, Status, Subscribe, Follow, State, Observe, Concerns, WaitFor, Resource, Cache, Server, Cluster, On,
 	// Shard. See [cache.View].
 	View[K any] = cache.View[K]
-	// Store is the objects of a view, packed. Methods: Get, Has, Len, All (with [SelectOptions]), State, Ready,
+	// Store has the objects of a view in packed form. Methods: Get, Has, Len, All (with [SelectOptions]), State, Ready,
 	// ResourceVersion, Subscribe, Deliver, Follow, Refs, Observe, WaitFor, Resource. See [reflector.Store].
 	Store[K any] = reflector.Store[K]
 	// SelectOptions select objects of a store: Namespace, LabelSelector, Owner. See [reflector.SelectOptions].

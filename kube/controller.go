@@ -20,8 +20,8 @@ import (
 
 // Controllers.
 type (
-	// Controller reconciles the objects of one kind. [NewController] returns one. Methods: Owns and Watches add other
-	// kinds; With adds the reconcile for a [Manager]; Run runs until its context ends, as does RunPacked, which does not
+	// Controller reconciles the objects of one kind. [NewController] returns one. Methods: Owns, Watches and Reads add
+	// other kinds; With adds the reconcile for a [Manager]; Run runs until its context ends, as does RunPacked, which does not
 	// decode the objects; Engage adds another cluster; ReconcileAll and Resize change what a running controller does;
 	// Health, Runs, Stats and Metrics report its state. See [controller.Controller].
 	Controller[K any] = controller.Controller[K]
@@ -154,7 +154,7 @@ func NewRecorder(c *Client, o *RecorderOptions) *Recorder { return events.NewRec
 // Managers.
 type (
 	// Manager runs the controllers and servers of a program together. [NewManager] returns one. Methods: Add adds what
-	// only the leader runs, AddToAll what every replica does, AddCheck a check of readiness, AddTable a table of the
+	// only the leader runs, AddToAll what every replica runs, AddCheck a check of readiness, AddTable a table of the
 	// debug page; Run runs everything until its context ends; Leading; Shards; Metrics returns the metrics of what was
 	// added; Fence refuses writes outside of a term. See [manager.Manager].
 	Manager = manager.Manager

@@ -11,7 +11,7 @@ import (
 
 // Finding kinds at run time.
 type (
-	// Discovery is the kinds that a server served at one moment. Methods: Resolve (a name such as "deploy"), ForKind,
+	// Discovery has the kinds that a server served at one moment. Methods: Resolve (a name such as "deploy"), ForKind,
 	// ForResource, ResolveCategory, Categories, Resources, Preferred, Matches, Subresources, Failed. See
 	// [discovery.Discovery].
 	Discovery = discovery.Discovery

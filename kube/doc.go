@@ -118,9 +118,9 @@
 //	m.AddToAll(kube.NewWebhookServer(c, o))          // runs in every replica
 //	err := m.Run(ctx)
 //
-// With Sharding instead of LeaderElection, each replica reconciles a share of the objects. It also watches only these if
-// the view of the controller is sharded, see [Selection]. Manager.Fence is a middleware for the client of the
-// reconciles: it refuses the writes of a replica whose term is over.
+// With Sharding instead of LeaderElection, each replica reconciles a share of the objects. It watches only these
+// objects if the view of the controller is sharded, see [Selection]. Manager.Fence is a middleware for the client of
+// the reconciles: it refuses the writes of a replica whose term is over.
 //
 // # Custom resources
 //
@@ -130,17 +130,18 @@
 //
 // # Errors
 //
-// Each verb returns an [*OpError], which prints as "get pods prod/web-0: not found". Test for the reason with errors.Is
-// and the errors of this package, such as [ErrConflict]. The server's response is a [*StatusError]. A request that is
-// invalid is not sent and returns an [*InvalidError]. If the server can't be reached, the error is a [*ConnectError]
-// that says what to check. [IsRetryable] reports whether the same request may succeed later.
+// The error of a verb is an [*OpError], which prints as "get pods prod/web-0: not found". Test for the reason with
+// errors.Is and the errors of this package, such as [ErrConflict]. The server's response is a [*StatusError]. A request
+// that is invalid is not sent and returns an [*InvalidError]. If the server can't be reached, the error is a
+// [*ConnectError] that says what to check. [IsRetryable] reports whether the same request may succeed later.
 //
 // # Retries and timeouts
 //
-// A verb runs until its context ends. It returns earlier if the connection is silent for 45 seconds, or if the server
-// does not start its response within two minutes. When a server is overloaded or unreachable, a request that is safe to
-// repeat is sent again for up to 30 seconds, see [RetryOptions]. Watches, caches, controllers and Await retry with a
-// growing delay until their context ends. A method Run returns after all goroutines that it started have ended.
+// A verb returns at the latest when its context ends. It fails earlier if the connection is silent for 45 seconds, or
+// if the server does not start its response within two minutes. When a server is overloaded or unreachable, a request
+// that is safe to repeat is sent again for up to 30 seconds, see [RetryOptions]. Watches, caches, controllers and Await
+// retry with a growing delay until their context ends. A method Run returns after all goroutines that it started have
+// ended.
 //
 // # Concurrency
 //

@@ -27,8 +27,8 @@ func Await[K any, P core.ObjectPtr[K]](
 	return wait.Await[K, P](ctx, api, name, c, o)
 }
 
-// AwaitGone watches an object until it is deleted. If uid is not empty, another object of the same name counts as
-// deleted. See [wait.Gone].
+// AwaitGone watches an object until it is deleted. If uid is not empty, an object with the same name and another UID
+// counts as deleted. See [wait.Gone].
 func AwaitGone[K any, P core.ObjectPtr[K]](
 	ctx context.Context, api *API[K], name string, uid types.UID, o *WaitOptions,
 ) error {

@@ -59,6 +59,20 @@ func (p *plugin) set(t testing.TB, name, text string) {
 	}
 }
 
+// release removes the file wait, for which the plugin waits.
+func (p *plugin) release(t testing.TB) {
+	t.Helper()
+	if err := os.Remove(filepath.Join(p.dir, "wait")); err != nil {
+		t.Error(err)
+	}
+}
+
+// ready reports whether the plugin has done everything but wait, sleep and exit.
+func (p *plugin) ready() bool {
+	_, err := os.Stat(filepath.Join(p.dir, "ready"))
+	return err == nil
+}
+
 // print makes the plugin print a credential with the given status.
 func (p *plugin) print(t testing.TB, status map[string]string) {
 	t.Helper()
@@ -161,7 +175,7 @@ func checkGoroutines(t testing.TB) {
 	t.Helper()
 	before := runtime.NumGoroutine()
 	t.Cleanup(func() {
-		deadline := time.After(5 * time.Second)
+		deadline := time.After(time.Minute)
 		for runtime.NumGoroutine() > before {
 			select {
 			case <-deadline:

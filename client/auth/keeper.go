@@ -185,7 +185,7 @@ func (k *keeper) store(c *credential) {
 		k.renewAt = time.Time{}
 	case left <= 0: // the server's clock may differ
 		k.renewAt = now.Add(pause)
-	case old != nil && old.expiry.Equal(c.expiry): // the source returns it until it expires
+	case old != nil && old.expiry.Equal(c.expiry) && left <= leeway: // the source returns it until it expires
 		k.renewAt = earlier(now.Add(pause), c.expiry)
 	default:
 		k.renewAt = c.expiry.Add(-min(leeway, left/4))

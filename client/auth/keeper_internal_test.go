@@ -189,6 +189,30 @@ func TestKeeperRefusal(t *testing.T) {
 	})
 }
 
+// TestKeeperRefusalDoesNotShortenTheLifetime checks that a source that returns the rejected credential again is called
+// next when the credential is about to expire: the server may accept it again.
+func TestKeeperRefusalDoesNotShortenTheLifetime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := source{lives: time.Hour, same: true}
+		k := &keeper{obtain: s.obtain}
+		first, err := k.get(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if renewed, err := k.renew(t.Context(), first); renewed || err != nil || s.runs != 2 {
+			t.Fatalf("renew = %v, %v after %d runs; want false after 2", renewed, err, s.runs)
+		}
+		wait(time.Hour - leeway - time.Second)
+		if _, err := k.get(t.Context()); err != nil || s.runs != 2 {
+			t.Errorf("%v after %d runs a second before renewal; want 2", err, s.runs)
+		}
+		wait(time.Second)
+		if _, err := k.get(t.Context()); err != nil || s.runs != 3 {
+			t.Errorf("%v after %d runs at renewal; want 3", err, s.runs)
+		}
+	})
+}
+
 // TestKeeperWaitsAsLongAsEachCallerAllows checks that a caller returns when its context ends, and that the others get
 // the credential.
 func TestKeeperWaitsAsLongAsEachCallerAllows(t *testing.T) {

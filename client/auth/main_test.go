@@ -58,6 +58,12 @@ func runPlugin(dir string) int {
 		}
 	}
 	fmt.Print(read("stdout"))
+	if os.WriteFile(filepath.Join(dir, "ready"), nil, 0o600) != nil {
+		return 105
+	}
+	for read("wait") != "" { // until the test removes the file
+		time.Sleep(time.Millisecond)
+	}
 	if d, err := time.ParseDuration(read("sleep")); err == nil {
 		time.Sleep(d)
 	}

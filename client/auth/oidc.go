@@ -189,14 +189,14 @@ func (p *OIDC) reread(ctx context.Context) *credential {
 	return idToken(found[0])
 }
 
-// awaitOther waits a moment for the tokens of another program that has just used the same refresh token.
+// awaitOther waits for the tokens of another program that has just used the same refresh token.
 func (p *OIDC) awaitOther(ctx context.Context) *credential {
 	if p.provider.File == "" {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, otherTime)
 	defer cancel()
-	tick := time.NewTicker(otherTime / 20)
+	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		if c := p.reread(ctx); c != nil {
@@ -210,8 +210,9 @@ func (p *OIDC) awaitOther(ctx context.Context) *credential {
 	}
 }
 
-// otherTime is how long to wait for another program to write its new tokens to the kubeconfig.
-const otherTime = time.Second
+// otherTime is how long to wait for another program to write its new tokens to the kubeconfig. That program may have to
+// wait for the kubeconfig, too.
+const otherTime = saveTime + time.Second
 
 // tokensOf returns the settings that change.
 func tokensOf(settings map[string]config.Secret) [2]config.Secret {

@@ -5,7 +5,9 @@ package auth
 
 import (
 	"bytes"
+	"cmp"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/kube-go/sdk/client/internal/plain"
@@ -64,6 +66,8 @@ func (p *Plugin) public(end *tail) string {
 	if c := p.peek(); c != nil {
 		known = append(known, c.token)
 	}
+	// The longest first: a secret may be a part of another one.
+	slices.SortFunc(known, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 	for _, secret := range known {
 		if secret != "" {
 			s = strings.ReplaceAll(s, secret, redact.Mark)

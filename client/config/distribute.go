@@ -55,7 +55,7 @@ func (m *modification) bring(s section, e entry, c *checker) error {
 	before := s.of(m.before)
 	if i := indexOf(before, e.key()); i >= 0 {
 		old := before.entries()[i]
-		if p.file = old.origin(); p.file != e.origin() {
+		if p.file = old.origin(); e.origin() != "" && p.file != e.origin() {
 			return p.errorf("", "delete it, then add it in a second call", "cannot be moved to the file %q", e.origin())
 		}
 		if same, err := sameContent(old, e); same || err != nil {

@@ -82,14 +82,14 @@ func (e env) filesToModify(path string) ([]string, error) {
 		}
 		files = []string{filepath.Join(home, ".kube", "config")}
 	}
-	var unique []string
+	var unique, targets []string
 	for _, file := range files {
 		abs, err := filepath.Abs(file)
 		if err != nil {
 			return nil, err
 		}
-		if !slices.Contains(unique, abs) {
-			unique = append(unique, abs)
+		if end := target(abs); !slices.Contains(targets, end) { // the second name of a file adds nothing
+			unique, targets = append(unique, abs), append(targets, end)
 		}
 	}
 	return unique, nil

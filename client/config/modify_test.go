@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -65,6 +66,10 @@ current-context: red
 		{
 			"a token in the second file is changed", func(k *config.Kubeconfig) { k.User("ann").Token = "xyz" },
 			"", strings.Replace(second, "token: abc", "token: xyz", 1), "",
+		},
+		{
+			"a stanza is replaced by one without an Origin", func(k *config.Kubeconfig) { *k.User("ann") = config.User{Token: "xyz"} },
+			"", strings.Replace(second, "token: abc, client-certificate: ann.crt, client-key: ann.key", "token: xyz", 1), "",
 		},
 		{
 			"a cluster that hides another is changed", func(k *config.Kubeconfig) { k.Cluster("blue").Server = "https://b" },
@@ -309,6 +314,18 @@ func TestModifyFiles(t *testing.T) {
 			t.Errorf("current-context = %q, want x", got)
 		}
 	})
+	t.Run("a link to a missing file", func(t *testing.T) {
+		dir := writeFiles(t, map[string]string{"real/other": ""})
+		if err := os.Symlink("real/config", dir+"/link"); err != nil {
+			t.Fatal(err)
+		}
+		if err := config.Modify(t.Context(), setContext, &config.ModifyOptions{Path: dir + "/link"}); err != nil {
+			t.Fatal(err)
+		}
+		checkMode(t, dir+"/link", fs.ModeSymlink)
+		checkMode(t, dir+"/real/config", 0o600)
+		checkLeftovers(t, dir)
+	})
 	t.Run("an invalid kubeconfig", func(t *testing.T) {
 		dir := writeFiles(t, map[string]string{"config": "clusters: {"})
 		if err := config.Modify(t.Context(), setContext, &config.ModifyOptions{Path: dir + "/config"}); err == nil {
@@ -339,37 +356,67 @@ func checkMode(t testing.TB, path string, want fs.FileMode) {
 }
 
 // TestModifyLocks checks that concurrent writers do not lose each other's changes, and that a lock that is never
-// released is reported.
+// released is reported. In the bubble, the time limit of the wait does not depend on the speed of the machine.
 func TestModifyLocks(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "config")
-	var wg sync.WaitGroup
-	const writers = 20
-	for i := range writers {
-		wg.Go(func() {
-			err := config.Modify(t.Context(), func(k *config.Kubeconfig) error {
-				k.SetUser(fmt.Sprint("user-", i), config.User{Token: "abc"})
-				return nil
-			}, &config.ModifyOptions{Path: file})
-			if err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	if got := len(must(config.Read(t.Context(), file)).Users); got != writers {
-		t.Errorf("%d users are left, want %d", got, writers)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "config")
+		var wg sync.WaitGroup
+		const writers = 20
+		for i := range writers {
+			wg.Go(func() {
+				err := config.Modify(t.Context(), func(k *config.Kubeconfig) error {
+					k.SetUser(fmt.Sprint("user-", i), config.User{Token: "abc"})
+					return nil
+				}, &config.ModifyOptions{Path: file})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if got := len(must(config.Read(t.Context(), file)).Users); got != writers {
+			t.Errorf("%d users are left, want %d", got, writers)
+		}
 
-	if err := os.WriteFile(file+".lock", nil, 0); err != nil {
+		if err := os.WriteFile(file+".lock", nil, 0); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errors.New("enough"))
+		defer cancel()
+		err := config.Modify(ctx, func(*config.Kubeconfig) error { t.Error("Modify did not wait for the lock"); return nil },
+			&config.ModifyOptions{Path: file})
+		checkError(t, err,
+			file+": is locked by another program: enough: try again, or remove "+file+".lock if no such program is running")
+		if _, err := os.Stat(file + ".lock"); err != nil {
+			t.Errorf("the lock of the other program was removed: %v", err)
+		}
+	})
+}
+
+// TestModifyOfAFileWithTwoNames checks that no change is lost if KUBECONFIG lists a file twice, once by a symbolic
+// link.
+func TestModifyOfAFileWithTwoNames(t *testing.T) {
+	dir := t.TempDir()
+	const content = `current-context: a
+contexts: [{name: a, context: {cluster: x}}, {name: b, context: {cluster: x}}]
+`
+	if err := os.WriteFile(dir+"/config", []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errors.New("enough"))
-	defer cancel()
-	err := config.Modify(ctx, func(*config.Kubeconfig) error { t.Error("Modify did not wait for the lock"); return nil },
-		&config.ModifyOptions{Path: file})
-	checkError(t, err,
-		file+": is locked by another program: enough: try again, or remove "+file+".lock if no such program is running")
-	if _, err := os.Stat(file + ".lock"); err != nil {
-		t.Errorf("the lock of the other program was removed: %v", err)
+	if err := os.Symlink("config", dir+"/link"); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("KUBECONFIG", dir+"/config"+string(filepath.ListSeparator)+dir+"/link")
+	err := config.Modify(t.Context(), func(k *config.Kubeconfig) error {
+		k.DeleteContext("a")
+		k.CurrentContext = "b"
+		return nil
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := config.Read(t.Context())
+	if err != nil || k.CurrentContext != "b" || k.Context("a") != nil {
+		t.Errorf("afterwards, the current context is %q and the context a is %v, %v", k.CurrentContext, k.Context("a"), err)
 	}
 }

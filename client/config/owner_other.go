@@ -8,4 +8,4 @@ package config
 import "io/fs"
 
 // keepOwner does nothing: the directory determines the owner of a new file.
-func keepOwner(string, fs.FileInfo) error { return nil }
+func keepOwner(string, fs.FileInfo) (sameGroup bool, err error) { return true, nil }

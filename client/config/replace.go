@@ -104,13 +104,11 @@ type replacement struct {
 	temp   string // empty if there is nothing to discard
 }
 
-// prepare writes the new content of a file to the same directory, with the mode and the owner of the old file.
+// prepare writes the new content of a file to the same directory, with the mode, the owner and, if possible, the group
+// of the old file.
 func prepare(file string, data []byte) (_ *replacement, err error) {
-	r := &replacement{file: file, target: file}
+	r := &replacement{file: file, target: target(file)}
 	mode := fs.FileMode(0o600)
-	if target, err := filepath.EvalSymlinks(file); err == nil { // an error means that the file does not exist yet
-		r.target = target
-	}
 	old, err := os.Stat(r.target)
 	if err == nil {
 		mode = old.Mode().Perm()
@@ -135,12 +133,33 @@ func prepare(file string, data []byte) (_ *replacement, err error) {
 		err = closed
 	}
 	if err == nil && old != nil {
-		err = keepOwner(r.temp, old)
+		var sameGroup bool
+		if sameGroup, err = keepOwner(r.temp, old); !sameGroup {
+			mode &^= 0o070 // the members of the other group must not get access
+		}
 	}
 	if err == nil {
 		err = os.Chmod(r.temp, mode)
 	}
 	return r, err
+}
+
+// target returns the file that a file links to, or the file itself. Neither needs to exist.
+func target(file string) string {
+	if end, err := filepath.EvalSymlinks(file); err == nil {
+		return end
+	}
+	for range 40 { // a missing file, or links in a circle
+		link, err := os.Readlink(file)
+		if err != nil {
+			break
+		}
+		if !filepath.IsAbs(link) {
+			link = filepath.Join(filepath.Dir(file), link)
+		}
+		file = link
+	}
+	return file
 }
 
 // commit replaces the file.

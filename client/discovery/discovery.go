@@ -55,7 +55,7 @@ type Subresource struct {
 
 // ErrStale reports that the server of a group version does not respond to the API server, which returned the last known
 // resources.
-var ErrStale = errors.New("its server does not respond to the API server: its resources may be outdated")
+var ErrStale = errors.New("its server does not respond to the API server: its resources may be outdated or missing")
 
 // GroupError is the error of one group version that could not be discovered. Others are not affected.
 type GroupError struct {
@@ -175,7 +175,9 @@ func (d *Discovery) isPreferred(i int) bool {
 	return d.preferred[d.served[i].GroupVersionResource().GroupResource()] == i
 }
 
-// Failed returns the group versions that could not be discovered, or only in part.
+// Failed returns the group versions that could not be discovered, or only in part. A client repeats requests for the
+// resources of an aggregated server that does not respond for about 20 seconds; WithAttempts of package middleware, with
+// 1, makes them fail immediately.
 func (d *Discovery) Failed() []*GroupError { return slices.Clone(d.failed) }
 
 // ForResource finds a resource by its full name. Without a version, it returns the version that the server prefers.

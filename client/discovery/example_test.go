@@ -59,7 +59,7 @@ func ExampleDiscover() {
 	}
 	// Output:
 	// 69 resources
-	// metrics.example.com/v1beta1: its server does not respond to the API server: its resources may be outdated
+	// metrics.example.com/v1beta1: its server does not respond to the API server: its resources may be outdated or missing
 }
 
 func ExampleDiscovery_Resolve() {

@@ -134,16 +134,13 @@ func unchanged(err error) bool {
 	return ok && se.Status.Code == http.StatusNotModified
 }
 
-// send sends a request and reads the response, which must be JSON if the request asks for it.
+// send sends a request and reads the response.
 func (f *fetcher) send(ctx context.Context, r *request.Request) (entry, error) {
 	resp, err := f.client.Do(ctx, r)
 	if err != nil {
 		return entry{}, err
 	}
 	defer resp.Body.Close()
-	if _, err := wire.EncodingOf(resp.Header.Get("Content-Type")); err != nil && r.Accept != "" {
-		return entry{}, err // not JSON, so not an API server
-	}
 	body, err := wire.ReadBody(resp.Body, f.limits)
 	return entry{tag: resp.Header.Get("ETag"), body: body}, err
 }

@@ -48,7 +48,7 @@ func NewMapper(c *client.Client, o *MapperOptions) *Mapper {
 	if o != nil && o.Discover != nil {
 		m.options = *o.Discover
 	}
-	if o != nil && o.MinInterval > 0 {
+	if o != nil && o.MinInterval != 0 {
 		m.interval = o.MinInterval
 	}
 	if m.options.Cache == nil {
@@ -181,6 +181,9 @@ func (m *Mapper) leave() { <-m.turn }
 // discover runs a discovery. The caller has called enter. If the context of the caller ends, the result is not
 // recorded, so that it does not affect others.
 func (m *Mapper) discover(ctx context.Context, fresh bool) (*Discovery, error) {
+	if m.interval < 0 {
+		return nil, fmt.Errorf("discovery.MapperOptions.MinInterval: %v is negative; 0 means the default", m.interval)
+	}
 	d, err := discover(ctx, m.client, &m.options, fresh)
 	if err != nil && ctx.Err() != nil {
 		return nil, err

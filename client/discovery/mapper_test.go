@@ -5,6 +5,7 @@ package discovery_test
 
 import (
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -28,6 +29,16 @@ func installGadgets(s *fakeServer) {
 func isUnknown(err error) bool {
 	_, ok := errors.AsType[*discovery.UnknownResourceError](err)
 	return ok
+}
+
+func TestANegativeIntervalOfAMapperIsAnError(t *testing.T) {
+	m := discovery.NewMapper(modern(t).client(t), &discovery.MapperOptions{MinInterval: -1})
+	const want = "discovery.MapperOptions.MinInterval: -1ns is negative"
+	for range 2 {
+		if _, err := m.Resolve(t.Context(), "pods"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Resolve() = %v, want %s", err, want)
+		}
+	}
 }
 
 // TestMapperRefreshesOnMiss checks that a kind that is installed later is found, and that known kinds need no requests.

@@ -172,14 +172,16 @@ func (d *Discovery) nearby(name string) []string {
 		far  int
 	}
 	var found []candidate
+	limit := max(1, len(name)/3)
 	for _, r := range d.served {
-		far := spelling.Distance(name, r.Plural)
-		for _, other := range []string{r.Singular, strings.ToLower(r.Kind)} {
-			if other != "" {
+		far := limit + 1
+		for _, other := range []string{r.Plural, r.Singular, strings.ToLower(r.Kind)} {
+			// The distance is at least the difference of the lengths. A server may send very long names.
+			if other != "" && max(len(other)-len(name), len(name)-len(other)) <= limit {
 				far = min(far, spelling.Distance(name, other))
 			}
 		}
-		if far <= max(1, len(name)/3) {
+		if far <= limit {
 			found = append(found, candidate{r.String(), far})
 		}
 	}

@@ -6,6 +6,7 @@ package discovery_test
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -183,5 +184,27 @@ func TestResolveCategory(t *testing.T) {
 	none := &discovery.UnknownCategoryError{Name: "all"}
 	if want := `the server has no category "all"; it has no categories`; none.Error() != want {
 		t.Errorf("error = %v, want %s", none, want)
+	}
+}
+
+// TestResolveOfAnUnknownNameTakesLittleMemory checks that the search for similar names skips names of a very different
+// length, which a server may send.
+func TestResolveOfAnUnknownNameTakesLittleMemory(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	s := modern(t)
+	s.set("/apis", oneGroup("example.com",
+		`{"resource":"`+long+`","responseKind":{"kind":"Widget`+long+`"},"singularResource":"`+long+`"}`))
+	d, err := discovery.Discover(t.Context(), s.client(t), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err = d.Resolve("nosuchthings"); err == nil {
+		t.Fatal("Resolve() = nil, want an error")
+	}
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 8<<20 {
+		t.Errorf("Resolve() has allocated %d bytes for names of 1 MiB", n)
 	}
 }

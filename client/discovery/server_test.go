@@ -29,7 +29,7 @@ func TestVersion(t *testing.T) {
 		"not a version": {
 			plain(`{}`), "server version: the response has no gitVersion; is this the address of a Kubernetes API server?",
 		},
-		"an HTML page":            {response{code: 200, contentType: "text/html"}, "server version: content type"},
+		"an HTML page":            {response{code: 200, contentType: "text/html", body: "<html>"}, "server version: content type"},
 		"a truncated response":    {plain(`{"major":`), "server version: "},
 		"a field of another type": {plain(`{"major":1}`), "server version: "},
 	} {

@@ -4,6 +4,7 @@
 package guest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -115,7 +116,10 @@ type handler struct {
 	text *buffer
 }
 
-type buffer struct{ data []byte }
+type buffer struct {
+	data    []byte
+	builtIn bool // the next attributes are the time, the level and the message
+}
 
 // Write keeps a record, which a slog.TextHandler writes at once. No other goroutine can run before Handle reads it.
 func (b *buffer) Write(p []byte) (int, error) {
@@ -126,25 +130,24 @@ func (b *buffer) Write(p []byte) (int, error) {
 func newHandler() slog.Handler {
 	text := new(buffer)
 	return &handler{text: text, Handler: slog.NewTextHandler(text, &slog.HandlerOptions{
-		ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
-			if len(groups) == 0 && (a.Key == slog.TimeKey || a.Key == slog.LevelKey) {
-				return slog.Attr{}
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if !text.builtIn {
+				return a
 			}
-			return a
+			text.builtIn = a.Key != slog.MessageKey
+			return slog.Attr{}
 		},
 	})}
 }
 
-// Handle writes a record.
+// Handle writes a record: the message, and then the attributes, such as "runs begin controller=backup".
 func (h *handler) Handle(ctx context.Context, r slog.Record) error {
+	h.text.builtIn = true
 	if err := h.Handler.Handle(ctx, r); err != nil {
 		return err
 	}
-	text := h.text.data
-	for len(text) > 0 && text[len(text)-1] == '\n' {
-		text = text[:len(text)-1]
-	}
-	logRecord(r.Level, text)
+	text := append([]byte(r.Message+" "), h.text.data...)
+	logRecord(r.Level, bytes.TrimRight(text, " \n"))
 	return nil
 }
 

@@ -4,8 +4,10 @@
 package middleware
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -37,7 +39,8 @@ type Authorization func(context.Context) (value string, renew Renew, err error)
 // Authorize authenticates with credentials that change. If the server rejects a credential with status 401, it is
 // renewed. If there is a new credential then, and the body can be sent again, the request is sent again, once. This
 // applies to requests that upgrade the connection too. If renewing fails, the request fails with that error. If the
-// server rejects the new credential too, nothing is renewed for ten seconds.
+// server rejects the new credential too, nothing is renewed for ten seconds. The 401 of a backend behind the proxy of the
+// API server does not concern the credential.
 func Authorize(find Authorization) Func {
 	return func(next http.RoundTripper) http.RoundTripper { return &authorizer{next: next, find: find} }
 }
@@ -59,7 +62,8 @@ func (a *authorizer) RoundTrip(r *http.Request) (*http.Response, error) {
 		return a.next.RoundTrip(r)
 	}
 	resp, renew, err := a.send(r, r.Body)
-	if err != nil || resp.StatusCode != http.StatusUnauthorized || renew == nil || !a.mayRenew() {
+	if err != nil || resp.StatusCode != http.StatusUnauthorized || renew == nil || !a.mayRenew() ||
+		!fromAPIServer(callOf(r)) && !isStatus(resp) {
 		return resp, err
 	}
 	renewed, err := renew(r.Context())
@@ -84,6 +88,14 @@ func (a *authorizer) RoundTrip(r *http.Request) (*http.Response, error) {
 		a.until = time.Now().Add(futile)
 	}
 	return resp, err
+}
+
+// isStatus reports whether the body of a response is a Status, which an API server sends, unlike most backends.
+func isStatus(resp *http.Response) bool {
+	start, _ := io.ReadAll(io.LimitReader(resp.Body, drainedBytes)) // the reader of the body gets the error
+	resp.Body = &keptBody{io.MultiReader(bytes.NewReader(start), resp.Body), resp.Body}
+	var body struct{ Kind string }
+	return json.Unmarshal(start, &body) == nil && body.Kind == "Status"
 }
 
 func (a *authorizer) mayRenew() bool {

@@ -123,6 +123,43 @@ func TestAuthorize(t *testing.T) {
 	}
 }
 
+// TestAuthorizeIgnoresBackends checks that the 401 of a backend behind the proxy of the API server renews no credential
+// and repeats no request, and that its body stays complete.
+func TestAuthorizeIgnoresBackends(t *testing.T) {
+	for _, tc := range []struct {
+		subresource, body string
+		renewed           int
+	}{
+		{"proxy", "log in", 0},
+		{"proxy", `{"error":"log in"}`, 0},
+		{"proxy", `{"kind":"Status","code":401}`, 1},
+		{"", "log in", 1},
+	} {
+		renewed, sent := 0, 0
+		mw := middleware.Authorize(func(context.Context) (string, middleware.Renew, error) {
+			return "mine", func(context.Context) (bool, error) {
+				renewed++
+				return true, nil
+			}, nil
+		})
+		server := middleware.RoundTripperFunc(func(*http.Request) (*http.Response, error) {
+			sent++
+			return &http.Response{StatusCode: http.StatusUnauthorized, Body: io.NopCloser(strings.NewReader(tc.body))}, nil
+		})
+		ctx := middleware.WithCall(t.Context(), middleware.Call{Verb: "create", Subresource: tc.subresource})
+		resp, err := mw(server).RoundTrip(httptest.NewRequestWithContext(ctx, http.MethodPost, "https://kube/", nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if renewed != tc.renewed || sent != 1+tc.renewed || string(body) != tc.body || err != nil {
+			t.Errorf("%s of %q: renewed %d times, sent %d times, body %q, %v; want renewed %d times",
+				tc.body, tc.subresource, renewed, sent, body, err, tc.renewed)
+		}
+	}
+}
+
 // TestAuthorizePausesWhileCredentialsAreRejected checks that a source whose credentials are always rejected is not
 // called for each request.
 func TestAuthorizePausesWhileCredentialsAreRejected(t *testing.T) {

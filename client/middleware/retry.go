@@ -81,6 +81,9 @@ type (
 // WithAttempts returns a context that lowers the maximum number of attempts of [Retry] to n. Use it with 1 for callers
 // with their own retries, whose delays would otherwise multiply, and for callers that need the result immediately.
 func WithAttempts(ctx context.Context, n int) context.Context {
+	if outer, ok := ctx.Value(attemptsKey{}).(int); ok {
+		n = min(n, outer)
+	}
 	return context.WithValue(ctx, attemptsKey{}, max(1, n))
 }
 

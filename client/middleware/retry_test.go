@@ -359,6 +359,13 @@ func TestWithAttempts(t *testing.T) {
 				t.Errorf("WithAttempts(%d): %d attempts, %v; want %d", n, len(s.bodies), err, want)
 			}
 		}
+		for _, n := range [][2]int{{2, 3}, {3, 2}} { // the limit of a caller and that of its caller
+			s := &script{steps: []step{{status: 503}}}
+			ctx := middleware.WithAttempts(middleware.WithAttempts(t.Context(), n[0]), n[1])
+			if _, _, err := call(ctx, mustRetry(t, nil)(s), get, ""); err != nil || len(s.bodies) != 2 {
+				t.Errorf("WithAttempts(%d) in WithAttempts(%d): %d attempts, %v; want 2", n[1], n[0], len(s.bodies), err)
+			}
+		}
 		if mw := mustRetry(t, &middleware.RetryOptions{Attempts: 1}); mw != nil {
 			t.Error("Retry with one attempt is not nil")
 		}

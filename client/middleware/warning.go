@@ -53,11 +53,11 @@ func Warnings(handle func(context.Context, Warning)) Func {
 // maxLogged is the number of logged texts that are remembered.
 const maxLogged = 1 << 10
 
-// LogWarnings returns a handler for [Warnings] that logs each text once, at warn level. If logger is nil, it returns
-// nil.
+// LogWarnings returns a handler for [Warnings] that logs each text once, at warn level. If logger is nil, it uses
+// [slog.Default].
 func LogWarnings(logger *slog.Logger) func(context.Context, Warning) {
 	if logger == nil {
-		return nil
+		logger = slog.Default()
 	}
 	var mu sync.Mutex // guards logged
 	logged := map[string]bool{}

@@ -118,8 +118,13 @@ func TestLogWarnings(t *testing.T) {
 	if log(ctx, middleware.Warning{Text: "v1 Endpoints is deprecated"}); out.Len() == 0 {
 		t.Error("a text is still remembered after 3000 others")
 	}
-	if middleware.LogWarnings(nil) != nil {
-		t.Error("LogWarnings(nil) is not nil")
+	out.Reset()
+	before := slog.Default()
+	defer slog.SetDefault(before)
+	slog.SetDefault(slog.New(slog.NewTextHandler(&out, nil)))
+	middleware.LogWarnings(nil)(t.Context(), middleware.Warning{Text: "of the default"})
+	if !strings.Contains(out.String(), "of the default") {
+		t.Errorf("the default logger has %q, want the warning", &out)
 	}
 }
 

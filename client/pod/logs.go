@@ -18,7 +18,8 @@ import (
 )
 
 // Logs returns the log of a container as a stream of bytes; the caller closes it. The stream ends with io.EOF at the
-// end of the log, and with LogOptions.Follow when the container ends.
+// end of the log, and with LogOptions.Follow when the container ends, but also when the connection of the API server to
+// the node ends: nodes end each one after four hours. Package runtime/logs resumes such a log.
 //
 // Nodes rotate logs, every 10 MiB by default, and send only the newest file. A reader that follows continues with the
 // next file.
@@ -26,7 +27,7 @@ import (
 // The context applies until the stream ends. [API.LogLines] returns the lines of the same log.
 //
 // Errors: [core.ErrNotFound]; [core.ErrBadRequest] for a container that does not exist or has not started. When the
-// connection breaks, Read returns an error that matches io.ErrUnexpectedEOF.
+// connection to the API server breaks, Read returns an error that matches io.ErrUnexpectedEOF.
 func (a *API) Logs(ctx context.Context, name string, o *request.LogOptions) (io.ReadCloser, error) {
 	body, err := a.logs(ctx, name, o)
 	if err != nil {

@@ -90,6 +90,21 @@ func TestBindNamesTheNode(t *testing.T) {
 	}
 }
 
+// TestPageOfAProxyIsNoSuccess checks that only an API server confirms an eviction or a binding.
+func TestPageOfAProxyIsNoSuccess(t *testing.T) {
+	s := testserver.New(t, func(w http.ResponseWriter, _ *http.Request) {
+		testserver.Reply(w, 200, "text/html", []byte("<html>Log in</html>"))
+	})
+	pods := pod.In(s.Client(t), "prod")
+	for verb, err := range map[string]error{
+		"evict": pods.Evict(t.Context(), "web-0", nil), "bind": pods.Bind(t.Context(), "web-0", "n1", nil),
+	} {
+		if want := verb + ` pods prod/web-0: content type "text/html"`; err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s = %v, want %s", verb, err, want)
+		}
+	}
+}
+
 // TestEvictReturnsBudget checks that Evict returns a BudgetError with the details of the response, and only if a budget
 // forbids the eviction.
 func TestEvictReturnsBudget(t *testing.T) {

@@ -17,6 +17,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kube-go/sdk/core/request"
 )
 
 // LimitError reports that a download is larger than [Options] allow.
@@ -47,10 +49,23 @@ type extraction struct {
 
 	root    *os.Root // the directory itself, or the parent of a file; nil before the first entry
 	single  bool     // root is the parent
-	folders []*tar.Header
+	folders []folder
+}
+
+// folder is a directory whose permissions and time are set at the end. It has no other part of the header, which may
+// have a MiB.
+type folder struct {
+	name     string
+	mode     fs.FileMode
+	modified time.Time
 }
 
 func newExtraction(local, name string, o Options) (*extraction, error) {
+	if o.MaxBytes < 0 || o.MaxFiles < 0 {
+		return nil, &request.InvalidError{
+			Field: "podfiles.Options", Detail: "MaxBytes or MaxFiles is negative; leave it zero for the default",
+		}
+	}
 	local, err := filepath.Abs(local)
 	if err != nil {
 		return nil, err
@@ -62,10 +77,10 @@ func newExtraction(local, name string, o Options) (*extraction, error) {
 		local: local, name: name, maxBytes: o.MaxBytes, maxFiles: o.MaxFiles,
 		counter: &counter{tell: func(Progress) {}},
 	}
-	if x.maxBytes <= 0 {
+	if x.maxBytes == 0 {
 		x.maxBytes = 64 << 30
 	}
-	if x.maxFiles <= 0 {
+	if x.maxFiles == 0 {
 		x.maxFiles = 1_000_000
 	}
 	return x, nil
@@ -128,11 +143,11 @@ func (m *endMark) Read(p []byte) (int, error) {
 func (x *extraction) entry(header *tar.Header, content io.Reader) error {
 	name, err := x.nameOf(header.Name)
 	switch {
+	case x.counter.Files+x.partial.Count >= x.maxFiles:
+		return &LimitError{"MaxFiles", int64(x.maxFiles)}
 	case err != nil:
 		x.partial.add(header.Name, err)
 		return nil
-	case x.counter.Files+x.partial.Count >= x.maxFiles:
-		return &LimitError{"MaxFiles", int64(x.maxFiles)}
 	case header.Size > x.maxBytes-x.counter.Bytes:
 		return &LimitError{"MaxBytes", x.maxBytes}
 	}
@@ -196,7 +211,7 @@ func (x *extraction) write(name string, header *tar.Header, content io.Reader) e
 	switch header.Typeflag {
 	case tar.TypeDir:
 		return x.writeFolder(name, header)
-	case tar.TypeReg:
+	case tar.TypeReg, tar.TypeGNUSparse:
 		return x.writeFile(name, header, content)
 	case tar.TypeSymlink:
 		return x.writeLink(name, header.Linkname)
@@ -248,27 +263,26 @@ func (x *extraction) writeFolder(name string, header *tar.Header) error {
 			return err
 		}
 	}
-	own := *header
-	own.Name = name
-	x.folders = append(x.folders, &own)
+	x.folders = append(x.folders, folder{strings.Clone(name), header.FileInfo().Mode(), header.ModTime})
 	return nil
 }
 
 // finishFolders sets the permissions and times of directories, innermost first.
 func (x *extraction) finishFolders() {
-	for _, folder := range slices.Backward(x.folders) {
-		if err := x.finish(folder.Name, folder); err != nil {
-			x.partial.add(folder.Name, reason(err))
+	for _, f := range slices.Backward(x.folders) {
+		if err := x.finish(f.name, f.mode, f.modified); err != nil {
+			x.partial.add(f.name, reason(err))
 		}
 	}
 	x.folders = nil
 }
 
-func (x *extraction) finish(name string, header *tar.Header) error {
-	if err := x.root.Chmod(name, header.FileInfo().Mode().Perm()); err != nil {
+// finish sets the permissions and the time of a file or directory.
+func (x *extraction) finish(name string, mode fs.FileMode, modified time.Time) error {
+	if err := x.root.Chmod(name, mode.Perm()); err != nil {
 		return err
 	}
-	return x.root.Chtimes(name, time.Time{}, header.ModTime)
+	return x.root.Chtimes(name, time.Time{}, modified)
 }
 
 // writeFile writes a file under a temporary name first, so that its own name never refers to an incomplete file.
@@ -287,7 +301,7 @@ func (x *extraction) writeFile(name string, header *tar.Header, content io.Reade
 		err = &brokenArchive{fmt.Errorf("read %s from the archive: %w", x.counter.Path, source.err)}
 	}
 	if err == nil {
-		err = x.finish(temporary, header)
+		err = x.finish(temporary, header.FileInfo().Mode(), header.ModTime)
 	}
 	if err == nil {
 		err = x.root.Rename(temporary, name)

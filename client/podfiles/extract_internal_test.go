@@ -7,15 +7,19 @@ import (
 	"archive/tar"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kube-go/sdk/core/request"
 )
 
 // pack returns an archive with the given entries.
@@ -215,25 +219,65 @@ func TestUnpack(t *testing.T) {
 	}
 }
 
+// TestUnpackOfASparseFile checks a file with a hole in the format of GNU tar, which a container may choose by
+// TAR_OPTIONS=--sparse.
+func TestUnpackOfASparseFile(t *testing.T) {
+	archive := pack(t, tar.Header{Name: "x", Format: tar.FormatGNU, PAXRecords: map[string]string{"content": "data"}})
+	header := archive[:512]
+	header[156] = tar.TypeGNUSparse
+	copy(header[386:], "00000000002\x0000000000004\x00") // the data has the offset 2 and the size 4
+	copy(header[483:], "00000000010\x00")                // the size of the file is 8
+	copy(header[148:], "        ")
+	sum := 0
+	for _, b := range header {
+		sum += int(b)
+	}
+	copy(header[148:], fmt.Sprintf("%06o\x00 ", sum))
+	local := filepath.Join(t.TempDir(), "out")
+	x, err := newExtraction(local, "x", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.close()
+	if err := x.unpack(bytes.NewReader(archive)); err != nil || x.partial.orNil() != nil {
+		t.Fatal(err, x.partial.orNil())
+	}
+	if data, err := os.ReadFile(local); err != nil || string(data) != "\x00\x00data\x00\x00" {
+		t.Errorf("the file has %q, %v", data, err)
+	}
+}
+
 func TestUnpackIsLimited(t *testing.T) {
 	archive := pack(t, dir("x"), file("x/a", "12345"), file("x/b", "12345"))
+	outside := pack(t, dir("x"), file("a", "1"), file("b", "1"))
 	for _, tc := range []struct {
-		name string
-		o    Options
-		want LimitError
+		name    string
+		archive []byte
+		o       Options
+		want    LimitError
 	}{
-		{"bytes", Options{MaxBytes: 9}, LimitError{"MaxBytes", 9}},
-		{"files", Options{MaxFiles: 2}, LimitError{"MaxFiles", 2}},
+		{"bytes", archive, Options{MaxBytes: 9}, LimitError{"MaxBytes", 9}},
+		{"files", archive, Options{MaxFiles: 2}, LimitError{"MaxFiles", 2}},
+		{"files outside of the directory", outside, Options{MaxFiles: 2}, LimitError{"MaxFiles", 2}},
 	} {
 		x, err := newExtraction(filepath.Join(t.TempDir(), "out"), "x", tc.o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = x.unpack(bytes.NewReader(archive))
+		err = x.unpack(bytes.NewReader(tc.archive))
 		if limit, ok := errors.AsType[*LimitError](err); !ok || *limit != tc.want {
 			t.Errorf("%s: unpack() = %v, want %v", tc.name, err, &tc.want)
 		}
 		x.close()
+	}
+}
+
+func TestNegativeLimitsOfADownloadAreErrors(t *testing.T) {
+	for _, o := range []Options{{MaxBytes: -1}, {MaxFiles: -1}} {
+		_, err := newExtraction(filepath.Join(t.TempDir(), "out"), "x", o)
+		if invalid, ok := errors.AsType[*request.InvalidError](err); !ok || !strings.Contains(invalid.Detail, "negative") {
+			t.Errorf("newExtraction(%+v) = %v, want an InvalidError", o, err)
+		}
 	}
 }
 
@@ -311,4 +355,46 @@ func FuzzUnpack(f *testing.F) {
 			})
 		}
 	})
+}
+
+// TestHeadersOfDirectoriesAreNotKept checks that a download does not hold the extended headers of all directories in
+// memory: each may have a MiB, and the limits of a download do not count them.
+func TestHeadersOfDirectoriesAreNotKept(t *testing.T) {
+	const n = 64
+	archive, sink := io.Pipe()
+	go func() {
+		w := tar.NewWriter(sink)
+		comment := strings.Repeat("x", 1<<19)
+		for i := range n {
+			h := dir(fmt.Sprintf("x/%d", i))
+			h.Mode, h.Format, h.PAXRecords = 0o755, tar.FormatPAX, map[string]string{"comment": comment}
+			if err := w.WriteHeader(&h); err != nil {
+				break
+			}
+		}
+		sink.CloseWithError(w.Close())
+	}()
+	x, err := newExtraction(filepath.Join(t.TempDir(), "out"), "x", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.close()
+	inUse := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before, most := inUse(), int64(0)
+	x.counter.tell = func(p Progress) {
+		if p.Files == n-1 {
+			most = inUse() - before
+		}
+	}
+	if err := x.unpack(archive); err != nil {
+		t.Fatal(err)
+	}
+	if limit := int64(n << 19 / 4); most == 0 || most > limit {
+		t.Errorf("the directories take %d bytes, want at most %d", most, limit)
+	}
 }

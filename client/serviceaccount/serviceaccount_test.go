@@ -22,8 +22,9 @@ func TestToken(t *testing.T) {
 	const secret = "e30.hush"
 	response := `{"kind":"TokenRequest","apiVersion":"authentication.k8s.io/v1","status":{"token":"` + secret +
 		`","expirationTimestamp":"2026-01-01T00:00:00Z"}}`
+	contentType := wire.MediaTypeJSON
 	s := testserver.New(t, func(w http.ResponseWriter, _ *http.Request) {
-		testserver.Reply(w, 201, wire.MediaTypeJSON, []byte(response))
+		testserver.Reply(w, 201, contentType, []byte(response))
 	})
 	get := func(ctx context.Context, name string) (*serviceaccount.Token, error) {
 		return serviceaccount.In(s.Client(t), "prod").Token(ctx, name, &request.TokenOptions{Audiences: []string{"me"}})
@@ -62,5 +63,10 @@ func TestToken(t *testing.T) {
 			strings.Contains(fmt.Sprint(err), secret) {
 			t.Errorf("error = %v, want %s", err, tt.want)
 		}
+	}
+	response, contentType = "<html>Log in</html>", "text/html"
+	const want = `create serviceaccounts/token prod/robot: content type "text/html": want application/json `
+	if _, err := get(t.Context(), "robot"); !strings.HasPrefix(fmt.Sprint(err), want) {
+		t.Errorf("error = %v, want %s", err, want)
 	}
 }

@@ -36,11 +36,11 @@
 //	err := ctl.Run(ctx, kubeotel.Reconcile(telemetry, "database", m.Reconcile))
 //
 // The span of a run is the parent of the spans of its steps, and these of the requests that the step sends. Their
-// attributes are kube.controller; kube.machine, kube.state, kube.next_state, kube.done and kube.reason; and the
-// object's kube.cluster, kube.namespace and kube.name. The span of a run also has kube.causes, the events that caused it,
-// kube.more_causes, the number of further ones, and kube.waited, the seconds for which the object has waited for a
-// worker. The span of a failed run or step has the text of the error, like the log of the controller and the conditions
-// of the object.
+// attributes are kube.controller; kube.machine, kube.state, kube.next_state, kube.done, kube.failed and kube.reason;
+// and the object's kube.cluster, kube.namespace and kube.name. The span of a run also has kube.causes, the events that
+// caused it, kube.more_causes, the number of further ones, and kube.waited, the seconds for which the object has waited
+// for a worker. The span of a failed run or step has the text of the error, like the log of the controller and the
+// conditions of the object.
 //
 // # Metrics
 //
@@ -55,10 +55,7 @@
 // number of objects in the cluster, and values from the program or the server are bounded: after [Options].Resources
 // different resources and subresources, further ones are "other", as are unknown methods, verbs and codes.
 //
-// [Telemetry.AddRegistry] reports the metrics of controllers, caches, state machines, elections, shards and webhooks
-// that a registry of package metrics has, such as that of a manager:
-//
-//	err := telemetry.AddRegistry(m.Metrics())
+// [Telemetry.AddRegistry] reports the metrics of a registry of package metrics, such as that of a manager.
 //
 // # Concurrency
 //

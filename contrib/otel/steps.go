@@ -28,6 +28,9 @@ func (t *Telemetry) Steps(machine string) fsm.StepHook {
 				return
 			}
 			span.SetAttributes(attribute.Bool("kube.done", s.Done))
+			if s.Failed {
+				span.SetAttributes(attribute.Bool("kube.failed", true))
+			}
 			if s.Next != "" {
 				span.SetAttributes(attribute.String("kube.next_state", s.Next))
 			}

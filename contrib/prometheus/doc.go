@@ -30,7 +30,7 @@
 //
 // # Controllers and the other parts of a program
 //
-// A [Collector] has the metrics of a registry of package metrics, whose comment lists them, such as those of a manager:
+// A [Collector] has the metrics of a registry of package metrics, such as those of a manager:
 //
 //	registry.MustRegister(kubeprometheus.NewCollector(m.Metrics()))
 //

@@ -15,10 +15,6 @@ const (
 	// The size of a dictionary. A larger one hardly makes the objects smaller.
 	dictionarySize = 32 << 10
 
-	// A decompressed object is not larger than this: the server refuses larger ones, see the limit of etcd of 1.5 MiB for
-	// a request, https://etcd.io/docs/v3.6/dev-guide/limit/.
-	mostBytes = 16 << 20
-
 	// The window of the encoder, which needs this memory. Few objects are larger.
 	window = 64 << 10
 
@@ -48,7 +44,6 @@ func New(samples [][]byte) (reflector.Codec, error) {
 		zstd.WithDecoderDictRaw(dictionaryID, dictionary),
 		zstd.WithDecoderConcurrency(0),
 		zstd.WithDecoderLowmem(true),
-		zstd.WithDecoderMaxMemory(mostBytes),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("create zstd decoder: %w", err)

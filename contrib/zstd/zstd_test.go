@@ -59,6 +59,18 @@ func TestObjectsBecomeMuchSmallerAndStayTheSame(t *testing.T) {
 	}
 }
 
+// TestLargeObjectsCanBeRead checks an object of the largest size that a client reads by default.
+func TestLargeObjectsCanBeRead(t *testing.T) {
+	codec, err := zstd.New(samples())
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := bytes.Repeat([]byte("0123456789abcdef"), 4<<20)
+	if plain, err := codec.Decompress(nil, codec.Compress(nil, data)); err != nil || !bytes.Equal(plain, data) {
+		t.Errorf("Decompress() = %d bytes, %v; want %d", len(plain), err, len(data))
+	}
+}
+
 func TestUnusualSamplesAreNoError(t *testing.T) {
 	for name, all := range map[string][][]byte{
 		"none":      nil,

@@ -180,7 +180,9 @@ func TestEncodeRejectsInvalidResponses(t *testing.T) {
 		{"an annotation with a prefix", &admission.Response{Allowed: true, AuditAnnotations: map[string]string{"a/b": ""}}, `AuditAnnotations: "a/b" must be`},
 		{"an annotation that ends with a dot", &admission.Response{Allowed: true, AuditAnnotations: map[string]string{"a.": ""}}, `"a." must be`},
 		{"a long annotation", &admission.Response{Allowed: true, AuditAnnotations: map[string]string{strings.Repeat("a", 64): ""}}, `must be 1 to 63`},
-		{"a patch that can't be encoded", &admission.Response{Allowed: true, Patch: []request.Op{{Op: "add", Path: "/a", Value: func() {}}}}, "encode the patch"},
+		{"a patch that can't be encoded", &admission.Response{Allowed: true, Patch: []request.Op{{Op: "add", Path: "/a", Value: func() {}}}}, "Patch: patch: "},
+		{"an unknown operation", &admission.Response{Allowed: true, Patch: []request.Op{{Op: "set", Path: "/a"}}}, `Patch: patch operation 0: "set" is not valid`},
+		{"an operation without its value", &admission.Response{Allowed: true, Patch: []request.Op{op[0], {Op: "add", Path: "/a"}}}, "Patch: patch operation 1: add needs a Value"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if _, err := tc.resp.Encode(read(t, asked)); err == nil || !strings.Contains(err.Error(), tc.wantErr) {
@@ -263,6 +265,9 @@ func TestPatchedRejectsInvalidObjects(t *testing.T) {
 	strange := read(t, strings.Replace(asked, `"containers":[`, `"containers":[1,`, 1))
 	if resp := admission.Patched(strange, new(corev1.Pod)); resp.Allowed || !strings.Contains(resp.Status.Message, "decode the object") {
 		t.Errorf("Patched of an object that is not a pod = %+v", resp)
+	}
+	if resp := admission.Patched(read(t, asked), (*corev1.Pod)(nil)); resp.Allowed || !strings.Contains(resp.Status.Message, "is nil") {
+		t.Errorf("Patched with nil = %+v", resp)
 	}
 }
 

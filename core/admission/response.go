@@ -70,12 +70,15 @@ func refuse(status metav1.Status) *Response {
 	return &Response{Status: &status}
 }
 
-// Patched returns a response that allows the request and changes its object to obj, which was decoded from it. Fields
-// that K does not declare stay unchanged. The response is that of [Allow] if nothing has changed, and that of [Errored]
-// if the request has no object of type K.
+// Patched returns a response that allows the request and changes its object to another one, which was decoded from it.
+// Fields that K does not declare stay unchanged. The response is that of [Allow] if nothing has changed, and that of
+// [Errored] if the request has no object of type K, or if the other one is nil.
 func Patched[K any, P core.ObjectPtr[K]](req *Request, to *K) *Response {
-	if req.Object.Len() == 0 {
+	switch {
+	case req.Object.Len() == 0:
 		return Errored(fmt.Errorf("a %s has no object to change", req.Operation))
+	case to == nil:
+		return Errored(errors.New("the changed object is nil"))
 	}
 	from := new(K)
 	if err := req.Object.Decode(P(from)); err != nil {
@@ -122,13 +125,26 @@ func (r *Response) Encode(req *Request) ([]byte, error) {
 		UID: req.UID, Allowed: r.Allowed, Status: r.Status, Warnings: r.Warnings, AuditAnnotations: r.AuditAnnotations,
 	}
 	if len(r.Patch) > 0 {
-		data, err := wire.MarshalJSON(r.Patch)
+		data, err := encodePatch(r.Patch)
 		if err != nil {
-			return nil, fmt.Errorf("admission response: encode the patch: %w", err)
+			return nil, fmt.Errorf("admission response: Patch: %w", err)
 		}
 		body.Patch, body.PatchType = data, "JSONPatch"
 	}
 	return body.encode(apiVersion)
+}
+
+// encodePatch checks and encodes operations. For that it builds a request for any object.
+func encodePatch(ops []request.Op) ([]byte, error) {
+	target := request.Target{Resource: core.Resource{Version: "-", Kind: "-", Plural: "-"}, Name: "-"}
+	r, err := request.PatchObject(target, request.JSONPatch(ops...), nil)
+	if invalid, ok := errors.AsType[*request.InvalidError](err); ok {
+		return nil, errors.New(invalid.Field + ": " + invalid.Detail)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.Body, nil
 }
 
 func (b *responseBody) encode(version string) ([]byte, error) {

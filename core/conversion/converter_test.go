@@ -344,6 +344,28 @@ func TestInvalidAnnotationOfLostFieldsIsIgnored(t *testing.T) {
 	}
 }
 
+// TestAnnotationWithRefusedValuesIsIgnored checks values that the functions of the converter refuse. One object that can't
+// be converted would make lists of all objects fail.
+func TestAnnotationWithRefusedValuesIsIgnored(t *testing.T) {
+	c, err := conversion.NewConverter([]conversion.Spoke[gaugeV2]{
+		conversion.Between(v1ToV2, func(in *gaugeV2) (*gaugeV1, error) {
+			if in.Spec.Size.Unit == "unknown" {
+				return nil, errors.New("the unit is unknown")
+			}
+			return v2ToV1(in)
+		}),
+	}, &conversion.ConverterOptions{KeepLost: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const forged = `{"was":{"spec":{"size":{"Unit":"cm"}}},"is":{"spec":{"size":{"Unit":"unknown"}}}}`
+	in := &gaugeV1{ObjectMeta: metav1.ObjectMeta{Name: "g", Annotations: map[string]string{keptV2: forged}}, Spec: gaugeSpecV1{Size: "3 cm"}}
+	out := to(t, c, in, "v2").(*gaugeV2)
+	if out.Spec.Size.Unit != "cm" || len(out.Annotations) > 0 {
+		t.Errorf("the result is %+v", out)
+	}
+}
+
 func TestLostFieldsAboveTheLimitAreAnError(t *testing.T) {
 	c := gauges(t, &conversion.ConverterOptions{KeepLost: true, MaxLostBytes: 64})
 	obj := &gaugeV2{TypeMeta: metav1.TypeMeta{APIVersion: "example.com/v2", Kind: "Gauge"}, Spec: gaugeSpecV2{Notes: []string{strings.Repeat("x", 64)}}}

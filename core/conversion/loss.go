@@ -27,6 +27,7 @@ func lossAnnotation(v *version) string { return v.resource.Group + "/conversion-
 func (c *Converter) keep(packed wire.Packed, out core.Object, from, to *version) (core.Object, error) {
 	meta := metaOf(out)
 	annotations := maps.Clone(meta.Annotations)
+	converted := out
 	if kept := annotations[lossAnnotation(to)]; kept != "" {
 		restored, err := restore(out, kept, to)
 		if err != nil {
@@ -42,6 +43,10 @@ func (c *Converter) keep(packed wire.Packed, out core.Object, from, to *version)
 		return nil, err
 	}
 	text, err := c.lost(in, out, from, to)
+	if err != nil && out != converted { // the functions refuse the restored values, see restore
+		out = converted
+		text, err = c.lost(in, out, from, to)
+	}
 	if err != nil {
 		return nil, err
 	}

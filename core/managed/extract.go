@@ -119,7 +119,8 @@ func decode(picked map[string]any, result core.Object) error {
 // checkSaid compares the body of an apply of the result with the fields that it should have.
 func checkSaid(want map[string]any, result core.Object, all *fieldpath.Set) error {
 	gvk := result.GetObjectKind().GroupVersionKind()
-	body, err := wire.MarshalApply(result, core.Resource{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind}, true)
+	body, err := wire.MarshalApply(result, core.Resource{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind},
+		&wire.ApplyOptions{ZeroValues: true})
 	if err != nil {
 		return err
 	}

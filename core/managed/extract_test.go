@@ -207,7 +207,7 @@ func TestExtractDoesNotClaimAnEmptyStruct(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	body, err := wire.MarshalApply(got, core.Resource{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"}, false)
+	body, err := wire.MarshalApply(got, core.Resource{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"}, nil)
 	if err != nil || strings.Contains(string(body), "podSelector") {
 		t.Errorf("an apply of the result sends %s, %v", body, err)
 	}

@@ -33,11 +33,29 @@ func DiffJSON(from, to any, o *Options) ([]request.Op, error) {
 		if err != nil {
 			return nil, err
 		}
-		// The server refuses a failed test as invalid, but another resource version as a conflict.
-		ops.add("replace", "/metadata/resourceVersion", version)
+		keepVersion(b, version)
+		if !tree.Equal(a, b) {
+			// The server refuses a failed test as invalid, but another resource version as a conflict.
+			ops.add("replace", "/metadata/resourceVersion", version)
+		}
 	}
 	ops.diff("", a, b)
 	return ops, nil
+}
+
+// keepVersion sets the resource version of an object, which may have none. An operation that removes it would make the
+// server accept the patch at any version.
+func keepVersion(v any, version string) {
+	object, ok := v.(map[string]any)
+	if !ok {
+		return
+	}
+	metadata, ok := object["metadata"].(map[string]any)
+	if !ok {
+		metadata = map[string]any{}
+		object["metadata"] = metadata
+	}
+	metadata["resourceVersion"] = version
 }
 
 // opList collects operations.

@@ -74,6 +74,11 @@ func subresources() []golden {
 				UID: "u", ResourceVersion: "7", Annotations: map[string]string{"a": "b"}, DryRun: true, FieldManager: "me",
 			})
 		}},
+		{"bind with the field manager of the target", func() (*request.Request, error) {
+			t := pod()
+			t.FieldManager = "me"
+			return request.Bind(t, "n1", nil)
+		}},
 		{"token", func() (*request.Request, error) { return request.Token(account(), nil) }},
 		{"token with every option", func() (*request.Request, error) {
 			return request.Token(account(), &request.TokenOptions{
@@ -294,6 +299,7 @@ func TestInvalidSubresourceRequestsAreRejected(t *testing.T) {
 		{"a proxy to a name with a port", proxy(in(resource[corev1.Pod](), "prod", "web:80"), request.ProxyOptions{}), "name", "as options"},
 		{"a proxy with an unknown scheme", proxy(pod(), request.ProxyOptions{Scheme: "ftp"}), "ProxyOptions.Scheme", `"ftp"`},
 		{"a proxy to a port that changes the path", proxy(pod(), request.ProxyOptions{Port: "8/0"}), "ProxyOptions.Port", `"8/0"`},
+		{"a proxy to a named port of a pod", proxy(pod(), request.ProxyOptions{Port: "web"}), "ProxyOptions.Port", `"web" is not a number`},
 		{"a proxy to a path that leaves the object", proxy(pod(), request.ProxyOptions{Path: "a/../../b"}), "ProxyOptions.Path", "segment .."},
 		{"a proxy with an unknown method", proxy(pod(), request.ProxyOptions{Method: "TRACE"}), "ProxyOptions.Method", `"TRACE"`},
 		{"a path without a slash", raw("version"), "path", "starts with one slash"},

@@ -31,8 +31,8 @@ func Raw(path string) (*Request, error) {
 // ProxyOptions are the options of a request to a pod, a service or a node through the API server.
 type ProxyOptions struct {
 	Method string     // default: GET
-	Scheme string     // http or https; default: http, for nodes https
-	Port   string     // number or name; default: the first of a pod, the unnamed one of a service, the kubelet of a node
+	Scheme string     // http or https; default: http, for the kubelet https
+	Port   string     // number, for services also a name; default: a pod's first, a service's unnamed one, the kubelet
 	Path   string     // below the object, such as "metrics/cadvisor"; not escaped. Default: its root
 	Query  url.Values // of the request to the object
 
@@ -56,6 +56,8 @@ func Proxy(t Target, o *ProxyOptions) (*Request, error) {
 		return nil, invalid("ProxyOptions.Scheme", "%q is neither http nor https", o.Scheme)
 	case strings.ContainsAny(o.Port, ":/%"):
 		return nil, invalid("ProxyOptions.Port", "%q is neither a number nor a name", o.Port)
+	case t.Resource.Plural != "services" && strings.ContainsFunc(o.Port, func(r rune) bool { return r < '0' || r > '9' }):
+		return nil, invalid("ProxyOptions.Port", "%q is not a number; only ports of services may be named", o.Port)
 	case o.Scheme != "":
 		at.Name = o.Scheme + ":" + t.Name + ":" + o.Port
 	case o.Port != "":

@@ -4,6 +4,7 @@
 package request
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strconv"
@@ -82,7 +83,7 @@ type BindOptions struct {
 	Annotations map[string]string
 
 	DryRun       bool   // run the request without storing the result
-	FieldManager string // the owner of the fields; default: derived from the user agent
+	FieldManager string // the owner of the fields; default: the target's, or derived from the user agent
 }
 
 // binding is Binding of v1.
@@ -111,7 +112,7 @@ func Bind(t Target, node string, o *BindOptions) (*Request, error) {
 	}
 	body.Target.APIVersion, body.Target.Kind, body.Target.Name = "v1", "Node", node
 	q := url.Values{}
-	if err := encodeWrite(q, "BindOptions.", o.DryRun, o.FieldManager, ""); err != nil {
+	if err := encodeWrite(q, "BindOptions.", o.DryRun, cmp.Or(o.FieldManager, t.FieldManager), ""); err != nil {
 		return nil, err
 	}
 	return post(t, q, body)

@@ -55,7 +55,8 @@ type ApplyOptions struct {
 
 	// SendZeroValues sends the fields of a typed object whose value is zero and whose JSON tag has no omitempty. By
 	// default such a field is an error beside set fields, since it is unclear whether the zero value is intended or the
-	// field was not set, and the apply would overwrite what is stored.
+	// field was not set, and the apply would overwrite what is stored; a struct without set fields is left out, except for
+	// the status in an apply to the subresource status.
 	SendZeroValues bool
 }
 
@@ -124,13 +125,15 @@ func Apply(t Target, obj core.Object, o *ApplyOptions) (*Request, error) {
 	if err := matchObject(t, obj); err != nil {
 		return nil, err
 	}
-	body, err := wire.MarshalApply(obj, bodyResource(t, obj), o.SendZeroValues)
+	body, err := wire.MarshalApply(obj, bodyResource(t, obj), &wire.ApplyOptions{
+		ZeroValues: o.SendZeroValues, Status: t.Subresource == "status",
+	})
 	if zero, ok := errors.AsType[*wire.ZeroValueError](err); ok {
 		return nil, invalid(
 			strings.Join(zero.Fields, ", "),
-			"the value is zero and the JSON tag has no omitempty, so an apply would "+
-				"overwrite the stored value; set it, apply a generated apply struct or an unstructured object that leaves it out, or set "+
-				"ApplyOptions.SendZeroValues",
+			"the value is zero and the JSON tag has no omitempty, so an apply would overwrite the stored value; "+
+				"set ApplyOptions.SendZeroValues to send it, or apply a generated apply struct or an unstructured object that "+
+				"leaves it out",
 		)
 	}
 	if err != nil {

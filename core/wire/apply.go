@@ -17,29 +17,38 @@ import (
 // A Go struct can't leave out everything that its author did not set, so MarshalApply leaves out, at any depth:
 //   - a field that is nil;
 //   - a struct with no field set, whatever its tag says;
-//   - the status, if it has no field set.
+//   - the status, if it has no field set, unless the object is applied to the subresource status.
 //
 // A zero number, string or bool whose tag has neither omitempty nor omitzero is ambiguous: its author may mean the zero
 // value, or may not have set the field. Sent, it would overwrite the stored value. MarshalApply returns a
-// [*ZeroValueError] that names all such fields, or sends them if zeroValues is true. The items of lists and the values
-// of maps are exempt: their author writes each of them as a whole, so their zero values are sent.
+// [*ZeroValueError] that names all such fields, or sends them if [ApplyOptions.ZeroValues] is set. The items of lists and
+// the values of maps are exempt: their author writes each of them as a whole, so their zero values are sent.
 //
 // An unstructured object is sent unchanged except for an empty status and null creationTimestamps, which generators
 // leave in their output.
-func MarshalApply(obj core.Object, res core.Resource, zeroValues bool) ([]byte, error) {
+func MarshalApply(obj core.Object, res core.Resource, o *ApplyOptions) ([]byte, error) {
+	if o == nil {
+		o = &ApplyOptions{}
+	}
 	body, err := Marshal(obj, res, JSON)
 	if err != nil {
 		return nil, err
 	}
-	p := pruner{fields: map[reflect.Type]map[string]jsonField{}}
+	p := pruner{ApplyOptions: *o, fields: map[reflect.Type]map[string]jsonField{}}
 	out, err := p.object(make([]byte, 0, len(body)), body, reflect.ValueOf(obj))
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", res.Kind, err)
 	}
-	if len(p.zeros) > 0 && !zeroValues {
+	if len(p.zeros) > 0 && !o.ZeroValues {
 		return nil, &ZeroValueError{Fields: p.zeros}
 	}
 	return out, nil
+}
+
+// ApplyOptions are the options of [MarshalApply]. Nil means the defaults.
+type ApplyOptions struct {
+	ZeroValues bool // send zero values whose tag has neither omitempty nor omitzero
+	Status     bool // the object is applied to the subresource status, so a status without set fields is not left out
 }
 
 // ZeroValueError reports fields with a zero value that an apply would write although their author may not have set
@@ -55,6 +64,8 @@ func (e *ZeroValueError) Error() string {
 
 // pruner copies JSON without the fields that its Go value did not set.
 type pruner struct {
+	ApplyOptions
+
 	fields map[reflect.Type]map[string]jsonField // by JSON name
 	path   []string                              // of the struct that is being copied
 	inside int                                   // how many lists and maps of values enclose it
@@ -69,8 +80,14 @@ func (p *pruner) object(out, data []byte, v reflect.Value) ([]byte, error) {
 		if v.Kind() == reflect.Struct {
 			of, _ = p.lookUp(v, m.name)
 		}
-		if string(m.name) == "status" && (isEmpty(m.value) || of.IsValid() && of.IsZero()) {
+		isStatus := string(m.name) == "status"
+		switch {
+		case isStatus && (isEmpty(m.value) || !p.Status && of.IsValid() && of.IsZero()):
 			return nil, nil
+		case isStatus && p.Status && of.IsValid() && of.Kind() == reflect.Struct:
+			p.path = []string{"status"}
+			defer func() { p.path = nil }()
+			return p.structValue(out, m.value, of)
 		}
 		return p.member(out, m, v)
 	})
@@ -89,15 +106,25 @@ func (p *pruner) member(out []byte, m member, v reflect.Value) ([]byte, error) {
 	defer func() { p.path = p.path[:len(p.path)-1] }()
 	if of.IsZero() {
 		switch {
-		case of.Kind() == reflect.Struct, string(m.value) == "null":
+		case of.Kind() == reflect.Struct && !p.ZeroValues, string(m.value) == "null":
 			return nil, nil
+		case of.Kind() == reflect.Struct:
+			return p.structValue(out, m.value, of)
 		case !omitEmpty && p.inside == 0:
 			p.zeros = append(p.zeros, strings.Join(p.path, "."))
 		}
 	}
+	if of.Kind() == reflect.Struct {
+		return p.structValue(out, m.value, of)
+	}
+	return p.value(out, m.value, of)
+}
+
+// structValue copies the value of a struct. It returns nil if the struct has no field to send.
+func (p *pruner) structValue(out, data []byte, v reflect.Value) ([]byte, error) {
 	start := len(out)
-	out, err := p.value(out, m.value, of)
-	if of.Kind() == reflect.Struct && string(out[start:]) == "{}" {
+	out, err := p.value(out, data, v)
+	if string(out[start:]) == "{}" {
 		return nil, err
 	}
 	return out, err

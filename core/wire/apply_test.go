@@ -5,6 +5,7 @@ package wire_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -83,7 +84,11 @@ func TestMarshalApplySendsOnlySetFields(t *testing.T) {
 			"a zero value with SendZeroValues", &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: meta, Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
 				MinReplicas: new(int32(1)),
 			}},
-			`},"spec":{"minReplicas":1,"maxReplicas":0}}`, true,
+			`},"spec":{"scaleTargetRef":{"kind":"","name":""},"minReplicas":1,"maxReplicas":0}}`, true,
+		},
+		{
+			"a struct whose fields are all zero, with SendZeroValues", &batchv1.CronJob{ObjectMeta: meta},
+			`},"spec":{"schedule":""}}`, true,
 		},
 		{
 			"zero values in the items of a list", &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
@@ -176,7 +181,7 @@ func TestMarshalApplySendsOnlySetFields(t *testing.T) {
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			body, err := wire.MarshalApply(tc.obj, core.Resource{Version: "v1", Kind: "X", Plural: "x"}, tc.zeros)
+			body, err := wire.MarshalApply(tc.obj, core.Resource{Version: "v1", Kind: "X", Plural: "x"}, &wire.ApplyOptions{ZeroValues: tc.zeros})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -219,7 +224,7 @@ func TestMarshalApplyRejectsAmbiguousZeroValues(t *testing.T) {
 		{"of a boolean", &lean{ObjectMeta: meta, Part: part{Names: []string{"a"}}}, []string{"part.size"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			body, err := wire.MarshalApply(tc.obj, core.Resource{Version: "v1", Kind: "X", Plural: "x"}, false)
+			body, err := wire.MarshalApply(tc.obj, core.Resource{Version: "v1", Kind: "X", Plural: "x"}, nil)
 			var got []string
 			if zero, ok := errors.AsType[*wire.ZeroValueError](err); ok {
 				got = zero.Fields
@@ -235,9 +240,32 @@ func TestMarshalApplyRejectsAmbiguousZeroValues(t *testing.T) {
 
 // Only unset fields are omitted: decoding the result returns the same object. An empty object of any kind has no null,
 // status or time.
+// TestMarshalApplyOfAStatusWithoutSetFields checks that a status that becomes zero is not left out of an apply to the
+// subresource, since the server would then remove it.
+func TestMarshalApplyOfAStatusWithoutSetFields(t *testing.T) {
+	res := core.Resource{Version: "v1", Kind: "X", Plural: "x"}
+	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+	_, err := wire.MarshalApply(budget, res, &wire.ApplyOptions{Status: true})
+	zero, ok := errors.AsType[*wire.ZeroValueError](err)
+	want := []string{
+		"status.disruptionsAllowed", "status.currentHealthy", "status.desiredHealthy", "status.expectedPods",
+	}
+	if !ok || !slices.Equal(zero.Fields, want) {
+		t.Errorf("MarshalApply = %v, want an error about %q", err, want)
+	}
+	body, err := wire.MarshalApply(budget, res, &wire.ApplyOptions{Status: true, ZeroValues: true})
+	if err != nil || !strings.Contains(string(body), `"status":{"disruptionsAllowed":0,"currentHealthy":0,"desiredHealthy":0,"expectedPods":0}`) {
+		t.Errorf("MarshalApply = %s, %v", body, err)
+	}
+	body, err = wire.MarshalApply(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, res, &wire.ApplyOptions{Status: true})
+	if err != nil || strings.Contains(string(body), "status") {
+		t.Errorf("MarshalApply of a status whose fields all have omitempty = %s, %v", body, err)
+	}
+}
+
 func TestMarshalApplyOmitsOnlyUnsetFieldsOfEveryKind(t *testing.T) {
 	for _, k := range apitest.Kinds(t) {
-		body, err := wire.MarshalApply(k.New(), resourceOf(k), true)
+		body, err := wire.MarshalApply(k.New(), resourceOf(k), &wire.ApplyOptions{ZeroValues: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -248,7 +276,7 @@ func TestMarshalApplyOmitsOnlyUnsetFieldsOfEveryKind(t *testing.T) {
 		}
 		for seed := range int64(3) {
 			obj := apitest.Random(k, seed)
-			body, err := wire.MarshalApply(obj, resourceOf(k), true)
+			body, err := wire.MarshalApply(obj, resourceOf(k), &wire.ApplyOptions{ZeroValues: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -284,7 +312,7 @@ func (t *twoSizes) DeepCopyObject() runtime.Object { c := *t; return &c }
 
 func TestMarshalApplyReadsTheFieldThatIsEncoded(t *testing.T) {
 	obj := &twoSizes{rightSize: rightSize{Size: new(int64(5))}}
-	body, err := wire.MarshalApply(obj, core.Resource{Version: "v1", Kind: "A", Plural: "as"}, false)
+	body, err := wire.MarshalApply(obj, core.Resource{Version: "v1", Kind: "A", Plural: "as"}, nil)
 	if err != nil || !strings.Contains(string(body), `"size":5`) {
 		t.Errorf("MarshalApply = %s, %v, want the size 5 of the embedded struct at the lower depth", body, err)
 	}

@@ -97,7 +97,7 @@ func ExampleUnmarshal_anyKind() {
 
 func ExampleMarshalApply() {
 	desired := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "prod", Labels: map[string]string{"tier": "1"}}}
-	body, err := wire.MarshalApply(desired, core.Resource{Version: "v1", Kind: "Namespace", Plural: "namespaces"}, false)
+	body, err := wire.MarshalApply(desired, core.Resource{Version: "v1", Kind: "Namespace", Plural: "namespaces"}, nil)
 	fmt.Println(string(body), err)
 	// Output: {"kind":"Namespace","apiVersion":"v1","metadata":{"name":"prod","labels":{"tier":"1"}}} <nil>
 }

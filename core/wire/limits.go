@@ -28,10 +28,13 @@ type Limits struct {
 	ErrorBytes  int64
 }
 
-// maxValues is the largest number of values in an object that is decoded: strings, numbers, objects and so on. An empty
-// struct takes two or three bytes in a message and up to a KiB in memory. An object that fits into etcd has fewer
-// values.
-const maxValues = 1 << 18
+// maxValues is the largest number of values in an object that is decoded, of which a string, a number or a boolean is
+// only an eighth: it takes up to 24 bytes in memory, and an empty struct up to a KiB. Each takes at least two bytes of
+// the object, so that no object of up to 1.5 MiB, which is what etcd takes by default, has more values.
+const (
+	maxValues = 3 << 18
+	scalars   = protobuf.Scalars
+)
 
 func (l *Limits) listBytes() int64 {
 	if l == nil || l.ListBytes <= 0 {
@@ -60,7 +63,7 @@ type TooLargeError struct {
 	What        string // such as "list item"
 	LimitBytes  int64
 	LimitItems  int64 // of a list
-	LimitValues int64 // of an object
+	LimitValues int64 // of an object; eight strings or numbers are one value
 }
 
 // Error returns the bound and how to raise it.
@@ -73,7 +76,8 @@ func (e *TooLargeError) Error() string {
 			e.LimitItems,
 		)
 	case e.LimitValues > 0:
-		return fmt.Sprintf("%s holds more than %d values, which no Kubernetes object does", e.What, e.LimitValues)
+		return fmt.Sprintf("%s has more than %d objects and arrays, or %d times as many other values, which take too much "+
+			"memory", e.What, e.LimitValues, scalars)
 	case e.What == whatList:
 		return fmt.Sprintf(
 			"%s is larger than the limit of %d bytes; read it page by page, or raise wire.Limits.ListBytes",
@@ -105,10 +109,9 @@ func (l *listReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// checkValues refuses an object that would take much more memory than its bytes. A value takes at least one byte, and
-// two in JSON.
+// checkValues refuses an object that would take much more memory than its bytes.
 func (p Packed) checkValues(obj any) error {
-	if len(p.data) <= maxValues {
+	if len(p.data) <= 2*maxValues {
 		return nil
 	}
 	n := 0
@@ -117,14 +120,14 @@ func (p Packed) checkValues(obj any) error {
 	} else {
 		n = countJSON(p.data)
 	}
-	if n > maxValues {
+	if n > maxValues*scalars {
 		return &TooLargeError{What: "object", LimitValues: maxValues}
 	}
 	return nil
 }
 
-// countJSON returns how many values an object holds: one for each comma, and one for each object or array that is not
-// empty.
+// countJSON returns the size of an object in scalars: one for each comma, which follows nearly every value, and the
+// rest of a value for each object, array and null, which may become an empty struct.
 func countJSON(data []byte) (n int) {
 	for i := 0; i < len(data); i++ {
 		switch data[i] {
@@ -136,10 +139,8 @@ func countJSON(data []byte) (n int) {
 			i = end - 1
 		case ',':
 			n++
-		case '{', '[':
-			if next := skipSpace(data, i+1); next < len(data) && data[next] != '}' && data[next] != ']' {
-				n++
-			}
+		case '{', '[', 'n':
+			n += scalars - 1
 		}
 	}
 	return n

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -53,6 +54,42 @@ func TestObjectOfTooManyEmptyStructsIsRejected(t *testing.T) {
 		if err := wire.NewPacked(encoding, hollowPod(encoding, 1<<17)).Decode(pod); err != nil || len(pod.Spec.Containers) != 1<<17 {
 			t.Errorf("%s: Decode of 131072 containers = %v, %d containers", encoding, err, len(pod.Spec.Containers))
 		}
+	}
+}
+
+// An object that fits into etcd, which takes 1.5 MiB, is legal, and so is what an API server accepts as JSON, 3 MiB.
+func TestLegalObjectsOfManyValuesAreDecoded(t *testing.T) {
+	const etcd, body = 3 << 19, 3 << 20
+	array := func(size int, value string) []byte {
+		const start, end = `{"spec":{"securityContext":{"supplementalGroups":[`, `]}}}`
+		n := (size - len(start+value+end)) / (len(value) + 1)
+		return []byte(start + value + strings.Repeat(","+value, n) + end)
+	}
+	for _, tt := range []struct {
+		name string
+		data []byte
+		obj  core.Object
+	}{
+		{"numbers", array(body, "0"), &corev1.Pod{}},
+		{"strings", array(etcd, `""`), &unstructured.Unstructured{}},
+		{"empty objects", array(etcd, `{}`), &unstructured.Unstructured{}},
+	} {
+		if err := wire.NewPacked(wire.JSON, tt.data).Decode(tt.obj); err != nil {
+			t.Errorf("Decode of %d bytes of %s = %v", len(tt.data), tt.name, err)
+		}
+	}
+	pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Args: make([]string, body/2-100)}}}}
+	packed, err := wire.Pack(pod, wire.Protobuf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := packed.Decode(&corev1.Pod{}); err != nil {
+		t.Errorf("Decode of %d bytes of arguments = %v", packed.Len(), err)
+	}
+	rules := []byte{0x12, 0xfa, 0xff, 0x5f} // field 2 of the policy is its spec, and field 2 of the spec its ingress
+	rules = append(rules, strings.Repeat("\x12\x00", etcd/2-3)...)
+	if err := wire.NewPacked(wire.Protobuf, rules).Decode(&networkingv1.NetworkPolicy{}); err != nil {
+		t.Errorf("Decode of %d bytes of rules = %v", len(rules), err)
 	}
 }
 

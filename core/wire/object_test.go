@@ -203,7 +203,7 @@ func TestMarshalRejectsTypesThatCannotBeEncoded(t *testing.T) {
 	if _, err := wire.Pack(bad, wire.JSON); err == nil {
 		t.Error("a function was packed")
 	}
-	if _, err := wire.MarshalApply(bad, res, false); err == nil {
+	if _, err := wire.MarshalApply(bad, res, nil); err == nil {
 		t.Error("a function was encoded for an apply")
 	}
 }

@@ -99,8 +99,7 @@ func (p Packed) Compact() (Packed, error) {
 
 // AppendCompact appends the object to dst in its encoding, without managedFields and fields that keep does not have,
 // and returns the result. The metadata is always kept. JSON objects also lose their kind and apiVersion, which servers
-// omit from the items of lists. A protobuf object keeps all fields if keep is that of a kind, or only its metadata if
-// keep has no others. It loses values that decode like missing fields, such as empty strings.
+// omit from the items of lists.
 func (p Packed) AppendCompact(dst []byte, keep *Projection) (data []byte, err error) {
 	switch {
 	case p.encoding == JSON:

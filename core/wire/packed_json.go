@@ -103,21 +103,26 @@ func skipSpace(data []byte, i int) int {
 	return i
 }
 
-// skipString returns the index after the string that starts at i, or i if there is no string.
+// skipString returns the index after the string that starts at i, or i if none starts there. It reads each byte at
+// most twice, however many escapes there are.
 func skipString(data []byte, i int) int {
 	if i >= len(data) || data[i] != '"' {
 		return i
 	}
-	for j := i + 1; j < len(data); j++ {
-		n := bytes.IndexByte(data[j:], '"')
-		if n < 0 {
-			return i
+	quote := i // the first one at or after j
+	for j := i + 1; j < len(data); {
+		if quote < j {
+			n := bytes.IndexByte(data[j:], '"')
+			if n < 0 {
+				return i
+			}
+			quote = j + n
 		}
-		escape := bytes.IndexByte(data[j:j+n], '\\')
+		escape := bytes.IndexByte(data[j:quote], '\\')
 		if escape < 0 {
-			return j + n + 1
+			return quote + 1
 		}
-		j += escape + 1 // the escaped byte, which may be the quote
+		j += escape + 2 // after the escaped byte, which may be the quote
 	}
 	return i
 }

@@ -25,7 +25,8 @@ type Projection struct {
 }
 
 // ProjectionOf returns the fields that decoding into a type reads, such as those of a struct with few fields. It returns
-// nil, which means all fields, for types that can hold anything: interfaces, and types with unmarshal methods.
+// nil, which means all fields, for the types of Kubernetes, which declare all of them, and for types that can hold
+// anything: interfaces, and types with unmarshal methods.
 func ProjectionOf(t reflect.Type) *Projection {
 	p := project(t, nil)
 	if p == nil {

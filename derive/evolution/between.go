@@ -5,10 +5,15 @@ package evolution
 
 import "fmt"
 
-// added reports a new version. Without a conversion webhook, it is also compared with the storage version.
+// added reports a new version.
 func (d *comparison) added(before, after *definition, v *version) {
 	d.version = v.Name
 	d.add("", finding{Compatible, "version", "", text(v.Name), "new version"})
+	d.unconverted(before, after, v)
+}
+
+// unconverted compares a version that was not served with the storage version, if no webhook converts between them.
+func (d *comparison) unconverted(before, after *definition, v *version) {
 	stored := before.storage()
 	if after.converts() || stored == nil || !v.Served {
 		return

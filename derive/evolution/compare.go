@@ -204,6 +204,9 @@ func (d *comparison) versions(before, after *definition) {
 		if a := after.version(b.Name); a != nil {
 			d.version = b.Name
 			d.compareVersion(b, a)
+			if !b.Served && !b.Storage {
+				d.unconverted(before, after, a)
+			}
 		} else {
 			d.dropped(before, after, b)
 		}

@@ -137,6 +137,7 @@ func TestCompareSchemas(t *testing.T) {
 		{"another default", `{type: integer, default: 1}`, `{type: integer, default: 2}`, []string{`risky :default 1 -> 2`}},
 		{"a list that becomes a set", `{type: array, items: {type: string}}`, `{type: array, items: {type: string}, x-kubernetes-list-type: set}`, []string{`breaking :x-kubernetes-list-type "atomic" -> "set"`}},
 		{"a list of type map that becomes atomic", `{type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [k], items: {type: object, required: [k], properties: {k: {type: string}}}}`, `{type: array, items: {type: object, required: [k], properties: {k: {type: string}}}}`, []string{`risky :x-kubernetes-list-type "map" -> "atomic"`}},
+		{"the order of the keys of a list", `{type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [k, l], items: {type: object}}`, `{type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [l, k], items: {type: object}}`, nil},
 		{"other keys of a list", `{type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [k], items: {type: object}}`, `{type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [k, l], items: {type: object}}`, []string{`breaking :x-kubernetes-list-map-keys ["k"] -> ["k","l"]`}},
 		{"an explicitly atomic list", `{type: array, items: {type: string}}`, `{type: array, items: {type: string}, x-kubernetes-list-type: atomic}`, nil},
 		{"an atomic map", `{type: object, additionalProperties: {type: string}}`, `{type: object, additionalProperties: {type: string}, x-kubernetes-map-type: atomic}`, []string{`risky :x-kubernetes-map-type "granular" -> "atomic"`}},
@@ -242,6 +243,7 @@ func TestCompareDefinitions(t *testing.T) {
 		{"removed conversion of several versions", func(s string) string { return add(second)(replace("None", "Webhook")(s)) }, add(second), []string{`breaking :conversion "Webhook" -> "None"`}},
 		{"a version that becomes unserved", same, replace("served: true", "served: false"), []string{`breaking /v1:served true -> false`}},
 		{"a version that becomes served", replace("served: true", "served: false"), same, []string{`compatible /v1:served false -> true`}},
+		{"a version that becomes served and differs from the storage version", add(strings.Replace(second, "true", "false", 1)), add(second), []string{`compatible /v2:served false -> true`, `breaking /v2.spec.f:field "string" ->`}},
 		{"a deprecated version", same, replace("storage: true", "storage: true\n    deprecated: true"), []string{`compatible /v1:deprecated  -> true`}},
 		{"a version that becomes undeprecated", replace("storage: true", "storage: true\n    deprecated: true"), same, []string{`compatible /v1:deprecated true ->`}},
 		{"the storage version", add(second), func(s string) string {

@@ -195,7 +195,7 @@ func (d *comparison) merging(b, a *structural.Schema, at place) {
 			f.why = "duplicate items are invalid: " + tighter + "; apply merges the items"
 		}
 		d.add(at, f)
-	} else if !same(b.ListMapKeys, a.ListMapKeys) && len(a.ListMapKeys) > 0 {
+	} else if !same(keysOf(b), keysOf(a)) && len(a.ListMapKeys) > 0 {
 		d.add(at, finding{
 			Breaking, structural.KeyListMapKeys, text(b.ListMapKeys), text(a.ListMapKeys),
 			"items are identified by other keys: lists with duplicate keys are rejected, and apply may merge the wrong items",
@@ -210,6 +210,9 @@ func (d *comparison) merging(b, a *structural.Schema, at place) {
 		d.add(at, finding{Risky, structural.KeyMapType, text(old), text(now), why})
 	}
 }
+
+// keysOf returns the keys of a list, whose order has no effect.
+func keysOf(s *structural.Schema) []string { return slices.Sorted(slices.Values(s.ListMapKeys)) }
 
 // kindOf returns the JSON of a field's type, for use in a change.
 func kindOf(s *structural.Schema) string {

@@ -52,7 +52,18 @@ func (r *run) refused(p definition.Problem, a assembled) {
 	if r.follows(p, about) || path == "" && a.mistaken {
 		return
 	}
-	r.program.Mistake(r.program.Package(v.Package), pos, fmt.Sprintf("%s: servers reject this: %s", label, cmp.Or(p.Message, "it is invalid")))
+	msg := cmp.Or(p.Message, "it is invalid")
+	msg = fmt.Sprintf("%s: %sservers reject this: %s", label, quotesHint(msg), msg)
+	r.program.Mistake(r.program.Package(v.Package), pos, msg)
+}
+
+// quotesHint returns the cause of a syntax error in a rule and the remedy, if gofmt has written a quotation mark into
+// it.
+func quotesHint(msg string) string {
+	if !strings.Contains(msg, "token recognition error at: '”") {
+		return ""
+	}
+	return `gofmt has replaced '' by ” in this comment: write size(x) == 0, or "" in a rule with backquotes around it; `
 }
 
 // follows reports whether other mistakes may be the cause of a problem. The schema does not have invalid markers and

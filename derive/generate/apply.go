@@ -59,7 +59,8 @@ func (r *run) applyStructs(p *plan, all bool) {
 		Doc:      func(obj types.Object) string { return r.program.Decl(obj).Doc },
 		Declared: func(name string) bool { return r.declared(pkg, name) != nil },
 		Refused: func(obj types.Object, msg string) {
-			r.problems.add(r.program.Decl(obj).Pos, obj.Name()+": "+msg) // positions in other packages have no columns
+			at := r.program.Decl(obj).Pos // in other packages without a column
+			r.unusable(at, obj.Name(), msg)
 		},
 	}
 	marked := func(obj *types.TypeName) *load.Marker { return r.program.Decl(obj).Get(acGenerate) }

@@ -58,7 +58,7 @@ func TestApplyStructsSendWhatIsSetAndNothingElse(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := wire.MarshalApply(tt.in, res, false)
+			got, err := wire.MarshalApply(tt.in, res, nil)
 			want := `{"apiVersion":"zoo.example.com/v1alpha1","kind":"Zoo","metadata":{"name":"a"}` + tt.want + `}`
 			if err != nil || cmp.Diff(decoded(t, want), decoded(t, string(got))) != "" {
 				t.Errorf("MarshalApply = %s, %v\nwant %s", got, err, want)
@@ -227,6 +227,11 @@ type Light struct {
 	Level level ` + "`json:\"level\"`" + `
 }
 
+// Tree contains itself.
+type Tree map[string]struct {
+	Tree Tree ` + "`json:\"tree\"`" + `
+}
+
 // Pair has two.
 type Pair[T any] struct {
 	Left  T ` + "`json:\"left\"`" + `
@@ -286,6 +291,10 @@ func TestApplyRefusesWhatItCannotWrite(t *testing.T) {
 			"a type that has no name here", "type level string", "type level string\n\nfunc (level) MarshalJSON() ([]byte, error) { return nil, nil }",
 			"shared/shared.go:9:2: Level: no apply struct: example.com/test/shared.level has its own encoding, and package api can't refer to it: export it",
 		},
+		{
+			"a type that contains itself in a struct without a name", "Lights   shared.Pair[shared.Light]", "Lights   shared.Tree",
+			"shared/shared.go:12:2: Tree: no apply struct: example.com/test/shared.Tree contains itself: use a named struct for its elements",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := newModule(t, txtar.Parse([]byte(strings.Replace(stages, tt.old, tt.with, 1))))
@@ -294,5 +303,29 @@ func TestApplyRefusesWhatItCannotWrite(t *testing.T) {
 				t.Errorf("Apply = %v, want %s", err, tt.want)
 			}
 		})
+	}
+}
+
+func TestApplyStructsMayHaveRecursiveMaps(t *testing.T) {
+	dir := newModule(t, txtar.Parse([]byte(`
+-- api/types.go --
+package api
+
+//kube:resource group=trees.example.com version=v1 kind=Plant
+type PlantSpec struct {
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Tree Tree `+"`json:\"tree\"`"+`
+}
+
+// Tree is a map of trees.
+type Tree map[string]Tree
+`)))
+	files, err := generate.Apply(t.Context(), []string{"./api"}, &generate.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if src := string(files.Files[0].Content); !strings.Contains(src, "Tree Tree `json:\"tree,omitzero\"`") {
+		t.Errorf("the field has another type:\n%s", src)
 	}
 }

@@ -46,6 +46,7 @@ func (r *run) assemble() {
 		before := r.problems.count()
 		c := crd.Assemble(list, r.problems.add)
 		r.limit(c, list)
+		r.unstored(list)
 		all = append(all, assembled{c, list, r.problems.count() > before})
 		r.crds[name] = c
 	}

@@ -4,6 +4,7 @@
 package generate_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -241,5 +242,107 @@ func TestDescriptionsOfANewProjectAreAboutTheKind(t *testing.T) {
 	}
 	if want := "description: OrderSpec is the desired state of the Order."; !strings.Contains(text, want) {
 		t.Errorf("there is no %q:\n%s", want, text)
+	}
+}
+
+func TestFieldsThatTheStorageVersionLacksAreWarnings(t *testing.T) {
+	const stored = `package v1
+
+//kube:resource group=notes.example.com version=v1 kind=Note storage=true
+type NoteSpec struct {
+	Title string            ` + "`json:\"title\"`" + `
+	Pages []Page            ` + "`json:\"pages,omitempty\"`" + `
+	Owner map[string]string ` + "`json:\"owner,omitempty\"`" + `
+}
+
+type Page struct {
+	Text string ` + "`json:\"text\"`" + `
+}
+`
+	next := strings.NewReplacer("package v1", "package v2", "version=v1", "version=v2", " storage=true", "")
+	changed := strings.NewReplacer("package v1", "package v2", "version=v1", "version=v2", " storage=true", "",
+		"\tTitle string            `json:\"title\"`", "\tTitle Title `json:\"title\"`\n\tTags []string `json:\"tags,omitempty\"`",
+		"\tText string `json:\"text\"`", "\tText string `json:\"text\"`\n\tNote string `json:\"note,omitempty\"`",
+		"type Page", "// +kubebuilder:validation:MaxLength=5\ntype Title string\n\ntype Page")
+	const webhook = "storage=true\n//kube:conversion strategy=Webhook service=a/b"
+	const why = " of version v2 on write, because the storage version v1 does not have it and no webhook converts: " +
+		"add //kube:conversion strategy=Webhook, or add the field to version v1"
+	for _, tt := range []struct {
+		name     string
+		v1, v2   string
+		warnings []string
+	}{
+		{"the same fields", stored, next.Replace(stored), nil},
+		{"more fields", stored, changed.Replace(stored), []string{
+			"v2/note.go:6:2: Note.spec.tags: servers drop this field" + why,
+			"v2/note.go:16:2: Note.spec.pages[].note: servers drop this field" + why,
+		}},
+		{"more fields of a version that is not served", stored, strings.Replace(changed.Replace(stored), "kind=Note", "kind=Note served=false", 1), nil},
+		{"more fields with a webhook", strings.Replace(stored, "storage=true", webhook, 1), changed.Replace(stored), nil},
+		{"fewer fields", changed.Replace(stored), strings.NewReplacer("v1", "v2").Replace(stored), nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.name == "fewer fields" { // the version with more is stored
+				tt.v1 = strings.NewReplacer("v2", "v1", "kind=Note", "kind=Note storage=true").Replace(tt.v1)
+				tt.v2 = strings.Replace(tt.v2, " storage=true", "", 1)
+			}
+			dir := newModule(t, &txtar.Archive{Files: []txtar.File{{Name: "v1/note.go", Data: []byte(tt.v1)}, {Name: "v2/note.go", Data: []byte(tt.v2)}}})
+			files, err := generate.Run(t.Context(), []string{"./..."}, &generate.Options{Dir: dir})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, w := range files.Warnings {
+				got = append(got, w.String())
+			}
+			if diff := cmp.Diff(tt.warnings, got); diff != "" {
+				t.Errorf("warnings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestMistakesOfSeveralVersionsNameTheirFiles(t *testing.T) {
+	const version = `package VERSION
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// +kubebuilder:object:root=true
+type Thing struct {
+	metav1.TypeMeta   ` + "`json:\",inline\"`" + `
+	metav1.ObjectMeta ` + "`json:\"metadata,omitempty\"`" + `
+}
+`
+	sources := func(versions ...string) *txtar.Archive {
+		archive := &txtar.Archive{}
+		for i, v := range versions {
+			text := "// +groupName=things.example.com\n// +versionName=" + v + "\n" + strings.Replace(version, "VERSION", "api", 1)
+			archive.Files = append(archive.Files, txtar.File{Name: fmt.Sprintf("api%d/types.go", i), Data: []byte(text)})
+		}
+		return archive
+	}
+	for _, tt := range []struct {
+		name     string
+		versions []string
+		want     string
+	}{
+		{
+			"no storage version",
+			[]string{"v1", "v2"},
+			"api1/types.go:8:6: Thing has several versions: mark the storage version with +kubebuilder:storageversion",
+		},
+		{
+			"a version in two packages",
+			[]string{"v1", "v1"},
+			"api1/types.go:8:6: version v1 of things.things.example.com is already defined at api0/types.go:8",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := newModule(t, sources(tt.versions...))
+			_, err := generate.CRDs(t.Context(), []string{"./..."}, &generate.Options{Dir: dir})
+			if err == nil || err.Error() != tt.want {
+				t.Errorf("CRDs:\n got %v\nwant %s", err, tt.want)
+			}
+		})
 	}
 }

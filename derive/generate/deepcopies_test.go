@@ -130,6 +130,72 @@ func TestDeepCopiesAlone(t *testing.T) {
 	}
 }
 
+func TestDeepCopiesCompileWithTheGoVersionOfTheModule(t *testing.T) {
+	dir := newModule(t, txtar.Parse([]byte(`
+-- api/types.go --
+// +kubebuilder:object:generate=true
+package api
+
+type Thing struct {
+	Pointer *string
+	Pointers map[string]*int
+}
+`)))
+	writeFile(t, filepath.Join(dir, "go.mod"), "module example.com/test\n\ngo 1.24\n")
+	files, err := generate.DeepCopies(t.Context(), []string{"./..."}, &generate.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "\t\tout.Pointer = new(string)\n\t\t*out.Pointer = *in.Pointer\n"
+	if got := string(files.Files[0].Content); !strings.Contains(got, want) {
+		t.Errorf("the file lacks\n%s\n%s", want, got)
+	}
+}
+
+func TestDeepCopiesCompileWithAllNames(t *testing.T) {
+	dir := newModule(t, txtar.Parse([]byte(`
+-- api/types.go --
+// +kubebuilder:object:generate=true
+package api
+
+import (
+	"example.com/test/key"
+	"example.com/test/new"
+	v1 "example.com/test/shop.example.com/v1"
+	"example.com/test/val1"
+)
+
+type val struct{ Pointer *string }
+
+type Thing struct {
+	Keys   map[string][]key.Key
+	Vals   map[string][]map[string][]val1.Val
+	Own    map[string][]val
+	New    *newpkg.New
+	Orders []*v1.Order
+}
+-- key/key.go --
+package key
+
+type Key struct{ Pointer *string }
+-- val1/val.go --
+package val1
+
+type Val struct{ Pointer *string }
+-- new/new.go --
+package newpkg
+
+type New struct{ Pointer *string }
+-- shop.example.com/v1/order.go --
+package v1
+
+type Order struct{ Pointer *string }
+`)))
+	if _, err := generate.DeepCopies(t.Context(), []string{"./api"}, &generate.Options{Dir: dir}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestDeepCopiesOfOtherInterfacesAreRefused(t *testing.T) {
 	dir := newModule(t, txtar.Parse([]byte(`
 -- api/types.go --

@@ -199,8 +199,14 @@ func (r *run) plan(pkg *load.Package) {
 			p.objects = append(p.objects, obj)
 		}
 	}
+	for _, k := range p.kinds {
+		if obj, ok := pkg.Types.Scope().Lookup(k.Name).(*types.TypeName); ok && k.Root == nil {
+			r.planned[obj] = true // the methods of the type are generated with the kind; a list may refer to it
+		}
+	}
 	p.copied = deepcopy.Reach(pkg.Types, from, func(t *types.Named) bool {
-		return r.method(t, "DeepCopyInto") != nil || r.method(t, "DeepCopy") != nil
+		return r.method(t, "DeepCopyInto") != nil || r.method(t, "DeepCopy") != nil ||
+			r.planned[t.Obj()] && r.declared(pkg, t.Obj().Name()) == nil
 	})
 	for _, obj := range p.copied {
 		r.planned[obj] = true
@@ -269,11 +275,19 @@ func (r *run) file(p *plan) *emit.File {
 				pos, label = e.Field.Pos(), label+": field "+e.Field.Name()
 			}
 			r.unmade = true
-			if at := r.program.Position(pos); !r.problems.onLine(at) { // otherwise the type has been reported
-				r.problems.add(at, label+": no deep copy: "+e.Reason)
-			}
+			r.unusable(r.program.Position(pos), label, "no deep copy: "+e.Reason)
 		},
 	}
+}
+
+// unusable reports a type for which no code can be generated. If the type does not exist, it reports the error of the
+// compiler.
+func (r *run) unusable(at token.Position, label, msg string) {
+	if r.problems.onLine(at) {
+		return // the type has been reported
+	}
+	r.program.ReportImports()
+	r.problems.add(at, label+": "+cmp.Or(r.program.TypeErrorAt(at), msg))
 }
 
 // render returns a Go file, or nil after it has reported an error.

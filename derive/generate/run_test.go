@@ -210,3 +210,39 @@ func TestRunWithoutKindsMakesNothing(t *testing.T) {
 		t.Errorf("Run made %v, want nothing", files.Files)
 	}
 }
+
+func TestTypesMayReferToKindsThatAreGenerated(t *testing.T) {
+	dir := newModule(t, txtar.Parse([]byte(`
+-- api/types.go --
+package api
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+//kube:resource group=things.example.com version=v1 kind=Thing
+//kube:subresource status=Observed
+type ThingSpec struct {
+	Names []string `+"`json:\"names,omitempty\"`"+`
+}
+
+// Observed is the status.
+type Observed struct{}
+
+// ThingList has things.
+// +kubebuilder:object:root=true
+type ThingList struct {
+	metav1.TypeMeta `+"`json:\",inline\"`"+`
+	metav1.ListMeta `+"`json:\"metadata,omitempty\"`"+`
+
+	Items []Thing `+"`json:\"items\"`"+`
+}
+`)))
+	for _, want := range [][]string{{"api/zz_generated.kube.go", "config/crd/things.example.com_things.yaml"}, nil} {
+		if diff := cmp.Diff(want, write(t, run(t, dir, "./api"))); diff != "" {
+			t.Errorf("Write (-want +got):\n%s", diff)
+		}
+	}
+	const want = "in.Items[i].DeepCopyInto(&out.Items[i])"
+	if got := readFile(t, filepath.Join(dir, "api/zz_generated.kube.go")); !strings.Contains(got, want) {
+		t.Errorf("the file lacks %q:\n%s", want, got)
+	}
+}

@@ -16,7 +16,7 @@ import (
 // modules and has 44.8 MB; k8s.io/api/core/v1 alone adds 18 modules and 13.7 MB.
 const (
 	maxModules = 26
-	maxBytes   = 18_090_000
+	maxBytes   = 18_130_000
 )
 
 func TestControllerStaysSmall(t *testing.T) {
@@ -41,7 +41,7 @@ func TestControllerStaysSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("hello-controller links %d third-party modules (limit %d) and has %.1f MB unstripped (limit %.0f)",
+	t.Logf("hello-controller links %d third-party modules (limit %d) and has %.2f MB unstripped (limit %.2f)",
 		len(thirdParty), maxModules, float64(stat.Size())/1e6, maxBytes/1e6)
 	if len(thirdParty) > maxModules {
 		t.Errorf("%d third-party modules, want at most %d:\n%s", len(thirdParty), maxModules, strings.Join(thirdParty, "\n"))

@@ -40,7 +40,7 @@ type Options struct {
 	// Debounce is the quiet time of a key: an add with [Normal] or a lower priority makes the key ready when no other add
 	// has followed for this time. Retries, delayed adds and adds with a higher priority are not debounced. Default: 0.
 	Debounce time.Duration
-	// MaxDebounce is the maximum time that adds that follow each other delay a key. Default: ten times Debounce.
+	// MaxDebounce is the maximum time for which successive adds delay a key. Default: ten times Debounce.
 	MaxDebounce time.Duration
 	// Aging is how long a key waits behind higher priorities before it gets its share of turns. Default: 1 s.
 	Aging time.Duration
@@ -142,6 +142,24 @@ type Stats struct {
 
 // Applier hands keys of type K to workers, each key to one worker at a time. It passes on the causes of type C, and
 // does not read them. Create one with [New]. It is safe for concurrent use.
+//
+// # Guarantees
+//
+//   - Only one worker has a key at a time, from [Applier.Get] until [Applier.Done].
+//   - Adds for a waiting key collapse. Adds for a running or held key collapse into exactly one more run.
+//   - Among the delayed adds of a key, the earliest wins. An add without a delay makes the key ready immediately and
+//     keeps the delayed add, so the run that was requested for a later time still happens.
+//   - With [Options.Debounce], a key becomes ready when no add has followed for this time, or [Options.MaxDebounce]
+//     after the first of the adds. A run that begins earlier for another reason covers these adds, too.
+//   - A run receives the causes of all adds that have collapsed into it: the first 8, and the number of the others.
+//   - Keys of the same priority are handed out in the order in which they were added.
+//   - A key with a higher priority is handed out first, but no key starves: once a key has waited for
+//     [Options.Aging], every fourth turn is for the key that has waited longest, whatever its priority. So a flood of
+//     keys with a low priority is processed eventually, and delays other keys only a little when it has aged.
+//   - A waiting key has the highest priority that it was added with. When its priority rises, it becomes the last of
+//     the waiting keys with the new priority.
+//   - A key does not run while a write of its last run is unobserved, for at most [Options.HoldTimeout].
+//   - A key that is not owned does not run. At most [Options.Concurrency] keys run.
 type Applier[K comparable, C any] struct {
 	// OnOverdue, if it is not nil, is called for each key that is released after the hold timeout: by Get, Done or Skip,
 	// or by a timer. Callers of the other methods may hold locks. Set it before the first call of a method.

@@ -19,23 +19,7 @@
 //		a.Done(item.Key)
 //	}
 //
-// # Guarantees
-//
-//   - Only one worker has a key at a time, from [Applier.Get] until [Applier.Done].
-//   - Adds for a waiting key collapse. Adds for a running or held key collapse into exactly one more run.
-//   - Among the delayed adds of a key, the earliest wins. An add without a delay makes the key ready immediately and
-//     keeps the delayed add, so the run that was requested for a later time still happens.
-//   - With [Options.Debounce], a key becomes ready when no add has followed for this time, or [Options.MaxDebounce]
-//     after the first of the adds. A run that begins earlier for another reason is for these adds, too.
-//   - A run receives the causes of all adds that have collapsed into it: the first 8, and the number of the others.
-//   - Keys of the same priority are handed out in the order in which they were added.
-//   - A key with a higher priority is handed out first, but no key starves: once a key has waited for
-//     [Options.Aging], every fourth turn is for the key that has waited longest, whatever its priority. So a flood of
-//     keys with a low priority is processed eventually, and delays other keys only a little when it has aged.
-//   - A waiting key has the highest priority that it was added with. When its priority rises, it becomes the last of
-//     the waiting keys with the new priority.
-//   - A key does not run while a write of its last run is unobserved, for at most [Options.HoldTimeout].
-//   - No key runs that is not owned. At most [Options.Concurrency] keys run.
+// [Applier] lists what is guaranteed.
 //
 // # Retries
 //

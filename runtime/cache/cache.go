@@ -26,11 +26,11 @@ type Options struct {
 	// controllers. Default: the empty name.
 	Cluster string
 
-	// Logger logs the errors of watches, which recover automatically. Default: [slog.Default].
+	// Logger logs the errors of watches, which recover automatically, and that they have recovered. Default: [slog.Default].
 	Logger *slog.Logger
 
 	// Source returns the source of the objects of a resource, in one namespace or in all of them if it is empty. Set it
-	// to fill the cache from something else than the client, such as a test or another process. Default: the client.
+	// to fill the cache from something other than the client, such as a test or another process. Default: the client.
 	Source func(res core.Resource, namespace string) watcher.Source
 
 	// Compression compresses the objects in memory, see [reflector.Options]. Package contrib/zstd has one. Default:
@@ -110,13 +110,25 @@ func (c *Cache) Discard() {
 
 // Selection selects the objects of a kind that a view holds. The zero value of a field selects all of them.
 type Selection struct {
-	Namespace     string
-	LabelSelector string
-	FieldSelector string
+	Namespace string
 
-	// Sharded selects only the objects that this replica of the program owns, so that each replica lists, watches and
-	// holds its part of them. Only a controller that divides its objects can run such a view, see "Sharded views" in the
-	// comment of the package.
+	// LabelSelector and FieldSelector are in the syntax of kubectl. When a change removes an object from the selection, it
+	// disappears from the view, as if it was deleted: a controller that reconciles the view does not run for it, and does
+	// not remove its finalizer.
+	LabelSelector, FieldSelector string
+
+	// Sharded selects only the objects that this replica of the program owns: one of n replicas lists, watches and holds
+	// about 1/n of them. It is for the sources of a controller that a manager with Options.Sharding runs:
+	//
+	//	docs := cache.Of[v1.Document](c, &cache.Selection{Sharded: true})
+	//	m.Add(controller.New(controller.ForView(docs), nil).With(reconcile))
+	//
+	// Don't use such a view to read other objects of the kind: they appear and disappear when the replicas change, which
+	// is not a creation or a deletion. The view lists its objects again after each such change, and has no snapshot.
+	//
+	// The server selects the objects if it has the feature gate ShardedListAndWatch (alpha in Kubernetes 1.36). Otherwise
+	// it sends all objects, and the cache drops the others. The cache logs this for each API group and version, and tries
+	// again with a list after one to two hours, or after a connection has failed. Default: false.
 	Sharded bool
 }
 

@@ -193,6 +193,9 @@ func TestErrorsAreLoggedAndReturnedByHealthUntilRecovery(t *testing.T) {
 		if err := v.Health(); err != nil {
 			t.Errorf("Health() = %v after recovery", err)
 		}
+		if n := strings.Count(log.String(), `level=INFO msg="watch recovered" resource=configmaps`); n != 1 {
+			t.Errorf("the log has %d lines about the recovery, want 1:\n%s", n, &log)
+		}
 		wantNames(t, v, "prod/a")
 		if asked := s.Kind(configMaps).Requests(); !slices.Contains(asked, "stream") {
 			t.Errorf("the server received %q", asked)

@@ -40,21 +40,6 @@
 // share. The cache holds only the metadata that it needs, and reads the other fields from the host, while the view runs.
 // SnapshotDir is an error, and Compression has no effect.
 //
-// # Sharded views
-//
-// A view with [Selection.Sharded] has only the objects that its replica of the program owns: one of n replicas lists,
-// watches and holds about 1/n of them. It is for the sources of a controller that a manager with Options.Sharding runs:
-//
-//	docs := cache.Of[v1.Document](c, &cache.Selection{Sharded: true})
-//	m.Add(controller.New(controller.ForView(docs), nil).With(reconcile))
-//
-// Don't use such a view to read other objects of the kind: they appear and disappear when the replicas change, which is
-// not a creation or a deletion. The view lists its objects again after each such change, and has no snapshot.
-//
-// The server selects the objects if it has the feature gate ShardedListAndWatch (alpha in Kubernetes 1.36). Otherwise
-// it sends all objects, and the cache drops the others. The cache logs this for each API group and version, and tries
-// again with a list after one to two hours, or after a connection has failed.
-//
 // # Reading your own writes
 //
 // A store is slightly behind the server. [View.WaitFor] waits until the store has observed the response to a write. A

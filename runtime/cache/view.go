@@ -7,6 +7,7 @@ import (
 	"context"
 	"iter"
 	"sync"
+	"time"
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/runtime/reflector"
@@ -54,12 +55,17 @@ func Decoded[K any](v *View[K]) *View[K] {
 	return v.decoded
 }
 
+// idleTime is the time after which a view that is waited for, and that nothing runs, is logged.
+const idleTime = 10 * time.Second
+
 // Ready waits until the current watch, or the next one, has synced the store; see [reflector.Store.Ready]. If the view
-// is invalid, Ready immediately returns the same error as Run.
+// is invalid, Ready immediately returns the same error as Run. If nothing runs the view after 10 s, this is logged.
 func (v *View[K]) Ready(ctx context.Context) error {
 	if v.watch.setup != nil {
 		return v.watch.setup
 	}
+	timer := time.AfterFunc(idleTime, v.watch.reportIdle)
+	defer timer.Stop()
 	return v.store.Ready(ctx)
 }
 
@@ -83,8 +89,8 @@ func (v *View[K]) Follow(ctx context.Context, f func(reflector.Change)) error {
 
 // WaitFor waits until the store has observed obj, such as the response to a write, or a newer state of it. Later reads
 // are at least as new. It returns immediately if obj does not concern the view because the selection excludes it, and
-// did so before. With a field selector, it also returns immediately if the store does not hold the object: only the
-// server can evaluate field selectors. See [reflector.Store.WaitFor].
+// excluded its previous state. With a field selector, it also returns immediately if the store does not hold the
+// object: only the server can evaluate field selectors. See [reflector.Store.WaitFor].
 func (v *View[K]) WaitFor(ctx context.Context, obj core.Object) error {
 	if v.watch.setup != nil {
 		return v.watch.setup
@@ -118,7 +124,7 @@ func (v *View[K]) Concerns(obj core.Object) bool {
 // Status returns the state of the watch, such as its version and when data has last arrived.
 func (v *View[K]) Status() watcher.Status { return v.watch.reflector.Status() }
 
-// Health returns the error of the watch's last request, or nil since the server has accepted a later one; see
+// Health returns the error of the watch's last request, or nil once the server has accepted a later one; see
 // [reflector.Reflector.Health].
 func (v *View[K]) Health() error {
 	if v.watch.setup != nil {

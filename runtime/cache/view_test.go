@@ -4,10 +4,13 @@
 package cache_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -344,6 +347,60 @@ func TestHealthEndsAnErrorWhenTheServerAcceptsAWatch(t *testing.T) {
 		}
 		if err := v.Health(); err != nil {
 			t.Errorf("Health() = %v when the watch is open, though nothing has changed", err)
+		}
+	})
+}
+
+func TestReadsOfAViewThatNothingRunsSayHowToRunIt(t *testing.T) {
+	const remedy = "pass its view to a controller"
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		v := cache.Of[corev1.ConfigMap](cache.New(newServer("prod/a").Client(), &cache.Options{
+			Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		}), nil)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := v.Ready(ctx); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), remedy) {
+			t.Errorf("Ready() = %v", err)
+		}
+		synctest.Wait()
+		if n := strings.Count(log.String(), "nothing runs it"); n != 1 {
+			t.Errorf("the log has %d records about a view that nothing runs:\n%s", n, &log)
+		}
+		if _, err := v.Store().Get(ref("prod/a")); !errors.Is(err, reflector.ErrNotReady) || !strings.Contains(err.Error(), remedy) {
+			t.Errorf("Get() = %v", err)
+		}
+		for _, err := range v.Store().All(nil) {
+			if !errors.Is(err, reflector.ErrNotReady) || !strings.Contains(err.Error(), remedy) {
+				t.Errorf("All() yields %v", err)
+			}
+		}
+		stop := start(t, v)
+		stop()
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := v.Ready(ended); err == nil || strings.Contains(err.Error(), remedy) {
+			t.Errorf("Ready() = %v after a run", err)
+		}
+	})
+}
+
+func TestReadsOfANamespaceThatAViewDoesNotSelectAreErrors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := cache.Of[corev1.ConfigMap](cache.New(newServer("prod/a", "test/b").Client(), nil), &cache.Selection{Namespace: "prod"})
+		start(t, v)
+		wantNames(t, v, "prod/a")
+		const want = `the store has only the namespace "prod"`
+		if _, err := v.Store().Get(ref("test/b")); err == nil || errors.Is(err, core.ErrNotFound) || !strings.Contains(err.Error(), want) {
+			t.Errorf("Get() = %v", err)
+		}
+		for _, err := range v.Store().All(&reflector.SelectOptions{Namespace: "test"}) {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("All() yields %v", err)
+			}
+		}
+		if _, err := v.Store().Get(ref("prod/b")); !errors.Is(err, core.ErrNotFound) {
+			t.Errorf("Get() = %v, want not found", err)
 		}
 	})
 }

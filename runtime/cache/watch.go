@@ -62,6 +62,13 @@ func newWatch(c *Cache, res core.Resource, s Selection, setup error) *watch {
 			c.logger.LogAttrs(context.Background(), slog.LevelWarn, "watch", slog.Any("err", err))
 		},
 	}
+	failing := false // only used by OnStatus
+	options.OnStatus = func(s watcher.Status) {
+		if failing && s.Err == nil && s.Phase == watcher.Watching {
+			c.logger.LogAttrs(context.Background(), slog.LevelInfo, "watch recovered", slog.String("resource", res.String()))
+		}
+		failing = s.Err != nil || failing && s.Phase != watcher.Watching
+	}
 	dir := c.dir
 	if s.Sharded {
 		dir, options.Window = "", new(watcher.Window) // the objects of the next process are others
@@ -73,7 +80,7 @@ func newWatch(c *Cache, res core.Resource, s Selection, setup error) *watch {
 		selection: s,
 		views:     make(map[reflect.Type]any),
 		reflector: reflector.New(c.source(res, s.Namespace), &reflector.Options{
-			Watch: options, Compression: c.codec,
+			Watch: options, Compression: c.codec, Namespace: s.Namespace,
 			SnapshotDir: dir, SnapshotScope: fmt.Sprintf("%q", []string{c.server, c.cluster, s.Namespace}),
 		}),
 	}
@@ -147,6 +154,17 @@ func (w *watch) join() *run {
 	}()
 	w.last = r
 	return r
+}
+
+// reportIdle logs that nothing runs the watch, if that is so.
+func (w *watch) reportIdle() {
+	w.mu.Lock()
+	idle := w.last == nil || w.last.users == 0
+	w.mu.Unlock()
+	if idle {
+		w.cache.logger.LogAttrs(context.Background(), slog.LevelWarn, "a view is waited for, but nothing runs it: pass it to "+
+			"a controller, add it to a manager, or call its Run", slog.String("resource", w.resource.String()))
+	}
 }
 
 // leave ends the run if it has no other users, and then waits for its end without blocking other callers.

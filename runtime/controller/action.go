@@ -3,7 +3,12 @@
 
 package controller
 
-import "time"
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+)
 
 // Action is the next run that a successful reconcile requests. The zero value is [AwaitChange].
 type Action struct {
@@ -43,4 +48,72 @@ func (a Action) String() string {
 		return "requeue after back-off"
 	}
 	return "requeue after " + a.requeueAfter.String()
+}
+
+// Terminal marks an error that a retry does not resolve: the object is not reconciled again until something changes.
+// Terminal returns nil for nil.
+func Terminal(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &terminalError{err}
+}
+
+type terminalError struct{ err error }
+
+func (e *terminalError) Error() string { return e.err.Error() }
+func (e *terminalError) Unwrap() error { return e.err }
+
+// RetryWithin adds the maximum delay of the next run, such as the time until a deadline, to an error: the run takes
+// place after d, even if the back-off is longer or the error is [Terminal]. An earlier retry or change starts a run of
+// its own, as with [RequeueAfter]. RetryWithin returns nil for nil, and the error itself if d is not positive.
+func RetryWithin(err error, d time.Duration) error {
+	if err == nil || d <= 0 {
+		return err
+	}
+	return &timedError{err, d}
+}
+
+type timedError struct {
+	error
+	within time.Duration
+}
+
+func (e *timedError) Unwrap() error { return e.error }
+
+// IsTerminal reports whether an error was marked by [Terminal].
+func IsTerminal(err error) bool {
+	_, ok := errors.AsType[*terminalError](err)
+	return ok
+}
+
+// PanicError is the error of a run whose reconcile panicked. A reconcile that ends its goroutine with runtime.Goexit,
+// as the FailNow of a test does, counts as a panic; the controller replaces the goroutine.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+// Error returns the value of the panic. The stack is in Stack.
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
+
+// errGoexit is the value of the PanicError of a function that neither returned nor panicked.
+var errGoexit = errors.New("runtime.Goexit was called")
+
+// try calls f. A panic of f becomes *err. So does runtime.Goexit, which can't be stopped: it runs the deferred
+// functions, and ends the goroutine.
+func try(err *error, f func()) {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		v := recover()
+		if v == nil {
+			v = errGoexit
+		}
+		*err = &PanicError{Value: v, Stack: debug.Stack()}
+	}()
+	f()
+	returned = true
 }

@@ -8,13 +8,17 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/wire"
 	"github.com/kube-go/sdk/runtime/cache"
 	"github.com/kube-go/sdk/runtime/controller"
 	"github.com/kube-go/sdk/runtime/internal/fakeapi"
+	"github.com/kube-go/sdk/runtime/internal/fakesource"
+	"github.com/kube-go/sdk/runtime/watcher"
 )
 
 // newCluster returns a world whose server and cache have a name.
@@ -70,6 +74,59 @@ func TestObjectsOfSeveralNamespacesAreReconciled(t *testing.T) {
 		synctest.Wait()
 		runs.want(t, "test/a")
 		wantHealth(t, c.Health(), "documents.docs.example.com ready", "documents.docs.example.com ready")
+	})
+}
+
+func TestLateViewDoesNotDelayTheOthersForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		prod, test := fakesource.New(documents, wire.JSON), fakesource.New(documents, wire.JSON)
+		var log lines
+		c := cache.New(nil, &cache.Options{Logger: log.logger(), Source: func(_ core.Resource, ns string) watcher.Source {
+			if ns == "test" {
+				return test
+			}
+			return prod
+		}})
+		permit := forbidden(test)
+		prod.Put(doc("prod/a", "1"))
+		test.Put(doc("test/b", "1"))
+		var runs journal
+		in := func(ns string) *cache.View[document] {
+			return cache.Of[document](c, &cache.Selection{Namespace: ns})
+		}
+		o := &controller.Options{Logger: log.logger()}
+		start(t, controller.New(controller.ForView(in("test"), in("prod")), o), runs.note)
+		after(29 * time.Second)
+		runs.want(t)
+		after(time.Second)
+		runs.want(t, "a=1")
+		if lines := log.with("source is late"); len(lines) != 1 || !strings.Contains(lines[0], "forbidden") {
+			t.Errorf("the log does not have the late view once:\n%s", &log)
+		}
+		prod.Put(doc("prod/a", "2"))
+		synctest.Wait()
+		runs.want(t, "a=2")
+		permit()
+		after(2 * time.Minute)
+		runs.want(t, "b=1")
+	})
+}
+
+func TestRepeatedViewCausesNoMoreRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(documents, doc("prod/a", "1"))
+		view := viewOf[document](w)
+		var runs journal
+		c := controller.New(controller.ForView(view, view), nil)
+		start(t, c, runs.note)
+		runs.want(t, "a=1")
+		w.Put(documents, doc("prod/a", "2"))
+		synctest.Wait()
+		runs.want(t, "a=2")
+		if health := c.Health(); len(health) != 1 {
+			t.Errorf("Health() = %+v, want one view", health)
+		}
 	})
 }
 

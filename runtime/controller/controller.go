@@ -31,7 +31,8 @@ type Options struct {
 	// see [RequeueAfter]. Default: 5 ms, doubling up to 1000 s.
 	Retry *applier.Backoff
 
-	// SyncTimeout is the maximum time that the first run waits for the secondary sources. Default: 30 s.
+	// SyncTimeout is the maximum time that the first run of a cluster waits for all views of the reconciled kind, of which
+	// one must be synced, and then for the other sources. Default: 30 s.
 	SyncTimeout time.Duration
 
 	// RunTimeout is the maximum time of a run, and of a call of a function of [Secondary.Map]: then its context ends,
@@ -49,18 +50,18 @@ type Options struct {
 	// observed the writes. Default: 5 s. If it is negative, objects are not held back.
 	HoldTimeout time.Duration
 
-	// IgnoreOwnWrites causes no run of an object for a change that consists only of writes of the object's own runs. The
-	// reconcile must then do everything in one run, or return [RequeueAfter]: it can't rely on another run for the object
-	// that it has just created. A change that may contain a write of anybody else causes a run. Therefore only these
-	// writes are ignored: creations, deletions, and updates, merge patches and applies that name the resource version of
-	// the object that they change; and not those of objects that [Secondary.Map] maps. Default: false.
+	// IgnoreOwnWrites suppresses runs of an object for changes that consist only of writes by the object's own runs.
+	// The reconcile must then do everything in one run, or return [RequeueAfter]: it can't rely on another run for the
+	// object that it has just created. A change that may contain a write of anybody else causes a run. Therefore only
+	// these writes are ignored: creations, deletions, and updates, merge patches and applies that name the resource
+	// version of the object that they change; and not those of objects that [Secondary.Map] maps. Default: false.
 	IgnoreOwnWrites bool
 
 	// Debounce is the quiet time of an object: it runs when no other change that concerns it has followed for this time,
 	// so that a burst of changes causes one run. Retries and [RequeueAfter] are not delayed. Default: 0.
 	Debounce time.Duration
 
-	// MaxDebounce is the maximum time that changes that follow each other delay a run. Default: ten times Debounce.
+	// MaxDebounce is the maximum time for which successive changes delay a run. Default: ten times Debounce.
 	MaxDebounce time.Duration
 
 	// RecordChanges keeps the old and the new state of each changed object until its runs have ended, for
@@ -78,10 +79,10 @@ type Options struct {
 	// does not affect the result of the run or its retry. Default: none.
 	OnResult func(Result)
 
-	// OnGone is called when an object no longer exists, such as to remove it from a metric. No run of the object is
-	// active meanwhile. It is not called for an object that was deleted while Run was not active, or that another object
-	// of the same name has replaced: for work that must not be missed, use package finalizer. A panic of OnGone is logged
-	// with its stack. Default: none.
+	// OnGone is called after an object was deleted, or a change has removed it from the selection of the reconciled views,
+	// for example to remove it from a metric. No run of the object is active meanwhile. It is not called for an object
+	// that was deleted while Run was not active, or that another object of the same name has replaced: for work that must
+	// not be missed, use package finalizer. A panic of OnGone is logged with its stack. Default: none.
 	OnGone func(context.Context, Key)
 }
 
@@ -90,7 +91,7 @@ func (o *Options) withDefaults() Options {
 	if o != nil {
 		d = *o
 	}
-	if d.Concurrency <= 0 {
+	if d.Concurrency == 0 {
 		d.Concurrency = defaultConcurrency()
 	}
 	if d.SyncTimeout == 0 {
@@ -118,6 +119,9 @@ func (o *Options) check() error {
 			return fmt.Errorf("controller: Options.%s: %v is negative; leave it zero for the default", f.name, f.value)
 		}
 	}
+	if o.Concurrency < 0 {
+		return fmt.Errorf("controller: Options.Concurrency: %d is negative; leave it zero for the default", o.Concurrency)
+	}
 	if err := o.applier().Validate(); err != nil {
 		return fmt.Errorf("controller: %w", err)
 	}
@@ -136,6 +140,32 @@ func (o *Options) applier() *applier.Options {
 }
 
 // Controller reconciles the objects of one kind. Create one with [New].
+//
+// # Guarantees
+//
+//   - A reconcile receives a copy of the newest state that the cache has when the run begins.
+//   - Two runs of one object never overlap. Changes during a run start exactly one more run.
+//   - Every object is reconciled once after the start, with a lower priority than changes in the meantime.
+//   - Predicates, see [Primary.Where], only suppress modifications: every object still runs once after the start, and
+//     deletions, replacements and the beginning of a deletion are never suppressed.
+//   - A run sees the writes and deletes that the previous run made with its context, of the object and of objects of
+//     the sources' kinds: the object is held back until the cache has observed them, for at most [Options.HoldTimeout].
+//     If finalizers or a grace period delay a delete, it sees the deletion timestamp. A DeleteCollection, and the
+//     delete of an object that the cache has not received yet, are not waited for.
+//   - If an object that a run has written disappears, the reconciled object runs again, even if the watch was
+//     disconnected meanwhile and no event reports it.
+//   - A change by a run of the object itself causes another run, unless [Options.IgnoreOwnWrites] is set or
+//     [WithoutRun] was used.
+//   - A failed run is retried with a delay that grows from 5 ms to 1000 s and is reset by a success, or after the
+//     server's Retry-After if that is longer. A [Terminal] error is not retried. A run that requests another one
+//     without a delay waits in the same way, see [RequeueAfter].
+//   - A panic of the reconcile, or a call of runtime.Goexit, is an error of that run. A panic of [Options.OnResult] is
+//     logged, and affects nothing else.
+//   - A state of an object whose mapping fails, see [Secondary.Map], is mapped again with a delay that grows in the
+//     same way. A slow function delays neither other sources nor changes: it maps initial objects last.
+//   - No run begins before every source of the object's cluster has delivered its existing objects, or has taken longer
+//     than [Options.SyncTimeout]: a forbidden kind or namespace does not block the others, and one cluster does not block
+//     another. At least one view of the reconciled kind has delivered its objects.
 type Controller[K any] struct{ engine *engine }
 
 // New returns a controller of the objects of p. It does nothing until Run is called.
@@ -151,8 +181,8 @@ func newEngine(primary *source, o *Options) *engine {
 	return &engine{opts: opts, name: name, resource: res, size: opts.Concurrency, sources: []*source{primary}}
 }
 
-// Owns reconciles an object when an object changes whose controlling owner it is, see core.ControllerRef. The owner is
-// in the cluster of the changed object.
+// Owns reconciles an object when an object that it controls changes, see core.ControllerRef. The owner is in the
+// cluster of the changed object.
 func (c *Controller[K]) Owns(s Owned) *Controller[K] {
 	src := s.source()
 	src.refs = eachState(controllerOf(c.engine.resource))
@@ -160,10 +190,26 @@ func (c *Controller[K]) Owns(s Owned) *Controller[K] {
 	return c
 }
 
-// Watches reconciles objects when other objects change that concern them, see [Secondary.Map], or when a sequence
+// Watches reconciles objects when other objects that concern them change, see [Secondary.Map], or when a sequence
 // contains their keys, see [On].
 func (c *Controller[K]) Watches(t Trigger) *Controller[K] {
+	if t.source == nil {
+		c.engine.wrong(errNoTrigger)
+		return c
+	}
 	c.engine.add(t.source)
+	return c
+}
+
+// Reads declares that the reconcile reads other objects: they are synced before the first run, and a run sees the writes
+// of the previous one, as for the objects of other sources. Their changes cause no runs.
+func (c *Controller[K]) Reads(s Owned) *Controller[K] {
+	src := s.source()
+	if src.filter != nil {
+		c.engine.wrong(fmt.Errorf("source %s: Where has no effect on Reads: leave it out", src.inputs[0].feed.Resource()))
+	}
+	src.refs = func(reflector.Change) ([]core.ObjectRef, error) { return nil, nil }
+	c.engine.add(src)
 	return c
 }
 
@@ -172,6 +218,9 @@ func (c *Controller[K]) Watches(t Trigger) *Controller[K] {
 // option. If runs do not return, the error also names their objects, see [Options.StopTimeout]. Run may be called again
 // when all runs have returned; the new runs then begin when the caches are up to date.
 func (c *Controller[K]) Run(ctx context.Context, reconcile Reconcile[K]) error {
+	if reconcile == nil {
+		return errNoReconcile
+	}
 	return c.engine.run(ctx, func(ctx context.Context, object reflector.State) (Action, error) {
 		obj := new(K)
 		if err := decode(object, any(obj).(core.Object), c.engine.resource); err != nil {
@@ -186,6 +235,9 @@ func (c *Controller[K]) Run(ctx context.Context, reconcile Reconcile[K]) error {
 func (c *Controller[K]) RunPacked(
 	ctx context.Context, reconcile func(context.Context, wire.Packed) (Action, error),
 ) error {
+	if reconcile == nil {
+		return errNoReconcile
+	}
 	return c.engine.run(ctx, func(ctx context.Context, object reflector.State) (Action, error) {
 		return reconcile(ctx, object.Packed())
 	})
@@ -227,7 +279,7 @@ type SourceHealth struct {
 	// Ready is true once the source has delivered the existing objects.
 	Ready bool
 
-	// Err is the error of the source's last request, or nil since the server has accepted a later one; see
+	// Err is the error of the source's last request, or nil once the server has accepted a later one; see
 	// [cache.View.Health].
 	Err error
 }

@@ -36,25 +36,18 @@ func (e *engine) engage(ctx context.Context, c *cache.Cache) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	defer context.AfterFunc(s.feeds, func() { stop(context.Cause(s.feeds)) })()
-	m, err := e.memberOn(ctx, c)
-	if err != nil {
-		return err
-	}
+	m := e.memberOn(ctx, c)
 	s.admit(m)
 	defer s.dismiss(m)
 	return m.run(ctx, s)
 }
 
 // memberOn returns the member of a cache's cluster, which leaves when ctx ends.
-func (e *engine) memberOn(ctx context.Context, c *cache.Cache) (*member, error) {
+func (e *engine) memberOn(ctx context.Context, c *cache.Cache) *member {
 	m := &member{cluster: c.Cluster(), engaged: true, stay: ctx}
 	for i, src := range e.sources {
-		var feeds []Feed
+		var feeds []feed
 		for _, in := range src.inputs {
-			if in.on == nil {
-				return nil, fmt.Errorf("engage the cluster %q: source %s is not a view: use ForView and SourceView",
-					c.Cluster(), in.feed.Resource())
-			}
 			// Views of different clusters are the same view on another cluster.
 			if f := in.on(c); !slices.Contains(feeds, f) {
 				feeds = append(feeds, f)
@@ -62,7 +55,7 @@ func (e *engine) memberOn(ctx context.Context, c *cache.Cache) (*member, error) 
 			}
 		}
 	}
-	return m, nil
+	return m
 }
 
 // reserve makes sure that the controller has only one cluster of a name.

@@ -28,7 +28,7 @@ type engine struct {
 	tallies  tallies
 	owners   owners
 	shard    func(*session) ownership // nil without Runner.Shard
-	invalid  error                    // of Runner.Shard
+	invalid  error                    // mistakes of the caller that Run returns
 
 	mu      sync.Mutex    // guards the fields below
 	session *session      // the current one, or nil
@@ -59,10 +59,15 @@ type session struct {
 
 func (e *engine) add(s *source) { e.sources = append(e.sources, s) }
 
+// wrong records a mistake of the caller, which Run returns.
+func (e *engine) wrong(err error) { e.invalid = errors.Join(e.invalid, err) }
+
 // Mistakes of the caller.
 var (
-	errRunning = errors.New("controller: Run was called while it was running")
-	errStuck   = errors.New("controller: Run was called, but runs of the last Run have not returned yet")
+	errRunning     = errors.New("controller: Run was called while it was running")
+	errNoReconcile = errors.New("controller: the reconcile is nil: pass a function")
+	errNoTrigger   = errors.New("controller: Watches was called with a Trigger that has no function: pass one to Map or On")
+	errStuck       = errors.New("controller: Run was called, but runs of the last Run have not returned yet")
 )
 
 // run reconciles objects until ctx ends or a source fails permanently.
@@ -170,7 +175,7 @@ func (e *engine) members() (all []*member, err error) {
 }
 
 // withInput adds a feed to the member of its cluster, or to a new one if it is of the primary source.
-func (e *engine) withInput(all []*member, src *source, f Feed, primary bool) ([]*member, error) {
+func (e *engine) withInput(all []*member, src *source, f feed, primary bool) ([]*member, error) {
 	if src.filter != nil {
 		if err := src.filter.check(src.filter.predicates, f.Resource()); err != nil {
 			return nil, err
@@ -222,23 +227,31 @@ func (s *session) work(take context.Context) error {
 	<-take.Done()
 	s.applier.Close()
 	cause, idle, term := context.Cause(take), s.pool.stop(), terms.Of(take)
-	late := time.NewTimer(s.opts.StopTimeout)
+	late, noticed := time.NewTimer(s.opts.StopTimeout), time.NewTimer(noticedAfter)
 	defer late.Stop()
-	select {
-	case <-idle:
-		return cause
-	case <-late.C:
-		stop(cause)
-	case <-term.Done():
-		stop(context.Cause(term))
+	defer noticed.Stop()
+	for running.Err() == nil {
+		select {
+		case <-idle:
+			return cause
+		case <-noticed.C:
+			s.reportWait()
+		case <-late.C:
+			stop(cause)
+		case <-term.Done():
+			stop(context.Cause(term))
+		}
 	}
 	late.Reset(stuckAfter)
 	select {
 	case <-idle:
 		return cause
 	case <-late.C:
-		return &terms.Unfinished{Cause: cause, Left: s.abandon(), Done: idle}
 	}
+	if runs := s.pool.runs(); len(runs) > 0 {
+		return &terms.Unfinished{Cause: cause, Left: s.abandon(runs), Done: idle}
+	}
+	return cause // the last run has just returned
 }
 
 func (s *session) worker() *worker {
@@ -350,6 +363,6 @@ func (e *engine) health() []SourceHealth {
 	return health
 }
 
-func healthOf(f Feed) SourceHealth {
+func healthOf(f feed) SourceHealth {
 	return SourceHealth{f.Cluster(), f.Resource(), ready(f), f.Health()}
 }

@@ -34,7 +34,7 @@ type Inspection struct {
 	Failing     []FailingKey
 	FailingKeys int
 
-	// Held is the objects that are held back, see [Options.HoldTimeout]: those first that have been held longest.
+	// Held is the objects that are held back, see [Options.HoldTimeout]: the longest-held objects first.
 	Held []HeldKey
 }
 

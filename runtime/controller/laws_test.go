@@ -84,6 +84,7 @@ func TestRunReturnsAnErrorThatNamesAnInvalidOption(t *testing.T) {
 		"Options.Debounce: -1ns is less than 0s":              {Debounce: -1},
 		"Options.MaxDebounce: 1ms is less than 1s":            {Debounce: time.Second, MaxDebounce: time.Millisecond},
 		"Options.MaxDebounce: has no effect without Debounce": {MaxDebounce: time.Second},
+		"Options.Concurrency: -1 is negative":                 {Concurrency: -1},
 		"Options.RunTimeout: -1s is negative":                 {RunTimeout: -time.Second},
 		"Options.SyncTimeout: -1s is negative":                {SyncTimeout: -time.Second},
 		"Options.StopTimeout: -1s is negative":                {StopTimeout: -time.Second},
@@ -136,6 +137,28 @@ func TestOnGoneIsNotCalledForDeletionsWhileRunIsNotActive(t *testing.T) {
 		w.Delete(documents, ref("prod/b"))
 		synctest.Wait()
 		gone.want(t, "prod/b")
+	})
+}
+
+func TestOnGoneIsCalledWhenAChangeRemovesAnObjectFromTheSelection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		labelled := func(value string) *document {
+			d := doc("prod/a", "1")
+			d.Labels = map[string]string{"on": value}
+			return d
+		}
+		w.Put(documents, labelled("yes"))
+		var gone journal
+		view := cache.Of[document](w.cache, &cache.Selection{LabelSelector: "on=yes"})
+		c := controller.New(controller.ForView(view), &controller.Options{
+			OnGone: func(_ context.Context, key controller.Key) { gone.add(key.String()) },
+		})
+		start(t, c, idle)
+		gone.want(t)
+		w.Put(documents, labelled("no"))
+		synctest.Wait()
+		gone.want(t, "prod/a")
 	})
 }
 

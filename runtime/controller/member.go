@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/wire"
@@ -73,7 +74,7 @@ func (r *roster) feeds() (all []*memberFeed) {
 
 // memberFeed is one feed of a source.
 type memberFeed struct {
-	feed    Feed
+	feed    feed
 	source  *source
 	number  int           // the number of the feed in the applier
 	version atomic.Uint64 // the resource version that the feed has observed
@@ -87,7 +88,7 @@ type memberFeed struct {
 	overdue overdueLog
 }
 
-func (m *member) add(f Feed, src *source, primary bool) {
+func (m *member) add(f feed, src *source, primary bool) {
 	m.feeds = append(m.feeds, &memberFeed{feed: f, source: src})
 	if primary {
 		m.primary++
@@ -133,10 +134,12 @@ func (m *member) run(ctx context.Context, s *session) error {
 			err = f.feed.Run(ctx)
 		})
 	}
+	begun := time.Now()
 	if err := m.sync(ctx, s); err != nil {
 		return err
 	}
 	m.synced.Store(true)
+	s.opts.Logger.LogAttrs(ctx, slog.LevelInfo, "runs begin", m.attrs(slog.Duration("waited", time.Since(begun)))...)
 	for _, f := range m.feeds {
 		wg.Go(func() {
 			err := errGoexit
@@ -148,57 +151,61 @@ func (m *member) run(ctx context.Context, s *session) error {
 	return context.Cause(ctx)
 }
 
+// attrs returns attributes of a log record, with the name of the cluster if it has one.
+func (m *member) attrs(attrs ...slog.Attr) []slog.Attr {
+	if m.cluster != "" {
+		attrs = append(attrs, slog.String("cluster", m.cluster))
+	}
+	return attrs
+}
+
 // failed returns the error of a member whose feed has failed.
 func (f *memberFeed) failed(err error) error {
 	return fmt.Errorf("source %s: %w", f.feed.Resource(), err)
 }
 
-// sync waits until every feed has delivered its existing objects. It waits for the primary source without a time limit.
-// It returns the cause of ctx, or the error of an invalid feed.
+// sync waits until every feed has delivered its existing objects, or is late. It waits for one feed of the primary source
+// without a time limit. It returns the cause of ctx, or the error of an invalid feed.
 func (m *member) sync(ctx context.Context, s *session) error {
 	for {
-		all, err := m.await(ctx, s, m.feeds[:m.primary])
+		late, err := m.await(ctx, s, m.feeds[:m.primary])
 		if err != nil {
 			return err
 		}
-		if all {
+		if late < m.primary {
 			_, err = m.await(ctx, s, m.feeds[m.primary:])
 			return err
 		}
 	}
 }
 
-// await waits for feeds, for at most [Options.SyncTimeout], and logs the late ones. It reports whether all are ready.
-func (m *member) await(ctx context.Context, s *session, feeds []*memberFeed) (all bool, err error) {
+// await waits for feeds, for at most [Options.SyncTimeout], and logs the late ones. It returns their number.
+func (m *member) await(ctx context.Context, s *session, feeds []*memberFeed) (late int, err error) {
 	wait, cancel := context.WithTimeout(ctx, s.opts.SyncTimeout)
 	defer cancel()
-	all = true
 	for _, f := range feeds {
 		err := f.feed.Ready(wait)
 		switch {
 		case err == nil:
 			continue
 		case ctx.Err() != nil:
-			return false, context.Cause(ctx)
+			return 0, context.Cause(ctx)
 		case wait.Err() == nil:
-			return false, f.failed(err)
+			return 0, f.failed(err)
 		}
-		all = false
-		attrs := []slog.Attr{slog.String("source", f.feed.Resource().String()), slog.Any("err", err)}
-		if m.cluster != "" {
-			attrs = append(attrs, slog.String("cluster", m.cluster))
-		}
+		late++
+		attrs := m.attrs(slog.String("source", f.feed.Resource().String()), slog.Any("err", err))
 		s.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "source is late", attrs...)
 	}
-	return all, nil
+	return late, nil
 }
 
 // follow adds the keys that the feed's changes concern to the applier until ctx ends, and returns its cause, or the
 // error of an invalid feed.
 func (f *memberFeed) follow(ctx context.Context, s *session) error {
 	f.began = f.version.Load()
-	if to, ok := f.feed.(follower); ok && f.isDirect(s) {
-		return to.Follow(ctx, func(c reflector.Change) { f.enqueue(ctx, c, s) })
+	if f.isDirect(s) {
+		return f.feed.Follow(ctx, func(c reflector.Change) { f.enqueue(ctx, c, s) })
 	}
 	for change, err := range f.feed.Subscribe(ctx) {
 		if err != nil {
@@ -207,11 +214,6 @@ func (f *memberFeed) follow(ctx context.Context, s *session) error {
 		f.enqueue(ctx, change, s)
 	}
 	return nil // not reached: the sequence ends with an error
-}
-
-// follower is a feed that can call a function for each change, like [reflector.Store.Follow].
-type follower interface {
-	Follow(ctx context.Context, f func(reflector.Change)) error
 }
 
 // isDirect reports whether the goroutine of the watch may add the changes of the feed: it calls no function of the user,

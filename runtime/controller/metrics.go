@@ -48,7 +48,8 @@ type Bucket struct {
 	Number uint64
 }
 
-// Metrics returns the current numbers of the controller.
+// Metrics returns the current numbers and durations of runs. Package metrics makes metrics of them, which a
+// manager serves; package contrib/prometheus has a collector.
 func (c *Controller[K]) Metrics() Metrics { return c.engine.metrics() }
 
 func (e *engine) metrics() Metrics {

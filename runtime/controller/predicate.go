@@ -25,7 +25,7 @@ type Predicate struct {
 	check  func(core.Resource) error // returns why the predicate can't be used for a kind; nil for any kind
 }
 
-// Where returns the kind, reconciled only after modifications for which all predicates hold. Everything else always
+// Where returns the kind with predicates: a modification causes a run only if all of them hold. Everything else always
 // passes: initial, added and deleted objects, objects that another one of the same name has replaced, and the beginning
 // of a deletion, which sets the deletion timestamp. A modification for which a predicate fails passes, too; the failure
 // is logged. Predicates concern changes of the object itself only: an object runs for other reasons, too.
@@ -64,7 +64,7 @@ func AnyOf(predicates ...Predicate) Predicate {
 }
 
 // PredicateOf returns a predicate for objects of type K, which may be any Go type of the kind. It decodes both states.
-// f must not depend on anything else than its arguments, which it may change. It must be fast: until it returns, its
+// f must not depend on anything other than its arguments, which it may change. It must be fast: until it returns, its
 // source delivers no other change, and Run and Engage do not return. A slow predicate does not delay other sources.
 func PredicateOf[K any, P core.ObjectPtr[K]](f func(before, after *K) bool) Predicate {
 	res, unknown := core.ResourceOf[K, P]()
@@ -108,7 +108,8 @@ func LabelsChanged() Predicate { return mapPredicate(wire.Packed.Labels) }
 // AnnotationsChanged holds if metadata.annotations has changed.
 func AnnotationsChanged() Predicate { return mapPredicate(wire.Packed.Annotations) }
 
-// ResourceVersionChanged holds if the resource version has changed. It does, unless a [Feed] repeats an object.
+// ResourceVersionChanged holds if the resource version has changed. This is always the case unless a source repeats an
+// object.
 func ResourceVersionChanged() Predicate {
 	return Predicate{passes: func(before, after wire.Packed) (bool, error) {
 		was, err := before.Head()

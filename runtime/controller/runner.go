@@ -5,10 +5,11 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
+
+	"github.com/kube-go/sdk/runtime/cache"
 )
 
 // Runner is a controller with its reconcile, such as for package manager. Create one with [Controller.With].
@@ -36,7 +37,7 @@ func (r *Runner) Standby(ctx context.Context) error {
 	defer stop(nil)
 	var (
 		wg    sync.WaitGroup
-		feeds []Feed
+		feeds []feed
 	)
 	for _, src := range r.engine.sources {
 		for _, in := range src.inputs {
@@ -70,7 +71,7 @@ func (r *Runner) Shard(s Shards) {
 	members, _ := e.members() // Run returns the error
 	for _, m := range members {
 		_, err := divide(m, s)
-		e.invalid = errors.Join(e.invalid, err)
+		e.wrong(err)
 	}
 }
 
@@ -82,3 +83,55 @@ func (r *Runner) Health() []SourceHealth { return r.engine.health() }
 
 // Runs returns the state of the current runs, see [Controller.Runs].
 func (r *Runner) Runs() []RunHealth { return r.engine.runHealth() }
+
+// Metrics returns the current numbers of the controller, see [Controller.Metrics].
+func (r *Runner) Metrics() Metrics { return r.engine.metrics() }
+
+// Caches returns the caches of the views of the sources, including those of engaged clusters, each once.
+func (r *Runner) Caches() []*cache.Cache { return r.engine.caches() }
+
+// Owners returns the owners of all trackers that this controller has ever had, see [Track], such as the state machines
+// of package fsm that its reconcile uses.
+func (r *Runner) Owners() []any { return r.engine.owners.list() }
+
+func (e *engine) caches() (all []*cache.Cache) {
+	add := func(f feed) {
+		if !slices.Contains(all, f.Cache()) {
+			all = append(all, f.Cache())
+		}
+	}
+	for _, src := range e.sources {
+		for _, in := range src.inputs {
+			add(in.feed)
+		}
+	}
+	if s := e.current(); s != nil {
+		for _, f := range s.roster.Load().feeds() {
+			add(f.feed)
+		}
+	}
+	return all
+}
+
+// owners are the owners of the trackers of all sessions. A nil *owners keeps none.
+type owners struct {
+	mu  sync.Mutex // guards all
+	all []any
+}
+
+func (o *owners) add(owner any) {
+	if o == nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !slices.Contains(o.all, owner) {
+		o.all = append(o.all, owner)
+	}
+}
+
+func (o *owners) list() []any {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.all)
+}

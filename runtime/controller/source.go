@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,6 +18,7 @@ import (
 	"github.com/kube-go/sdk/runtime/cache"
 	"github.com/kube-go/sdk/runtime/internal/kinds"
 	"github.com/kube-go/sdk/runtime/reflector"
+	"github.com/kube-go/sdk/runtime/watcher"
 )
 
 // Primary is the kind that a controller reconciles. Create one with [For] or [ForView].
@@ -36,12 +38,6 @@ func ForView[K any](v *cache.View[K], more ...*cache.View[K]) Primary[K] {
 	return Primary[K]{inputs: inputsOf(v, more)}
 }
 
-// ForFeed is [ForView] for feeds that are not views. Such a controller can't engage clusters. K must be the kind of the
-// feeds.
-func ForFeed[K any](f Feed, more ...Feed) Primary[K] {
-	return Primary[K]{inputs: inputsOfFeeds(f, more)}
-}
-
 // Secondary is a kind whose changes concern the objects of another kind. Create one with [Source] or [SourceView].
 type Secondary[K any] struct {
 	inputs []input
@@ -59,13 +55,7 @@ func SourceView[K any](v *cache.View[K], more ...*cache.View[K]) Secondary[K] {
 	return Secondary[K]{inputs: inputsOf(v, more)}
 }
 
-// SourceFeed is [SourceView] for feeds that are not views. Such a controller can't engage clusters. K must be the kind
-// of the feeds.
-func SourceFeed[K any](f Feed, more ...Feed) Secondary[K] {
-	return Secondary[K]{inputs: inputsOfFeeds(f, more)}
-}
-
-// Owned is a [Secondary] of any kind.
+// Owned is a [Secondary] of any kind, for [Controller.Owns] and [Controller.Reads].
 type Owned interface{ source() *source }
 
 func (s Secondary[K]) source() *source {
@@ -76,7 +66,7 @@ func (s Secondary[K]) source() *source {
 func newObject[K any]() core.Object { return any(new(K)).(core.Object) }
 
 // Trigger starts runs of objects that it determines. [Secondary.Map] and [On] return triggers, which
-// [Controller.Watches] takes.
+// [Controller.Watches] takes. Run returns an error for the zero Trigger, and for one without a function.
 type Trigger struct{ source *source }
 
 // On returns a trigger that reconciles the objects of a sequence, such as those of messages from outside the cluster. A
@@ -100,9 +90,12 @@ type Trigger struct{ source *source }
 //
 // Run waits at most 10 s for a sequence that ignores the end of ctx, and then returns an error. The trigger ends when
 // the sequence ends; a panic of the sequence is logged, and ends it, too. A key of a cluster that the controller does
-// not have is logged, and one of a cluster that is not synced yet is ignored: all objects of the cluster run once it
-// is.
+// not have is logged, and one of a cluster that is not synced yet is ignored: all objects of the cluster run once the
+// cluster is.
 func On(keys func(ctx context.Context) iter.Seq[Key]) Trigger {
+	if keys == nil {
+		return Trigger{}
+	}
 	return Trigger{&source{start: func(s *session) stage { return &sequence{s, keys} }}}
 }
 
@@ -113,13 +106,17 @@ func On(keys func(ctx context.Context) iter.Seq[Key]) Trigger {
 // without a namespace, is a failed run, see [Options.OnResult].
 //
 // If f returns an error or panics, the state is logged and mapped again after the controller's back-off, unless the
-// error is [Terminal]: of one object, the newest 8 such states. A state that can't be decoded is not mapped again.
+// error is [Terminal]. At most the newest 8 such states of an object are kept. A state that can't be decoded is not
+// mapped again.
 //
 // f may be slow, such as when it reads from another server: up to 8 calls run at the same time, at most 4 of them for
 // initial objects, so that changes do not wait for these. Calls for one object never overlap. Other sources are not
 // delayed. The context of f ends after [Options.RunTimeout], when Run stops, or when the cluster of the object leaves.
 // [RunOf] and [Logger] accept it: Key is the changed object, with the name of its cluster.
 func (s Secondary[K]) Map(f func(ctx context.Context, obj *K) ([]core.ObjectRef, error)) Trigger {
+	if f == nil {
+		return Trigger{}
+	}
 	src, res := s.source(), s.inputs[0].feed.Resource()
 	src.start = startMapping(func(ctx context.Context, p wire.Packed) ([]core.ObjectRef, error) {
 		obj := new(K)
@@ -142,38 +139,6 @@ func decode(s reflector.State, obj core.Object, res core.Resource) (err error) {
 		kinds.Complete(obj, res)
 	})
 	return err
-}
-
-// ready reports whether a feed has delivered its existing objects.
-func ready(f Feed) bool { return f.Ready(ended()) == nil }
-
-// ended returns a context that has ended, so that functions that wait return immediately.
-func ended() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return ctx
-}
-
-// input is a feed of a source.
-type input struct {
-	feed Feed
-	on   func(*cache.Cache) Feed // returns the same feed on another cluster; nil if the feed is not a view
-}
-
-func inputsOf[K any](v *cache.View[K], more []*cache.View[K]) []input {
-	inputs := make([]input, 0, 1+len(more))
-	for _, v := range append([]*cache.View[K]{v}, more...) {
-		inputs = append(inputs, input{v, func(c *cache.Cache) Feed { return v.On(c) }})
-	}
-	return inputs
-}
-
-func inputsOfFeeds(f Feed, more []Feed) []input {
-	inputs := []input{{feed: f}}
-	for _, f := range more {
-		inputs = append(inputs, input{feed: f})
-	}
-	return inputs
 }
 
 // source is a source of a controller: feeds of a kind, and a function that maps their changes to the reconciled objects
@@ -232,4 +197,48 @@ func controllerOf(owner core.Resource) func(wire.Packed) ([]core.ObjectRef, erro
 		}
 		return []core.ObjectRef{key}, nil
 	}
+}
+
+// feed has the methods of a [cache.View] that do not depend on the Go type of its objects.
+type feed interface { //nolint:interfacebloat // a controller uses all of them, and views are the only implementation
+	Cache() *cache.Cache
+	Server() string
+	Cluster() string
+	Resource() core.Resource
+	Run(ctx context.Context) error
+	Ready(ctx context.Context) error
+	Health() error
+	State(ref core.ObjectRef) reflector.State
+	Concerns(obj core.Object) bool
+	Subscribe(ctx context.Context) iter.Seq2[reflector.Change, error]
+	Follow(ctx context.Context, f func(reflector.Change)) error
+	Observe(o reflector.Observer) (stop func())
+	Shard(by cache.Shards) (watcher.Shards, error)
+}
+
+// input is a feed of a source.
+type input struct {
+	feed feed
+	on   func(*cache.Cache) feed // returns the same feed on another cluster
+}
+
+// inputsOf returns the inputs of views, each once: a change in a repeated one would cause two runs.
+func inputsOf[K any](v *cache.View[K], more []*cache.View[K]) []input {
+	inputs := make([]input, 0, 1+len(more))
+	for _, v := range append([]*cache.View[K]{v}, more...) {
+		if !slices.ContainsFunc(inputs, func(in input) bool { return in.feed == feed(v) }) {
+			inputs = append(inputs, input{v, func(c *cache.Cache) feed { return v.On(c) }})
+		}
+	}
+	return inputs
+}
+
+// ready reports whether a feed has delivered its existing objects.
+func ready(f feed) bool { return f.Ready(ended()) == nil }
+
+// ended returns a context that has ended, so that functions that wait return immediately.
+func ended() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
 }

@@ -6,6 +6,7 @@ package controller_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -430,4 +431,50 @@ func TestRunAgainAfterAPermanentFailureOfASource(t *testing.T) {
 			t.Errorf("Run() = %v after the runs %q", err, ran)
 		}
 	})
+}
+
+func TestReadsSyncsObjectsThatCauseNoRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(documents, doc("prod/a", "1"))
+		w.Put(pages, pageOf("prod/p"))
+		view := viewOf[page](w)
+		var runs journal
+		c := controller.New(controller.For[document](w.cache), nil).Reads(controller.SourceView(view))
+		start(t, c, func(_ context.Context, d *document) (controller.Action, error) {
+			_, err := view.Store().Get(ref("prod/p"))
+			runs.add(fmt.Sprint(d.Name, " ", err))
+			return controller.AwaitChange(), nil
+		})
+		runs.want(t, "a <nil>")
+		w.Put(pages, pageOf("prod/p", owner("docs.example.com/v1", "Document", "a", true)))
+		w.Put(pages, pageOf("prod/q"))
+		after(time.Minute)
+		runs.want(t)
+		if h := c.Health(); len(h) != 2 || !h[1].Ready {
+			t.Errorf("Health() = %+v", h)
+		}
+	})
+}
+
+func TestMistakesOfTheProgramEndRunImmediately(t *testing.T) {
+	w := newWorld(t)
+	c := controller.New(controller.For[document](w.cache), nil)
+	for _, err := range []error{c.Run(t.Context(), nil), c.RunPacked(t.Context(), nil), c.With(nil).Run(t.Context())} {
+		if err == nil || !strings.Contains(err.Error(), "the reconcile is nil") {
+			t.Errorf("Run() of nil = %v", err)
+		}
+	}
+	c.Reads(controller.Source[page](w.cache).Where(controller.GenerationChanged()))
+	if err := c.Run(t.Context(), idle); err == nil || !strings.Contains(err.Error(), "Where has no effect on Reads") {
+		t.Errorf("Run() = %v, want an error about Where", err)
+	}
+	for name, trigger := range map[string]controller.Trigger{
+		"the zero Trigger": {}, "On of nil": controller.On(nil), "Map of nil": controller.Source[page](w.cache).Map(nil),
+	} {
+		c := controller.New(controller.For[document](w.cache), nil).Watches(trigger)
+		if err := c.Run(t.Context(), idle); err == nil || !strings.Contains(err.Error(), "a Trigger that has no function") {
+			t.Errorf("%s: Run() = %v, want an error", name, err)
+		}
+	}
 }

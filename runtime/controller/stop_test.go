@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -104,7 +105,9 @@ func TestRunEndsItsGoroutines(t *testing.T) {
 		w.Put(documents, doc("prod/a", "1"))
 		c := controller.New(controller.For[document](w.cache), nil).
 			Owns(controller.Source[page](w.cache)).
-			Watches(controller.Source[shelf](w.cache).Map(nil))
+			Watches(controller.Source[shelf](w.cache).Map(func(context.Context, *shelf) (none []core.ObjectRef, _ error) {
+				return none, nil
+			}))
 		var runs journal
 		before := bubble()
 		stop := start(t, c, runs.note)
@@ -311,6 +314,50 @@ func TestStuckRunIsReportedOnceWithItsStack(t *testing.T) {
 			t.Errorf("Stats() = %+v, want no run", s)
 		}
 	})
+}
+
+func TestRunIsNotStuckBeforeTheLongestTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(documents, doc("prod/a", "1"))
+		c := controller.New(controller.For[document](w.cache), &controller.Options{
+			Logger: w.log.logger(), RunTimeout: math.MaxInt64, // and 10 s more would be negative
+		})
+		release := make(chan struct{})
+		start(t, c, ignoring(release))
+		after(time.Hour)
+		if health := c.Runs(); len(health) != 1 || health[0].Err != nil {
+			t.Errorf("Runs() = %+v, want a run that is not stuck", health)
+		}
+		if lines := w.log.with("run is stuck"); len(lines) > 0 {
+			t.Errorf("the run is logged as stuck: %s", lines)
+		}
+		close(release)
+	})
+}
+
+// TestRunThatReturnsInTheLastMomentIsNotCounted checks the error of a run that may or may not have returned in time.
+func TestRunThatReturnsInTheLastMomentIsNotCounted(t *testing.T) {
+	for range 100 {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			w.Put(documents, doc("prod/a", "1"))
+			c := controller.New(controller.For[document](w.cache), &controller.Options{Logger: w.log.logger()})
+			ctx, cancel := context.WithCancelCause(context.WithoutCancel(t.Context()))
+			limit, ended := time.Now().Add(time.Minute), make(chan error, 1)
+			go func() {
+				ended <- c.Run(ctx, func(context.Context, *document) (controller.Action, error) {
+					<-time.After(time.Until(limit))
+					return controller.AwaitChange(), nil
+				})
+			}()
+			after(time.Until(limit) - 40*time.Second)
+			cancel(errStop)
+			if err := <-ended; err != errStop && !strings.Contains(err.Error(), "1 run has not returned") {
+				t.Errorf("Run() = %v, want the cause, or an error with one run", err)
+			}
+		})
+	}
 }
 
 func TestLongRunIsLoggedOnceWithoutATimeout(t *testing.T) {

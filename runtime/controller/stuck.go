@@ -18,6 +18,9 @@ import (
 )
 
 const (
+	// noticedAfter is the time after which a stop that waits for runs is logged.
+	noticedAfter = time.Second
+
 	// stuckAfter is the time after the end of its context in which a run has to return.
 	stuckAfter = 10 * time.Second
 	// longRun is the time after which a run without a limit is reported.
@@ -72,7 +75,7 @@ func (s *session) runHealth() (all []RunHealth) {
 	for _, r := range s.runs() {
 		key := r.item.Key
 		h := RunHealth{Key: key, Source: r.worker.maps, Cause: r.item.Cause.cause(key), Age: time.Since(r.begun)}
-		if limit := s.opts.RunTimeout; limit > 0 && h.Age >= limit+stuckAfter {
+		if limit := s.opts.RunTimeout; limit > 0 && h.Age-stuckAfter >= limit {
 			h.Err = &timeoutError{r, limit}
 		}
 		all = append(all, h)
@@ -100,6 +103,16 @@ func (s *session) reportLong(ctx context.Context) {
 	}
 }
 
+// reportWait logs the runs for which the stop waits.
+func (s *session) reportWait() {
+	var names []string
+	for _, r := range s.pool.runs() {
+		names = append(names, r.item.Key.String())
+	}
+	s.opts.Logger.LogAttrs(context.Background(), slog.LevelInfo, "stop waits for runs", slog.Int("count", len(names)),
+		slog.Any("first", names[:min(3, len(names))]), slog.Duration("timeout", s.opts.StopTimeout))
+}
+
 // reportLate logs a run that does not return after [Options.RunTimeout].
 func (s *session) reportLate(r *run) {
 	s.reportStuck(r, "it ignores the end of its context after Options.RunTimeout")
@@ -121,8 +134,7 @@ func (s *session) logRun(r *run, level slog.Level, does, why string) {
 }
 
 // abandon logs the runs that have not returned after the stop, and returns an error that names them.
-func (s *session) abandon() error {
-	runs := s.pool.runs()
+func (s *session) abandon(runs []*run) error {
 	return fmt.Errorf("%s: %s", notReturned(len(runs), "run", "runs"), s.abandonEach(runs))
 }
 

@@ -288,28 +288,6 @@ func TestPanicOfOnGoneIsLogged(t *testing.T) {
 	}
 }
 
-// elsewhere is a feed that is not a view.
-type elsewhere struct{ controller.Feed }
-
-func TestFeedsThatAreNotViewsAreReconciled(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.Put(documents, doc("prod/a", "1"))
-		var runs journal
-		c := controller.New(controller.ForFeed[document](elsewhere{viewOf[document](w)}), nil).
-			Owns(controller.SourceFeed[page](elsewhere{viewOf[page](w)}))
-		start(t, c, runs.note)
-		runs.want(t, "a=1")
-		w.Put(pages, pageOf("prod/p", owner("docs.example.com/v1", "Document", "a", true)))
-		synctest.Wait()
-		runs.want(t, "a=1")
-		err := c.Engage(t.Context(), newCluster(t, "eu").cache)
-		if err == nil || !strings.Contains(err.Error(), "documents.docs.example.com is not a view: use ForView and SourceView") {
-			t.Errorf("Engage() = %v, want an error", err)
-		}
-	})
-}
-
 func TestReconcileAllRunsObjectsWhileANewViewNeedsMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

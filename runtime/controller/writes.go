@@ -45,8 +45,8 @@ type written struct {
 }
 
 // WithoutRun returns a context for writes of a run that cause no other run of the reconciled object. It is
-// [Options.IgnoreOwnWrites] for single writes: only those are ignored that this option ignores, and a change that may
-// contain a write of anybody else causes a run. It is for a status that the run has computed and that no later run
+// [Options.IgnoreOwnWrites] for single writes: only writes that this option would ignore are ignored, and a change that
+// may contain a write of anybody else causes a run. It is for a status that the run has computed and that no later run
 // needs. For a context that is not the one of a reconcile, WithoutRun returns the context itself.
 func WithoutRun(ctx context.Context) context.Context {
 	r, ok := ctx.Value(runKey{}).(*run)
@@ -86,7 +86,7 @@ func (w *writes) observe(done client.Write) {
 }
 
 // isOf reports whether a write is of a kind. The API version may differ: resource versions are the same in all of them.
-func isOf(w client.Write, of FeedIdentity) bool {
+func isOf(w client.Write, of feed) bool {
 	res := of.Resource()
 	return w.Server == of.Server() && w.Resource.Group == res.Group && w.Resource.Plural == res.Plural
 }

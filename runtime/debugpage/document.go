@@ -128,6 +128,7 @@ type stateDoc struct {
 	Deletes   bool        `json:"deletes"`
 	Group     string      `json:"group"`
 	Objects   int         `json:"objects"`
+	Failed    int         `json:"failed"`
 	Failing   int         `json:"failing"`
 	Stuck     int         `json:"stuck"`
 	Suspended int         `json:"suspended"`
@@ -275,7 +276,7 @@ func machineOf(m metrics.Machine) machineDoc {
 		index[s.Name] = i
 		d.States = append(d.States, stateDoc{
 			Name: s.Name, Initial: s.Initial, Terminal: s.Terminal, Deletes: s.Deletes, Group: s.Group,
-			Objects: s.Objects, Failing: s.Failing, Stuck: s.Stuck, Suspended: s.Suspended,
+			Objects: s.Objects, Failed: s.Failed, Failing: s.Failing, Stuck: s.Stuck, Suspended: s.Suspended,
 			Oldest: s.Oldest.Milliseconds(), Failures: s.Failures, Restarts: s.Restarts,
 		})
 	}
@@ -353,7 +354,12 @@ func flagsOf(p *fsm.Position) string {
 		set  bool
 		name string
 	}{
-		{p.Stuck, "stuck"}, {p.Failing, "failing"}, {p.Suspended, "suspended"}, {p.Deleting, "deleting"}, {p.Done, "done"},
+		{p.Stuck, "stuck"},
+		{p.Failing, "failing"},
+		{p.Suspended, "suspended"},
+		{p.Deleting, "deleting"},
+		{p.Done, "done"},
+		{p.Failed, "failed"},
 	} {
 		if f.set {
 			all = append(all, f.name)

@@ -126,6 +126,7 @@ func TestDocumentHasTheValues(t *testing.T) {
 				{Key: key("waits"), State: "Serve", Since: began, Reason: "no disk"},
 				{Key: key("fails"), State: "Serve", Since: began, Failing: true, Suspended: true},
 				{Key: key("stuck"), State: "Serve", Since: began, Stuck: true, Visits: 3},
+				{Key: key("over"), State: "Serve", Since: began, Failed: true, Reason: "no quota"},
 				{Key: key("lost"), State: ""},
 			},
 		}
@@ -162,11 +163,12 @@ func TestDocumentHasTheValues(t *testing.T) {
 			"machines": [{
 				"name": "example.com/database",
 				"states": [{
-					"name": "Serve", "initial": true, "terminal": false, "deletes": false, "group": "", "objects": 5,
-					"failing": 0, "stuck": 0, "suspended": 0, "oldest": 0, "failures": 0, "restarts": 0,
+					"name": "Serve", "initial": true, "terminal": false, "deletes": false, "group": "", "objects": 6,
+					"failed": 0, "failing": 0, "stuck": 0, "suspended": 0, "oldest": 0, "failures": 0, "restarts": 0,
 					"in": [
 						{"key": "prod/stuck", "since": 946684800000, "flags": "stuck", "visits": 3, "reason": ""},
 						{"key": "prod/fails", "since": 946684800000, "flags": "failing, suspended", "visits": 0, "reason": ""},
+						{"key": "prod/over", "since": 946684800000, "flags": "failed", "visits": 0, "reason": "no quota"},
 						{"key": "prod/waits", "since": 946684800000, "flags": "", "visits": 0, "reason": "no disk"},
 						{"key": "prod/done", "since": 946684800000, "flags": "done", "visits": 0, "reason": ""}
 					]

@@ -28,7 +28,7 @@
 //
 // A drain continues until the node is empty or ctx ends, so give ctx a deadline: the pods of a dead node never
 // terminate. It repeats evictions that a disruption budget forbids or that fail because of a busy server or a broken
-// connection.
+// connection. A pod that several disruption budgets select fails at once, because servers never evict it.
 //
 // # Concurrency
 //

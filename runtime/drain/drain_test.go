@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +17,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/runtime/drain"
 )
 
@@ -39,6 +44,8 @@ func TestNodeMovesPodsThroughTheirStates(t *testing.T) {
 	const (
 		needs    = "a: blocked: disruption budget web: needs 2 healthy pods and has 2 currently"
 		conflict = `conflict: server said: Operation cannot be fulfilled on poddisruptionbudgets.policy "web": the object has been modified`
+		budgets  = "more than one PodDisruptionBudget selects it, so the server never evicts it: change their selectors so that " +
+			"only one does, or set DisableEviction to ignore them"
 		unserved = "the server does not serve pods/eviction in version v1: enable the subresource, or do without it"
 	)
 	tests := []struct {
@@ -142,6 +149,15 @@ func TestNodeMovesPodsThroughTheirStates(t *testing.T) {
 			pods:    []*podSpec{{name: "a", owner: "ReplicaSet/r", refusals: []string{"not served"}}},
 			want:    []string{"a: pending", "a: failed: " + unserved},
 			wantErr: "drain node n1: 1 pod remains: prod/a: failed: " + unserved,
+		},
+		{
+			name: "a pod with several disruption budgets fails, and does not stop the others",
+			pods: []*podSpec{
+				{name: "a", owner: "ReplicaSet/r", refusals: slices.Repeat([]string{"two budgets"}, 1000)},
+				{name: "b", owner: "ReplicaSet/r", lingers: time.Minute},
+			},
+			want:    []string{"a: pending", "a: failed: " + budgets, "b: pending", "b: evicted", "b: gone"},
+			wantErr: "drain node n1: 1 pod remains: prod/a: failed: " + budgets,
 		},
 		{
 			name: "a permanent failure of one pod does not stop the others",
@@ -259,6 +275,34 @@ func TestDrainSurvivesFailuresOfTheWatch(t *testing.T) {
 		if took := time.Since(began); took < 10*time.Minute || took > 11*time.Minute {
 			t.Errorf("the drain took %v, want a little more than ten minutes", took)
 		}
+	})
+}
+
+// TestTimeoutOfADialIsRetried checks that a drain continues after an eviction that could not be sent. The error comes
+// from a real dial, because its type is not exported.
+func TestTimeoutOfADialIsRetried(t *testing.T) {
+	_, timeout := (&net.Dialer{Timeout: time.Nanosecond}).DialContext(t.Context(), "tcp", "127.0.0.1:1")
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, &podSpec{name: "a", owner: "ReplicaSet/r"})
+		began := time.Now()
+		cl, err := client.New(t.Context(), &client.Options{
+			Config: &config.Config{Server: "https://cluster.test"},
+			Transport: middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+				if strings.HasSuffix(r.URL.Path, "/eviction") && time.Since(began) < 2*time.Minute {
+					return nil, timeout
+				}
+				return c.RoundTrip(r)
+			}),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		if _, err := drain.Node(ctx, cl, "n1", nil); err != nil {
+			t.Error(err)
+		}
+		c.timers.Wait()
 	})
 }
 

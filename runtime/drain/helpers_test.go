@@ -228,7 +228,7 @@ func (c *cluster) evict(path string) (int, object) {
 		case "busy":
 			return status(503, "ServiceUnavailable", "try again")
 		case "two budgets":
-			return status(500, "InternalError", "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.")
+			return status(500, "", "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.")
 		case "ending namespace":
 			return status(403, "Forbidden", "unable to create new content in namespace prod because it is being terminated",
 				object{"reason": "NamespaceTerminating", "message": "namespace prod is being terminated"})

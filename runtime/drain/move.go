@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"net/http"
+	"strings"
 	"time"
 
 	"github.com/kube-go/sdk/client"
@@ -31,6 +33,10 @@ func (d *drain) move(ctx context.Context, p *Pod, gone <-chan struct{}) {
 			d.set(p, Evicted, "")
 			continue
 		case ctx.Err() != nil:
+			return
+		case manyBudgets(err):
+			d.set(p, Failed, "more than one PodDisruptionBudget selects it, so the server never evicts it: change their "+
+				"selectors so that only one does, or set DisableEviction to ignore them")
 			return
 		case !mayPass(err):
 			d.set(p, Failed, reason(err))
@@ -85,6 +91,14 @@ func (d *drain) ask(ctx context.Context, p *Pod) error {
 		p.Ref.Name,
 		&request.EvictOptions{GracePeriod: d.options.GracePeriod, UID: p.UID},
 	)
+}
+
+// manyBudgets reports whether the eviction failed because several disruption budgets select the pod. The response has
+// the code of a passing failure and no reason, so only its message identifies it.
+func manyBudgets(err error) bool {
+	se, ok := errors.AsType[*core.StatusError](err)
+	return ok && se.Status.Code == http.StatusInternalServerError &&
+		strings.Contains(se.Status.Message, "more than one PodDisruptionBudget")
 }
 
 // mayPass reports whether a later eviction may succeed.

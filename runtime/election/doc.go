@@ -23,7 +23,8 @@
 //     jumps forward, such as after a suspension of the machine, the term of this replica ends, but no other's.
 //   - The lease is released only after the function has returned, so that all of its work has ended. Meanwhile it is
 //     renewed. The next leader begins within about a second of the release. If runs of a controller have not returned,
-//     the lease is not released, and expires: the program should end before. A manager renews it until they return.
+//     the lease is not released, and expires: the program should end before then. A manager renews it until they
+//     return.
 //   - If somebody deletes the lease, a replica that has known it replaces it with one that nobody holds and that nobody
 //     takes for [Options.LeaseDuration]; the former leader stops meanwhile. Only a replica that starts before that, in
 //     about the first second, creates the lease at once, and may lead before the former leader has noticed. So don't
@@ -35,7 +36,7 @@
 //
 // # Compatibility
 //
-// Leases and times are those of client-go's leaderelection: programs with either of them can compete for one lease.
+// Leases and times are those of client-go's leaderelection: programs that use either package can compete for one lease.
 //
 // # Permissions
 //

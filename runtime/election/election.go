@@ -16,6 +16,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/core"
@@ -49,7 +50,7 @@ type Options struct {
 	// none.
 	Labels, Annotations map[string]string
 
-	// Logger logs the begin and the end of terms, and failed requests as warnings. Default: [slog.Default].
+	// Logger logs the beginning and the end of terms, and failed requests as warnings. Default: [slog.Default].
 	Logger *slog.Logger
 }
 
@@ -120,6 +121,8 @@ func (o *Options) check() error {
 	switch {
 	case o.Name == "":
 		return errors.New("election: Options.Name is empty: set the name of the lease that all replicas share")
+	case len(validation.IsDNS1123Subdomain(o.Name)) > 0:
+		return fmt.Errorf("election: Options.Name is %q: set lower-case letters, digits, hyphens and dots", o.Name)
 	case o.Namespace == "":
 		return errors.New("election: Options.Namespace is empty, and the client has no namespace: set one of them")
 	case o.RetryPeriod < 0:
@@ -247,8 +250,9 @@ func (e *Elector) send(ctx context.Context, act action) input {
 	e.mu.Lock()
 	s, l := e.state, e.lease
 	e.mu.Unlock()
+	// Half of RenewDeadline, so that a leader can send another request before its term ends.
 	limit := time.Now().Add(s.renewDeadline / 2)
-	if s.leading {
+	if s.leading && s.end().Before(limit) {
 		limit = s.end()
 	}
 	candidate := ctx
@@ -298,7 +302,7 @@ func (e *Elector) note(l *leases.Lease, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err != nil && (e.err == nil || e.err.Error() != err.Error()) {
-		e.logger.Warn("request for the lease", "leading", e.state.leading, "error", err)
+		e.logger.Warn("a request for the lease has failed", "leading", e.state.leading, "error", err)
 	}
 	e.lease, e.err = l, err
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/config"
 	"github.com/kube-go/sdk/client/middleware"
+	"github.com/kube-go/sdk/client/pod"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/runtime/election"
 	"github.com/kube-go/sdk/runtime/internal/fakeapi"
@@ -57,7 +58,8 @@ type replica struct {
 	*election.Elector
 	client *client.Client
 	cut    atomic.Bool
-	late   atomic.Bool // responses to writes are lost
+	late   atomic.Bool // the response to the next write is lost
+	hang   atomic.Bool // the next write does not reach the server and gets no response
 }
 
 // client returns a client whose requests pass through r.
@@ -68,7 +70,7 @@ func (c *cluster) newClient(r *replica, more ...middleware.Func) *client.Client 
 		Retry:      &middleware.RetryOptions{Attempts: 1},
 		PerAttempt: more,
 		Transport: middleware.RoundTripperFunc(func(req *http.Request) (*http.Response, error) {
-			if r.cut.Load() {
+			if r.cut.Load() || req.Method != http.MethodGet && r.hang.Swap(false) {
 				<-req.Context().Done()
 				return nil, errCut
 			}
@@ -262,6 +264,26 @@ func TestLostResponsesDoNotDelayTheTerm(t *testing.T) {
 	})
 }
 
+func TestOneHungRenewalDoesNotEndTheTerm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newCluster(t).replica(election.Options{})
+		ctx, stop := context.WithCancelCause(t.Context())
+		result := r.start(ctx, untilEnd)
+		for range 3 {
+			time.Sleep(20 * time.Second)
+			r.hang.Store(true)
+		}
+		time.Sleep(20 * time.Second)
+		stop(errStop)
+		if err := <-result; !errors.Is(err, errStop) {
+			t.Errorf("Run = %v, want %v", err, errStop)
+		}
+		if r.hang.Load() {
+			t.Error("no write hung")
+		}
+	})
+}
+
 func TestACandidateThatStopsLeavesTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
@@ -344,6 +366,39 @@ func TestADeletedLeaseIsFreeAfterItsDuration(t *testing.T) {
 			if err := <-result; !errors.Is(err, errStop) {
 				t.Errorf("Run = %v, want %v", err, errStop)
 			}
+		}
+	})
+}
+
+// TestALeaseWithoutADurationIsNotFree checks that no other replica begins before the term of the leader has ended if
+// somebody removes the duration from the lease. Servers do not require one.
+func TestALeaseWithoutADurationIsNotFree(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		first, second := c.replica(election.Options{Identity: "a"}), c.replica(election.Options{Identity: "b"})
+		result := first.start(t.Context(), untilEnd)
+		time.Sleep(time.Second)
+		ctx, stop := context.WithCancelCause(t.Context())
+		begun := make(chan time.Time, 1)
+		other := second.start(ctx, func(ctx context.Context) error {
+			begun <- time.Now()
+			return untilEnd(ctx)
+		})
+		time.Sleep(10 * time.Second)
+		first.cut.Store(true) // the leader notices only that it can't renew the lease
+		lease := c.lease()
+		lease.Spec.LeaseDurationSeconds = nil
+		leases, _ := core.ResourceOf[coordinationv1.Lease]()
+		c.server.Put(leases, lease)
+		if err := <-result; !errors.Is(err, election.ErrLost) {
+			t.Errorf("Run = %v, want %v", err, election.ErrLost)
+		}
+		if ended := time.Now(); (<-begun).Before(ended) {
+			t.Error("another term began before the first one had ended")
+		}
+		stop(errStop)
+		if err := <-other; !errors.Is(err, errStop) {
+			t.Errorf("Run = %v, want %v", err, errStop)
 		}
 	})
 }
@@ -450,6 +505,24 @@ func TestFenceRefusesWrites(t *testing.T) {
 	})
 }
 
+func TestFenceRefusesExec(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		r := c.replica(election.Options{})
+		pods := pod.In(c.newClient(r, r.Fence()), "prod")
+		exec := func(ctx context.Context) error {
+			_, err := pods.Exec(ctx, "db-0", &pod.ExecOptions{Command: []string{"true"}})
+			return err
+		}
+		if err := exec(t.Context()); !errors.Is(err, election.ErrNotLeader) {
+			t.Errorf("Exec before the term = %v, want %v", err, election.ErrNotLeader)
+		}
+		if err := r.Run(t.Context(), exec); err == nil || errors.Is(err, election.ErrNotLeader) {
+			t.Errorf("Exec of the leader = %v, want the server's error", err)
+		}
+	})
+}
+
 func TestFailuresAreLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
@@ -463,7 +536,7 @@ func TestFailuresAreLoggedOnce(t *testing.T) {
 		}
 		logs := c.logs.String()
 		for want, times := range map[string]int{
-			"level=WARN msg=\"request for the lease\" lease=prod/shop identity=a leading=false": 1,
+			"level=WARN msg=\"a request for the lease has failed\" lease=prod/shop identity=a leading=false": 1,
 			"msg=leading": 1, "msg=\"no longer leading: the lease is released\"": 1, "msg=\"new leader\"": 1,
 		} {
 			if n := strings.Count(logs, want); n != times {
@@ -481,6 +554,7 @@ func TestInvalidOptionsAreErrors(t *testing.T) {
 		want string
 	}{
 		{"no name", election.Options{}, "Options.Name is empty"},
+		{"a name that a lease can't have", election.Options{Name: "X_y"}, `Options.Name is "X_y": set lower-case letters`},
 		{"no namespace", election.Options{}, "Options.Namespace is empty"},
 		{"a part of a second", election.Options{LeaseDuration: 15500 * time.Millisecond}, "set whole seconds"},
 		{"the deadline is too short", election.Options{RenewDeadline: time.Second}, "more than RetryPeriod"},
@@ -491,7 +565,7 @@ func TestInvalidOptionsAreErrors(t *testing.T) {
 			"more than the sum",
 		},
 	} {
-		if tt.name != "no name" {
+		if tt.in.Name == "" && tt.name != "no name" {
 			tt.in.Name = "shop"
 		}
 		if tt.name != "no namespace" {

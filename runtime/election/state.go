@@ -159,7 +159,11 @@ func (s state) free() time.Time {
 	if !s.exists || s.stored.holder == "" || s.mine() {
 		return time.Time{}
 	}
-	return s.observed.Add(s.stored.duration)
+	duration := s.stored.duration
+	if duration <= 0 { // the field is optional, and somebody may have removed it while the holder leads
+		duration = s.leaseDuration
+	}
+	return s.observed.Add(duration)
 }
 
 // end returns when the term ends.

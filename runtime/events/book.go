@@ -6,6 +6,7 @@ package events
 import (
 	"container/list"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -93,6 +94,13 @@ type budgetOf struct {
 	typ    Type
 }
 
+// hold is a pause of the writes in a namespace where the server has an internal error, such as that of an admission
+// webhook for the namespace.
+type hold struct {
+	until    time.Time
+	failures int // in a row
+}
+
 // book holds the series that have not ended, and the queue of series to write. It is a state machine without a clock
 // and without IO: its methods are its inputs.
 type book struct {
@@ -103,6 +111,7 @@ type book struct {
 	waiting    []*series
 	serial     int64 // of the last name
 	dropped    uint64
+	holds      map[string]*hold // by namespace
 
 	writes  bucket
 	budgets map[budgetOf]*list.Element
@@ -119,7 +128,7 @@ type excess struct {
 func newBook(maxWaiting int, perSecond float64) *book {
 	return &book{
 		maxWaiting: maxWaiting, perSecond: perSecond,
-		series: map[identity]*series{}, budgets: map[budgetOf]*list.Element{},
+		series: map[identity]*series{}, budgets: map[budgetOf]*list.Element{}, holds: map[string]*hold{},
 	}
 }
 
@@ -165,7 +174,7 @@ func (b *book) observe(now time.Time, id identity, note string) bool {
 
 // begin opens a series. It returns nil if the queue is full, or if the object has too many.
 func (b *book) begin(now time.Time, id identity, note string) *series {
-	if len(b.waiting) >= b.maxWaiting {
+	if len(b.waiting) >= b.maxWaiting && !b.makeRoom(now, id.namespace()) {
 		return nil
 	}
 	if !b.afford(now, id) {
@@ -181,6 +190,28 @@ func (b *book) begin(now time.Time, id identity, note string) *series {
 	s.place = b.open.PushBack(s)
 	b.series[id] = s
 	return s
+}
+
+// makeRoom drops queued series of paused namespaces until the queue has room for a series of another namespace, and
+// reports whether it has. Otherwise, a failing namespace would fill the queue.
+func (b *book) makeRoom(now time.Time, namespace string) bool {
+	if len(b.holds) == 0 || b.holds[namespace] != nil {
+		return false
+	}
+	kept := b.waiting[:0]
+	surplus := len(b.waiting) - b.maxWaiting + 1
+	for _, s := range b.waiting {
+		if surplus == 0 || b.holds[s.id.namespace()] == nil {
+			kept = append(kept, s)
+			continue
+		}
+		surplus--
+		s.waiting = false
+		b.refused(write{series: s, count: s.count}, now)
+	}
+	clear(b.waiting[len(kept):])
+	b.waiting = kept
+	return len(b.waiting) < b.maxWaiting
 }
 
 // wait adds a series to the queue if it is due.
@@ -218,6 +249,11 @@ func (b *book) sweep(now time.Time) {
 		delete(b.budgets, oldest.of)
 		b.recent.Remove(e)
 	}
+	for namespace, h := range b.holds { // no write has followed a pause that ended long ago
+		if now.Sub(h.until) >= longestWait {
+			delete(b.holds, namespace)
+		}
+	}
 }
 
 // close ends all series.
@@ -253,18 +289,36 @@ func (b *book) next(now time.Time) (w write, wait time.Duration, ok bool) {
 	if len(b.waiting) == 0 {
 		return write{}, 0, false
 	}
-	if wait := b.writes.take(now, b.perSecond, max(1, burstSeconds*b.perSecond)); wait > 0 {
+	i, wait := b.first(now)
+	if wait == 0 {
+		wait = b.writes.take(now, b.perSecond, max(1, burstSeconds*b.perSecond))
+	}
+	if wait > 0 {
 		return write{}, wait, true
 	}
-	s := b.waiting[0]
-	b.waiting[0] = nil
-	b.waiting = b.waiting[1:]
+	s := b.waiting[i]
+	b.waiting = slices.Delete(b.waiting, i, i+1)
 	s.waiting = false
 	return write{series: s, create: !s.exists, count: s.count, last: s.last}, 0, true
 }
 
+// first returns the index of the first queued series whose namespace is not paused, or the time until there is one.
+func (b *book) first(now time.Time) (i int, wait time.Duration) {
+	for i, s := range b.waiting {
+		h := b.holds[s.id.namespace()]
+		if h == nil || !h.until.After(now) {
+			return i, 0
+		}
+		if left := h.until.Sub(now); wait == 0 || left < wait {
+			wait = left
+		}
+	}
+	return 0, wait
+}
+
 // written records a successful write.
 func (b *book) written(w write, now time.Time) {
+	b.release(w)
 	w.series.exists = true
 	b.settle(w, now)
 }
@@ -272,6 +326,7 @@ func (b *book) written(w write, now time.Time) {
 // existed records that an earlier attempt to create the Event object has succeeded. That attempt may have had a lower
 // count, so a count is written again.
 func (b *book) existed(w write, now time.Time) {
+	b.release(w)
 	w.series.exists = true
 	if w.count == 1 {
 		b.settle(w, now)
@@ -282,6 +337,7 @@ func (b *book) existed(w write, now time.Time) {
 
 // expired records that the server has deleted the Event object, which is then created again.
 func (b *book) expired(w write) {
+	b.release(w)
 	w.series.exists = false
 	b.again(w)
 }
@@ -302,6 +358,27 @@ func (b *book) failed(w write, now time.Time) bool {
 	b.again(w)
 	return true
 }
+
+// failedInside records a write that failed with an internal error of the server, and pauses the writes in its namespace
+// for a time that doubles with each failure. It returns false when the write is dropped.
+func (b *book) failedInside(w write, now time.Time, atLeast time.Duration) bool {
+	namespace := w.series.id.namespace()
+	h := b.holds[namespace]
+	if h == nil {
+		h = &hold{}
+		b.holds[namespace] = h
+	}
+	pause := longestWait
+	if h.failures < 10 {
+		pause = min(shortestWait<<h.failures, longestWait)
+	}
+	h.failures++
+	h.until = now.Add(max(pause, atLeast))
+	return b.failed(w, now)
+}
+
+// release ends the pause of the namespace of a write.
+func (b *book) release(w write) { delete(b.holds, w.series.id.namespace()) }
 
 // again returns a series to the queue.
 func (b *book) again(w write) {

@@ -155,6 +155,62 @@ func TestFailingWriteIsDroppedAndDoesNotBlockOthers(t *testing.T) {
 	}
 }
 
+// drive sends for a time to a server with internal errors in the namespace "bad", one request at a time, and returns
+// the number of requests for it and for others.
+func drive(b *book, now *time.Time, d time.Duration) (bad, others int) {
+	end := now.Add(d)
+	for now.Before(end) {
+		w, wait, ok := b.next(*now)
+		switch {
+		case !ok:
+			return bad, others
+		case wait > 0:
+			*now = now.Add(min(wait, end.Sub(*now)))
+		case w.series.id.namespace() == "bad":
+			bad++
+			b.failedInside(w, *now, 0)
+		default:
+			others++
+			b.written(w, *now)
+		}
+	}
+	return bad, others
+}
+
+func TestInternalErrorPausesOnlyItsNamespace(t *testing.T) {
+	b, now := newBook(20, 1e6), epoch
+	bad := func(i int) identity {
+		id := named(fmt.Sprint(i))
+		id.regarding.Namespace = "bad"
+		return id
+	}
+	for i := range 20 {
+		b.observe(now, bad(i), "")
+	}
+	b.observe(now, named("no room"), "")
+	if b.dropped != 1 {
+		t.Errorf("%d events are dropped by a full queue, want 1", b.dropped)
+	}
+	failed, written := drive(b, &now, time.Minute)
+	if failed < 5 || failed > 7 || written != 0 {
+		t.Errorf("%d requests for the failing namespace in a minute, want about 6, each after a longer pause", failed)
+	}
+	b.observe(now, named("good"), "")
+	b.observe(now, bad(20), "")
+	if failed, written := drive(b, &now, time.Second); failed != 0 || written != 1 {
+		t.Errorf("%d requests for the failing namespace and %d for others, want 0 and 1", failed, written)
+	}
+	if b.dropped != 3 {
+		t.Errorf("%d events are dropped, want 2 more of the failing namespace, one to make room", b.dropped)
+	}
+	now = now.Add(longestWait)
+	w, _, _ := b.next(now)
+	b.written(w, now)
+	if got := len(writeAll(b, now)); len(b.holds) != 0 || got < 15 {
+		t.Errorf("%d writes after the first success in the namespace, want all", got)
+	}
+}
+
 func TestSuccessResetsTheFailures(t *testing.T) {
 	b := newBook(10, 1e6)
 	for range 3 {
@@ -227,7 +283,7 @@ func TestBookKeepsItsBounds(t *testing.T) {
 	for seed := range uint64(60) {
 		m := &model{
 			rnd: rand.New(rand.NewPCG(seed, 0)), book: newBook(5, 2), now: epoch, server: map[string]int{},
-			objects: 1 + int(seed%60), downUntil: epoch,
+			objects: 1 + int(seed%60), downUntil: epoch, badUntil: epoch, fails: seed%2 == 1,
 		}
 		for range 2000 {
 			m.step()
@@ -259,10 +315,12 @@ type model struct {
 	now       time.Time
 	objects   int
 	downUntil time.Time
+	fails     bool           // the namespace "bad" has events, and at times internal errors
+	badUntil  time.Time      // the end of those
 	server    map[string]int // the counts of the events that the server has or had
 	writes    []time.Time
 	observed  int
-	gaveUp    bool // on a write, whose repetitions a later write of the series includes
+	gaveUp    bool // on a write or a queued series, whose repetitions a later write of the series includes
 }
 
 func (m *model) step() {
@@ -271,14 +329,23 @@ func (m *model) step() {
 	case n < 60:
 		id := named(fmt.Sprint(m.rnd.IntN(m.objects)))
 		id.reason = fmt.Sprint(m.rnd.IntN(3))
+		if m.fails && m.rnd.IntN(2) == 0 {
+			id.regarding.Namespace = "bad"
+		}
+		before := m.book.dropped
 		m.book.observe(m.now, id, "")
 		m.observed++
+		if m.book.dropped > before && m.book.series[id] != nil { // another series made room
+			m.gaveUp = true
+		}
 	case n < 90:
 		m.write()
 	case n < 97:
 		m.book.sweep(m.now)
 	case n < 98:
 		m.now = m.now.Add(time.Duration(m.rnd.IntN(20)) * time.Minute)
+	case n < 99:
+		m.badUntil = m.now.Add(time.Duration(m.rnd.IntN(30)) * time.Minute)
 	case m.now.After(m.downUntil):
 		m.downUntil = m.now.Add(time.Duration(m.rnd.IntN(30)) * time.Minute)
 	}
@@ -299,6 +366,10 @@ func (m *model) write() {
 			}
 			m.now = m.now.Add(time.Duration(10+m.rnd.IntN(20)) * time.Second) // the driver pauses
 			return
+		case m.now.Before(m.badUntil) && w.series.id.namespace() == "bad":
+			if !m.book.failedInside(w, m.now, 0) {
+				m.gaveUp = true
+			}
 		case !w.create && m.rnd.IntN(20) == 0:
 			m.book.expired(w)
 		default:
@@ -329,6 +400,8 @@ func (m *model) problem() string {
 		return fmt.Sprintf("%d series in memory, want at most %d", len(known), 5*b.maxWaiting)
 	case b.open.Len() != len(b.series) || b.open.Len() > b.maxOpen():
 		return fmt.Sprintf("%d open series, %d of them known, want at most %d", b.open.Len(), len(b.series), b.maxOpen())
+	case len(b.holds) > 1:
+		return fmt.Sprintf("%d namespaces are paused, want at most that with errors", len(b.holds))
 	case len(b.budgets) != b.recent.Len() || len(b.budgets) > b.maxOpen():
 		return fmt.Sprintf("%d budgets, %d in order, want at most %d", len(b.budgets), b.recent.Len(), b.maxOpen())
 	}
@@ -337,7 +410,7 @@ func (m *model) problem() string {
 
 // finish writes everything to a server that works.
 func (m *model) finish() {
-	m.downUntil = epoch
+	m.downUntil, m.badUntil = epoch, epoch
 	m.book.close()
 	for len(m.book.waiting) > 0 {
 		m.now = m.now.Add(time.Minute)

@@ -3,8 +3,8 @@
 
 // Package events records Kubernetes events: what a controller did to an object, and why, for the users of the object.
 //
-// Use it for information that belongs into the output of `kubectl describe`. It is neither a log nor a queue: the
-// server deletes events after an hour.
+// Use it for information that belongs in the output of `kubectl describe`. It is neither a log nor a queue: the server
+// deletes events after an hour.
 //
 //	rec := events.NewRecorder(c, &events.Options{Controller: "document-controller"})
 //	go rec.Run(ctx)
@@ -34,9 +34,11 @@
 // A recorder sends at most [Options.RequestsPerSecond] on average, and the requests of five seconds at once, whatever
 // the number of objects and controllers that use it. An object has at most 25 different events of one type, and one
 // more every five minutes. At most [Options.Queue] series wait to be written; when that many wait, a new series is
-// dropped. The recorder holds at most five times as many series, which is about 10 MB by default, also while the server
-// is down. Notes are cut to 1024 bytes, reasons and actions to 128. Events of cluster-scoped objects are stored in the
-// namespace default. Do not put secrets into a note: everyone who may read events can read it.
+// dropped. If the server has internal errors in one namespace, for example because an admission webhook fails, the
+// events of that namespace are sent less often, and are the first to be dropped. The recorder holds at most five times
+// as many series, which is about 10 MB by default, also while the server is down. Notes are cut to 1024 bytes, reasons
+// and actions to 128. Events of cluster-scoped objects are stored in the namespace default. Do not put secrets into a
+// note: everyone who may read events can read it.
 //
 // # Permissions
 //

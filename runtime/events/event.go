@@ -4,6 +4,7 @@
 package events
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -58,6 +59,11 @@ type identity struct {
 	typ                Type
 	reason, action     string
 	regarding, related reference
+}
+
+// namespace returns the namespace in which the event is stored.
+func (id *identity) namespace() string {
+	return cmp.Or(id.regarding.Namespace, metav1.NamespaceDefault)
 }
 
 // reference identifies an object. It has no resource version, since equal events concern the same object in different

@@ -53,9 +53,11 @@ const (
 	defaultFlush = 5 * time.Second
 	defaultRate  = 20
 	sweepEvery   = 30 * time.Second
-	writeTimeout = 10 * time.Second
-	shortestWait = time.Second // after a failure; it doubles
+	writeTimeout = 15 * time.Second // longer than the default timeout of an admission webhook, 10 s
+	shortestWait = time.Second      // after a failure; it doubles
 	longestWait  = 30 * time.Second
+	idleWait     = 30 * time.Second // before it is logged that events wait while Run is not running
+	idleReport   = time.Minute      // between reports of dropped events while Run is not running
 )
 
 // Recorder writes events for one controller. It is safe for concurrent use.
@@ -65,12 +67,14 @@ type Recorder struct {
 	invalid error         // the error of invalid options
 	wake    chan struct{} // signals that the queue is not empty
 
-	mu      sync.Mutex // guards the fields below
-	book    *book
-	running bool
+	mu       sync.Mutex // guards the fields below
+	book     *book
+	running  bool
+	idle     time.Time // the time of the first event while Run is not running
+	warned   time.Time // when it was logged that Run is not running
+	reported uint64    // the part of book.dropped that was logged
 
-	swept    time.Time // used by Run only, like reported
-	reported uint64
+	swept time.Time // used by Run only
 }
 
 // NewRecorder returns a recorder. It writes events while [Recorder.Run] runs; earlier events are queued.
@@ -90,13 +94,13 @@ func NewRecorder(c *client.Client, o *Options) *Recorder {
 		}
 	}
 	o.Instance = cut(o.Instance, maxInstance)
-	if o.Queue <= 0 {
+	if o.Queue == 0 {
 		o.Queue = defaultQueue
 	}
 	if o.RequestsPerSecond == 0 {
 		o.RequestsPerSecond = defaultRate
 	}
-	if o.FlushTimeout <= 0 {
+	if o.FlushTimeout == 0 {
 		o.FlushTimeout = defaultFlush
 	}
 	if o.Logger == nil {
@@ -110,8 +114,13 @@ func NewRecorder(c *client.Client, o *Options) *Recorder {
 			"or example.com/document-controller", o.Controller)
 	case !(o.RequestsPerSecond > 0) || math.IsInf(o.RequestsPerSecond, 1):
 		r.invalid = fmt.Errorf("event recorder: Options.RequestsPerSecond is %v: want a positive number", o.RequestsPerSecond)
+	case o.Queue < 0:
+		r.invalid = fmt.Errorf("event recorder: Options.Queue: %d is negative; leave it zero for the default", o.Queue)
+	case o.FlushTimeout < 0:
+		r.invalid = fmt.Errorf("event recorder: Options.FlushTimeout: %v is negative; leave it zero for the default",
+			o.FlushTimeout)
 	}
-	r.book = newBook(o.Queue, o.RequestsPerSecond)
+	r.book = newBook(max(o.Queue, 0), o.RequestsPerSecond)
 	return r
 }
 
@@ -126,18 +135,43 @@ func (r *Recorder) Event(obj core.Object, e Event) {
 	case unrelated != nil:
 		r.options.Logger.Warn("event recorded without its related object", "reason", e.Reason, "error", unrelated)
 	}
+	if r.observe(id, e.Note, err == nil) {
+		r.options.Logger.Warn("events are not written while Recorder.Run is not running")
+		r.report()
+	}
+}
+
+// observe adds an event to the book, or only counts it as dropped if it is invalid. It reports whether to log that Run
+// is not running.
+func (r *Recorder) observe(id identity, note string, valid bool) (warn bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err != nil {
+	if !valid {
 		r.book.dropped++
-		return
+		return false
 	}
-	if r.book.observe(time.Now(), id, cut(e.Note, maxNote)) {
+	now, before := time.Now(), r.book.dropped
+	if r.book.observe(now, id, cut(note, maxNote)) {
 		select {
 		case r.wake <- struct{}{}:
 		default:
 		}
 	}
+	if r.running {
+		return false
+	}
+	if r.idle.IsZero() {
+		r.idle = now
+	}
+	if r.book.dropped > before {
+		warn = now.Sub(r.warned) >= idleReport
+	} else {
+		warn = r.warned.IsZero() && now.Sub(r.idle) >= idleWait
+	}
+	if warn {
+		r.warned = now
+	}
+	return warn
 }
 
 // Dropped returns the number of events that were dropped, including repetitions.
@@ -208,7 +242,7 @@ func (r *Recorder) start() error {
 	if r.running {
 		return errors.New("event recorder: Run was called while it was running")
 	}
-	r.running = true
+	r.running, r.idle, r.warned = true, time.Time{}, time.Time{}
 	return nil
 }
 
@@ -255,8 +289,12 @@ func (r *Recorder) drain(ctx context.Context) {
 		if !ok {
 			return
 		}
-		if soon > 0 {
-			sleep(ctx, soon)
+		if soon > 0 { // a new event may be due earlier, and so may a sweep
+			select {
+			case <-ctx.Done():
+			case <-r.wake:
+			case <-time.After(min(soon, sweepEvery)):
+			}
 			continue
 		}
 		err := r.send(ctx, w)
@@ -267,21 +305,17 @@ func (r *Recorder) drain(ctx context.Context) {
 		atLeast, _ := core.RetryAfter(err)
 		wait := max(atLeast, pause) + rand.N(pause/4)
 		pause = min(2*pause, longestWait)
-		sleep(ctx, wait)
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
 	}
 }
 
-// sleep returns after a time or when the context ends.
-func sleep(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
-}
-
-// settle records the result of a write in the book, and reports whether the server has a problem.
+// settle records the result of a write in the book, and reports whether the server has a problem. An internal error is
+// no reason to pause all writes: the server also has one if an admission webhook for the namespace fails.
 func (r *Recorder) settle(w write, err error) (trouble bool) {
-	now := time.Now()
+	now, given := time.Now(), false
 	switch {
 	case err == nil:
 		r.tell(func(b *book) { b.written(w, now) })
@@ -289,18 +323,23 @@ func (r *Recorder) settle(w write, err error) (trouble bool) {
 		r.tell(func(b *book) { b.existed(w, now) })
 	case !w.create && errors.Is(err, core.ErrNotFound):
 		r.tell(func(b *book) { b.expired(w) })
+	case errors.Is(err, core.ErrInternal):
+		atLeast, _ := core.RetryAfter(err)
+		r.tell(func(b *book) { given = !b.failedInside(w, now, atLeast) })
 	case isTransient(err):
-		given := false
 		r.tell(func(b *book) { given = !b.failed(w, now) })
-		if given {
-			r.logRefused(w, err)
-		}
-		return true
+		trouble = true
 	default:
-		r.tell(func(b *book) { b.refused(w, now) })
+		r.tell(func(b *book) {
+			b.release(w)
+			b.refused(w, now)
+		})
+		given = true
+	}
+	if given {
 		r.logRefused(w, err)
 	}
-	return false
+	return trouble
 }
 
 // isTransient reports whether the write may succeed later: the server is unreachable or overloaded.
@@ -323,14 +362,11 @@ func (r *Recorder) send(ctx context.Context, w write) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	s := w.series
-	namespace := s.id.regarding.Namespace
-	if namespace == "" {
-		namespace = metav1.NamespaceDefault
-	}
 	var repeated *count
 	if w.count > 1 {
 		repeated = &count{Count: w.count, LastObservedTime: metav1.NewMicroTime(w.last)}
 	}
+	namespace := s.id.namespace()
 	api := r.api.In(namespace)
 	if !w.create {
 		body := map[string]any{"series": repeated}

@@ -12,6 +12,7 @@ import (
 	"math"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -271,6 +272,76 @@ func TestLostResponseDoesNotLoseRepetitions(t *testing.T) {
 		}
 		if got := s.one(t).count(); got != 5 || rec.Dropped() != 0 {
 			t.Errorf("count = %d, dropped = %d; want 5, 0", got, rec.Dropped())
+		}
+	})
+}
+
+// TestFailingNamespaceDoesNotDelayEventsOfOthers checks that an admission webhook that fails for one namespace delays
+// only the events of its objects.
+func TestFailingNamespaceDoesNotDelayEventsOfOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var failing atomic.Int32
+		s := &server{}
+		s.handling = func(r *http.Request) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.refuse = nil
+			if strings.Contains(r.URL.Path, "/namespaces/bad/") {
+				failing.Add(1)
+				s.refuse = func(string) int { return 500 }
+			}
+		}
+		rec := s.recorder(t, nil)
+		stop := run(t, rec)
+		for i := range 20 {
+			obj := doc(fmt.Sprint("bad", i))
+			obj.Namespace = "bad"
+			rec.Event(obj, rendered)
+		}
+		rec.Event(doc("a"), rendered)
+		time.Sleep(time.Second / 2)
+		if got := len(s.all()); got != 1 {
+			t.Errorf("%d events of other namespaces after half a second, want 1", got)
+		}
+		time.Sleep(time.Minute) // Run waits until it tries the failing namespace again
+		rec.Event(doc("b"), rendered)
+		synctest.Wait()
+		if got := len(s.all()); got != 2 {
+			t.Errorf("%d events of other namespaces during the wait, want 2", got)
+		}
+		if n := failing.Load(); n < 4 || n > 10 {
+			t.Errorf("%d requests in a minute for a namespace that fails", n)
+		}
+		stop()
+	})
+}
+
+func TestMissingRunIsLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		s := &server{}
+		rec := s.recorder(t, &events.Options{Queue: 10, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		const missing, dropped = "events are not written while Recorder.Run is not running", `msg="events dropped" count=`
+		logged := func(what string) int { return strings.Count(log.String(), what) }
+		for range 35 {
+			rec.Event(doc("a"), rendered)
+			time.Sleep(time.Second)
+		}
+		if logged(missing) != 1 || logged(dropped) != 0 {
+			t.Errorf("log of waiting events = %s, want one warning that Run is not running", log.String())
+		}
+		log.Reset()
+		for i := range 300 {
+			rec.Event(doc(fmt.Sprint("a", i)), rendered)
+			time.Sleep(time.Second)
+		}
+		if logged(missing) != 5 || logged(dropped) != 5 {
+			t.Errorf("log of dropped events = %s, want a warning each minute", log.String())
+		}
+		log.Reset()
+		run(t, rec)()
+		if logged(missing) != 0 || logged(dropped) != 1 {
+			t.Errorf("log of Run = %s, want only the events dropped since the last warning", log.String())
 		}
 	})
 }
@@ -553,6 +624,16 @@ func TestRunRejectsANilClientAndAnInvalidRate(t *testing.T) {
 		rec := (&server{}).recorder(t, &events.Options{RequestsPerSecond: rate})
 		if err := rec.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "Options.RequestsPerSecond is ") {
 			t.Errorf("Run() with a rate of %v = %v", rate, err)
+		}
+	}
+	for want, o := range map[string]*events.Options{
+		"Options.Queue: -1 is negative":          {Queue: -1},
+		"Options.FlushTimeout: -1ns is negative": {FlushTimeout: -1},
+	} {
+		rec := (&server{}).recorder(t, o)
+		rec.Event(doc("a"), rendered)
+		if err := rec.Run(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Run() = %v, want %s", err, want)
 		}
 	}
 }

@@ -12,9 +12,11 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kube-go/sdk/core/machine"
+	"github.com/kube-go/sdk/runtime/controller"
 )
 
 // Group is a set of child machines of the same states, which one state of a machine runs in parallel, such as one
@@ -44,13 +46,18 @@ func NewGroup[S State[K, E], K, E any](m *Machine[K], name string, initial S) *G
 // a durable machine continues at its stored state. Each child has a condition, such as Replica.db-0, as long as the
 // state runs it.
 //
-// Call Run in the Step of one state only, and once. A child that is not among the children any more is forgotten.
+// Call Run in the Step of one state only, and once. A child that is not among the children any more is forgotten, and all
+// of them if the Step does not call Run, unless it fails.
 func (g *Group[K, S]) Run(c *Ctx[K], children map[string]S) *Children {
 	parent := c.walk
 	all := &Children{ended: make(map[string]any)}
 	if parent.lived == nil {
 		parent.lived = make(map[string]bool)
 	}
+	if parent.ran == nil {
+		parent.ran = make(map[string]bool)
+	}
+	parent.ran[g.chart.group] = true
 	for _, name := range slices.Sorted(maps.Keys(children)) {
 		typ := g.chart.group + "." + name
 		if len(validation.IsQualifiedName(typ)) > 0 || strings.Contains(name, "/") || parent.chart.group != "" {
@@ -65,22 +72,21 @@ func (g *Group[K, S]) Run(c *Ctx[K], children map[string]S) *Children {
 			}
 		}
 		w.run(&Ctx[K]{Context: c.Context, Obj: c.Obj, planned: c.planned})
-		all.add(name, w.end, w.value, w.position.State)
-		if parent.position.Children == nil {
-			parent.position.Children = make(map[string]machine.Child)
-		}
+		all.add(name, w.end, w.value, w.current())
 		p := w.position
-		parent.position.Children[typ] = machine.Child{
+		parent.keep(typ, machine.Child{
 			State: p.State, Data: p.Data, Since: p.Since, Generation: p.Generation, Visits: p.Visits,
-		}
+		})
 		for state := range p.Visits {
 			w.lived[w.part(state)] = true
 		}
 		status, reason, message := w.summary()
-		if message != "" {
-			message = p.State + ": " + message
+		if w.end.failed {
+			status = metav1.ConditionFalse
 		}
-		parent.children = append(parent.children, w.condition(typ, status, reason, message))
+		again := func(c metav1.Condition) bool { return c.Type == typ } // the pass has entered the state before
+		cond := w.condition(typ, status, reason, w.located(message))
+		parent.children = append(slices.DeleteFunc(parent.children, again), cond)
 	}
 	return all
 }
@@ -91,12 +97,16 @@ type Children struct {
 	waiting []string       // why others stay
 	delay   time.Duration  // when the first child that is not done continues, or 0
 	errs    []error
+	failed  []error // of those that have ended with Failed
 }
 
 func (c *Children) add(name string, end outcome, value any, state string) {
 	switch end.how {
 	case ends:
 		c.ended[name] = value
+		if end.failed {
+			c.failed = append(c.failed, fmt.Errorf("%s: state %s: %s", name, state, end.reason))
+		}
 	case fails:
 		c.errs = append(c.errs, fmt.Errorf("%s: state %s: %w", name, state, end.err))
 	default:
@@ -111,6 +121,10 @@ const maxReasons = 3
 // Join reports whether a state must wait for its children, and returns its result then: [To.Fail] with the errors of
 // those that have failed, or else [To.Stay].
 //
+// When all children have ended, and some of them with [Failed], Join returns [To.Fail] with their reasons, as a
+// [controller.Terminal] error. A state that handles the failure of a child calls [Ended] before Join, or its child
+// ends with [Done] in a state of its own.
+//
 //	children := replicas.Run(c, starts)
 //	if wait, result := fsm.Join(to, children); wait {
 //		return result
@@ -118,7 +132,15 @@ const maxReasons = 3
 func Join[E any](to To[E], c *Children) (wait bool, result Result[E]) {
 	switch {
 	case len(c.errs) > 0:
-		return true, Result[E]{outcome{how: fails, err: errors.Join(c.errs...), delay: c.delay}}
+		errs := slices.Clone(c.errs)
+		if slices.ContainsFunc(errs, func(err error) bool { return !controller.IsTerminal(err) }) {
+			for i, err := range errs {
+				errs[i] = retried(err)
+			}
+		}
+		return true, Result[E]{outcome{how: fails, err: errors.Join(errs...), delay: c.delay}}
+	case len(c.waiting) == 0 && len(c.failed) > 0:
+		return true, to.Fail(controller.Terminal(errors.Join(c.failed...)))
 	case len(c.waiting) == 0:
 		return false, result
 	}
@@ -129,8 +151,8 @@ func Join[E any](to To[E], c *Children) (wait bool, result Result[E]) {
 	return true, to.Stay(reason, c.delay)
 }
 
-// Ended yields the names and the states of the children that are done in a state of type T, in the order of their
-// names. The fields of a terminal state are the result of a child.
+// Ended yields the names and the states of the children that have ended, also with [Failed], in a state of type T, in
+// the order of their names. The fields of a terminal state are the result of a child.
 func Ended[T any](c *Children) iter.Seq2[string, T] {
 	return func(yield func(string, T) bool) {
 		for _, name := range slices.Sorted(maps.Keys(c.ended)) {

@@ -6,6 +6,7 @@ package fsm
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kube-go/sdk/runtime/controller"
 	"github.com/kube-go/sdk/runtime/internal/fakeapi"
 )
 
@@ -121,6 +123,53 @@ func TestChildrenRunInParallel(t *testing.T) {
 	}
 }
 
+// TestChildrenOutliveAFailureOfTheirParent checks that a step that fails before it runs its children does not make them
+// begin again.
+func TestChildrenOutliveAFailureOfTheirParent(t *testing.T) {
+	for _, durable := range []bool{false, true} {
+		m, obj := herd(t, &Options{Durable: durable}), new(animal)
+		obj.Annotations = map[string]string{"calves": "a bb"}
+		obj.Labels = map[string]string{"bb": "born"}
+		run, flood := m.states[0].step, false
+		m.states[0].step = func(v any, c *Ctx[animal]) outcome {
+			if flood {
+				return outcome{how: fails, err: errLabel("flood")}
+			}
+			return run(v, c)
+		}
+		m.pass(t, obj, noon)
+		before := obj.Status.FSM.Children
+		flood = true
+		m.pass(t, obj, noon)
+		wantConditions(t, obj, "breed=False/Failed: flood", "end=Unknown/NotReached", "Ready=False/Failed: breed: flood",
+			"Calf.a=False/Waiting: unborn: not yet", "Calf.bb=True/Completed")
+		if after := obj.Status.FSM.Children; !reflect.DeepEqual(after, before) {
+			t.Errorf("the positions of the children were %+v and are %+v", before, after)
+		}
+		obj.Generation++ // a durable machine begins again
+		m.pass(t, obj, noon)
+		if after := obj.Status.FSM.Children; (after == nil) != durable {
+			t.Errorf("after a change of the spec, the positions are %+v", after)
+		}
+	}
+}
+
+// TestAChildHasOneCondition checks the children of a state that a pass enters twice: servers reject repeated conditions.
+func TestAChildHasOneCondition(t *testing.T) {
+	m, obj := herd(t, &Options{MaxVisits: 2}), new(animal)
+	obj.Annotations = map[string]string{"calves": "a"}
+	once := m.states[0].step
+	m.states[0].step = func(v any, c *Ctx[animal]) outcome {
+		if out := once(v, c); c.walk.visited[c.walk.at].times == 2 {
+			return out
+		}
+		return outcome{how: restarts}
+	}
+	m.pass(t, obj, noon)
+	wantConditions(t, obj, "breed=False/Waiting: a: not yet", "end=Unknown/NotReached",
+		"Ready=False/Waiting: breed: a: not yet", "Calf.a=False/Waiting: unborn: not yet")
+}
+
 // TestManyWaitingChildren checks that the reason of a Join is short.
 func TestManyWaitingChildren(t *testing.T) {
 	m, obj := herd(t, nil), new(animal)
@@ -139,6 +188,29 @@ func TestAFailingChildDoesNotDelayTheOthers(t *testing.T) {
 	wait, result := Join(To[fromBreed]{}, c)
 	if out := result.outcome; !wait || out.how != fails || out.delay != 10*time.Second {
 		t.Errorf("Join = %t, %+v, want a failure with a delay of 10s", wait, out)
+	}
+}
+
+// TestATerminalErrorOfAChildDoesNotEndTheOthers checks that a Join is retried as long as one of its children can be.
+func TestATerminalErrorOfAChildDoesNotEndTheOthers(t *testing.T) {
+	ill := outcome{how: fails, err: errLabel("ill")}
+	dead := outcome{how: fails, err: controller.Terminal(errLabel("dead"))}
+	for _, tc := range []struct {
+		a, b     outcome
+		want     string
+		terminal bool
+	}{
+		{ill, dead, "a: state calf: ill\nb: state calf: dead", false},
+		{dead, ill, "a: state calf: dead\nb: state calf: ill", false},
+		{dead, dead, "a: state calf: dead\nb: state calf: dead", true},
+	} {
+		c := &Children{ended: map[string]any{}}
+		c.add("a", tc.a, nil, "calf")
+		c.add("b", tc.b, nil, "calf")
+		_, result := Join(To[fromBreed]{}, c)
+		if err := result.outcome.err; err.Error() != tc.want || controller.IsTerminal(err) != tc.terminal {
+			t.Errorf("Join = %v, terminal: %t; want %s, %t", err, controller.IsTerminal(err), tc.want, tc.terminal)
+		}
 	}
 }
 

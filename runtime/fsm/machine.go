@@ -26,12 +26,12 @@ import (
 
 // Options are the options of [New]. Nil means the defaults.
 type Options struct {
-	// Durable makes each pass begin at the stored state instead of the initial one. Default: false.
+	// Durable makes each pass begin at the stored state instead of the initial one, see [State]. Default: false.
 	Durable bool
 
-	// Renamed has the new names of states by their old ones, and "" for a removed state, also for the states of groups. A
-	// stored position in a removed state begins at the initial one. Without an entry, it does so as well, but is logged.
-	// What a removed state has declared is deleted when the machine is done. Default: none.
+	// Renamed has the new names of states by their old ones, and "" for a removed state, also for the states of groups.
+	// A pass whose stored state was removed begins at the initial one. Without an entry, it does so, too, and logs a
+	// warning. What a removed state has declared is deleted when the machine is done. Default: none.
 	Renamed map[string]string
 
 	// MaxVisits is how often one pass may enter a state. A durable machine that would exceed it ends the pass in that
@@ -43,7 +43,8 @@ type Options struct {
 	History int
 
 	// Conditions are the types of the conditions that the machine has besides those of its states and Ready, for
-	// [Ctx.SetCondition]. Default: none.
+	// [Ctx.SetCondition]. Stalled may be one of them, for states that wait for a user; [Failed] replaces it. Default:
+	// none.
 	Conditions []string
 
 	// Env is what the steps need besides the object, such as clients of other systems and stores; see [Env]. The steps of
@@ -74,7 +75,8 @@ type StepHook func(ctx context.Context, state string) (context.Context, func(Ste
 type Stepped struct {
 	Next   string // the name of the next state, if it was [To.Go] or [To.Restart]
 	Done   bool   // it was [Done]
-	Reason string // of [To.Stay]
+	Failed bool   // it was [Failed]
+	Reason string // of [To.Stay] or [Failed]
 	Err    error  // of [To.Fail], or of an invalid result
 }
 
@@ -83,7 +85,7 @@ func (o *Options) withDefaults() Options {
 	if o != nil {
 		d = *o
 	}
-	if d.MaxVisits <= 0 {
+	if d.MaxVisits == 0 {
 		d.MaxVisits = 1
 	}
 	if d.History == 0 {
@@ -95,6 +97,41 @@ func (o *Options) withDefaults() Options {
 
 // Machine is a finite state machine for the objects of a kind. Create one with [New], and add its states with [Add],
 // [OnDelete] and [NewGroup] in one goroutine before it is used. Its methods are safe for concurrent use.
+//
+// # A pass
+//
+// Each run of the controller is one pass. The machine calls Step of one state after the other until a state stays,
+// ends or fails. A Step observes what exists and acts on it; it must not wait, since the pass ends with [To.Stay], and
+// a change or the end of the delay begins the next one. So no goroutine belongs to an object, and a restart of the
+// program loses nothing.
+//
+// A pass begins at the initial state, so all steps before the last one are repeated and must be idempotent. With
+// [Options.Durable], it begins at the stored state, see [State].
+//
+// # The kind
+//
+// The kind embeds [machine.Status] in its status, inline:
+//
+//	type DatabaseStatus struct {
+//		machine.Status `json:",inline"`
+//
+//		Endpoint string `json:"endpoint,omitempty"`
+//	}
+//
+// A Step may change the other fields of c.Obj.Status. At the end of the pass, the machine writes the status once, by
+// server-side apply with its name as the field manager, and only if it has changed. The machine owns the whole status,
+// except conditions of other types: it also replaces and removes what a plain reconcile has written before. So the
+// objects of a kind have one machine, whose name never changes, and other controllers do not write the status. A pass
+// for an object of another machine is an error.
+//
+// # Conditions
+//
+// Each state has a condition of its name: True if it is over, since the pass has left it or it has ended or is idle;
+// False while the object is in it, since it stays or its pass has failed; and Unknown with the reason NotReached
+// otherwise. Ready is True if the last state is done or idle: [To.Idle] is for states that wait for their next task, such
+// as the next backup. An object that has ended with [Failed] also has the condition Stalled, which is True; tools that
+// wait for objects treat it as a final failure. The lastTransitionTime of a condition changes only with its status. While
+// an object is being deleted, it has the conditions of the states of [OnDelete] instead, and Ready is False.
 type Machine[K any] struct {
 	chart[K]
 
@@ -191,6 +228,9 @@ func (m *Machine[K]) build() {
 	m.graph = graphOf(m)
 	m.version = m.name + "@" + m.graph.version()
 	problems := slices.Concat(m.problems, m.graph.problems())
+	if n := m.opts.MaxVisits; n < 0 {
+		problems = append(problems, fmt.Errorf("Options.MaxVisits: %d is negative; leave it zero for the default", n))
+	}
 	for old, renamed := range m.opts.Renamed {
 		switch {
 		case m.has(old):
@@ -269,7 +309,7 @@ func (m *chart[K]) initial(deletes bool) int {
 func (m *chart[K]) deletes() bool { return m.initial(true) >= 0 }
 
 // Ctx is the context of a Step, with the object. It is not safe for concurrent use, and not valid after the Step has
-// returned.
+// returned: a goroutine that the Step starts must not use it.
 type Ctx[K any] struct {
 	context.Context //nolint:containedctx // it is a context
 
@@ -281,7 +321,7 @@ type Ctx[K any] struct {
 	planned *Plan // that is being made, or nil
 }
 
-// Planning reports whether the pass is a [Machine.Plan]. A step that changes something else than its outputs and the
+// Planning reports whether the pass is a [Machine.Plan]. A step that changes anything other than its outputs and the
 // status must not do so then.
 func (c *Ctx[K]) Planning() bool { return c.planned != nil }
 

@@ -27,6 +27,7 @@ type (
 	anywhere struct{}
 	pointer  struct{}
 	Ready    struct{}
+	Stalled  struct{}
 	list     []int
 
 	lateOnly struct{} // lacks OnDeadline
@@ -45,6 +46,7 @@ func (round) Step(_ *Ctx[animal], to To[fromRound]) Result[fromRound]       { re
 func (anywhere) Step(_ *Ctx[animal], to To[any]) Result[any]                { return to.Go(1) }
 func (*pointer) Step(_ *Ctx[animal], to To[Terminal]) Result[Terminal]      { return Done(to) }
 func (Ready) Step(_ *Ctx[animal], to To[Terminal]) Result[Terminal]         { return Done(to) }
+func (Stalled) Step(_ *Ctx[animal], to To[Terminal]) Result[Terminal]       { return Done(to) }
 func (list) Step(_ *Ctx[animal], to To[Terminal]) Result[Terminal]          { return Done(to) }
 func (lateOnly) Step(_ *Ctx[animal], to To[Terminal]) Result[Terminal]      { return Done(to) }
 func (lateOnly) Deadline() time.Duration                                    { return 0 }
@@ -69,6 +71,7 @@ func TestCheckNamesMistakes(t *testing.T) {
 		"state *fsm.pointer is a pointer: add the struct":                  func(m m) { Add(m, &pointer{}) },
 		"state fsm.list is not a struct":                                   func(m m) { Add(m, list{}) },
 		"state Ready has the name of another condition":                    func(m m) { Add(m, Ready{}) },
+		"state Stalled has the name of another condition":                  func(m m) { Add(m, Stalled{}) },
 		"state fsm.parametric[int] has no name that a condition may have":  func(m m) { Add(m, parametric[int]{}) },
 		"state lateOnly: its method Deadline does not have the type":       func(m m) { Add(m, lateOnly{}) },
 		"state oddCheck: its method Verify does not have the type":         func(m m) { Add(m, oddCheck{}) },
@@ -120,6 +123,7 @@ func TestNewRejectsWrongArguments(t *testing.T) {
 	for want, check := range map[string]func() error{
 		`the name "animal" is not qualified`:                       New[animal](c, "animal", nil).Check,
 		`the name "" is not qualified`:                             New[animal](c, "", nil).Check,
+		"Options.MaxVisits: -1 is negative":                        New[animal](c, "example.com/a", &Options{MaxVisits: -1}).Check,
 		`Options.Conditions has "Ready", which the machine writes`: New[animal](c, "example.com/a", &Options{Conditions: []string{"Ready"}}).Check,
 		`Options.Conditions has "no no", which is not`:             New[animal](c, "example.com/a", &Options{Conditions: []string{"no no"}}).Check,
 		`Options.Conditions has "end", which the machine`: func() error {

@@ -67,8 +67,10 @@ func (s *scripted) outcome(r *rand.Rand, at int) outcome {
 		return outcome{how: fails, err: errLabel("failed")}
 	case len(targets) > 0 && r.IntN(3) > 0:
 		return outcome{how: goes, next: reflect.Zero(s.states[targets[r.IntN(len(targets))]].typ).Interface()}
-	case r.IntN(2) == 0:
+	case r.IntN(3) == 0:
 		return outcome{how: ends}
+	case r.IntN(3) == 0:
+		return outcome{how: ends, failed: true, reason: "has failed"}
 	}
 	return outcome{how: stays, reason: "waits", idle: r.IntN(2) == 0}
 }
@@ -147,7 +149,7 @@ func checkPass(t *testing.T, m *scripted, obj *animal, now time.Time) bool {
 		must(own.FSM.Since.Time.Equal(now), "since is %v", own.FSM.Since)
 	}
 
-	checkConditions(m, before.Conditions, obj, now, must)
+	checkConditions(m, w, before.Conditions, obj, now, must)
 	checkOutcomes(m, w, obj, must)
 	if w.end.how == ends || w.end.how == stays && !w.again {
 		data, _ := json.Marshal(obj.Status)
@@ -158,15 +160,20 @@ func checkPass(t *testing.T, m *scripted, obj *animal, now time.Time) bool {
 	return ok
 }
 
-// checkConditions checks that each state has one condition, and that the times change only with the status.
-func checkConditions(m *scripted, before []metav1.Condition, obj *animal, now time.Time, must func(bool, string, ...any)) {
+// checkConditions checks that each state has one condition, that only a failed object is stalled, and that the times
+// change only with the status.
+func checkConditions(
+	m *scripted, w *walk[animal], before []metav1.Condition, obj *animal, now time.Time, must func(bool, string, ...any),
+) {
 	var want []string
 	for _, s := range m.states {
 		if s.deletes == (obj.DeletionTimestamp != nil) {
 			want = append(want, s.name)
 		}
 	}
-	want = append(want, readyType)
+	if want = append(want, readyType); w.end.failed {
+		want = append(want, stalledType)
+	}
 	var got []string
 	for _, c := range obj.Status.Conditions {
 		got = append(got, c.Type)
@@ -204,6 +211,8 @@ func checkOutcomes(m *scripted, w *walk[animal], obj *animal, must func(bool, st
 	switch {
 	case w.end.how == fails:
 		outcome = "False/Failed"
+	case w.end.failed:
+		outcome = "True/Failed"
 	case w.end.how == ends:
 		outcome = "True/Completed"
 	case w.end.idle:
@@ -214,6 +223,10 @@ func checkOutcomes(m *scripted, w *walk[animal], obj *animal, must func(bool, st
 		switch {
 		case c.Type == readyType && deletes:
 			want = "False/Deleting"
+		case c.Type == readyType && w.end.failed:
+			want = "False/Failed"
+		case c.Type == stalledType:
+			want = "True/Failed"
 		case c.Type == readyType || c.Type == obj.Status.FSM.State:
 			want = outcome
 		case passed[c.Type]:

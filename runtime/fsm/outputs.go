@@ -20,11 +20,21 @@ import (
 const pruneDelay = 5 * time.Second
 
 // Apply declares objects that should exist while the machine is in this state or has passed it, see package inventory.
-// They are applied after the Step, unless it fails, also if it stays. While objects of a lower wave are not ready, the
-// machine stays in the state.
+// They are applied after the Step, even if it stays, but not if it fails. While objects of a lower wave are not ready,
+// the machine stays in the state:
 //
-// An object that a Step declared and that the same Step does not declare in a later pass is deleted when the machine is
-// done or idle. So are the objects of states that the machine does not reach any more.
+//	func (s Provision) Step(c *fsm.Ctx[v1.Database], to fsm.To[fromProvision]) fsm.Result[fromProvision] {
+//		c.Apply(inventory.Declaration{Object: statefulSet(c.Obj)})
+//		…
+//	}
+//
+// The machine uses server-side apply with its name as the field manager. It sends nothing for an object that has all
+// declared values, and repairs fields that others have changed. The inventory in the status names the objects before
+// they are created, so a crash at any point loses none. An object with declared objects has a finalizer: they are
+// deleted before it, also those in other namespaces.
+//
+// An object that a Step declared and that the same Step does not declare in a later pass is deleted when the machine has
+// ended or is idle. So are the objects of states that the machine does not reach any more.
 func (c *Ctx[K]) Apply(objects ...inventory.Declaration) {
 	c.walk.declared = append(c.walk.declared, objects...)
 }
@@ -92,9 +102,12 @@ func (o *lazyOutputs) Items() []machine.Item {
 func (o *lazyOutputs) Declared(item machine.Item) bool { return o.pass != nil && o.pass.Declared(item) }
 
 // output applies what the current state has declared, and returns the result of the step: the same one, or one that
-// waits or has failed.
+// waits or fails.
 func (w *walk[K]) output(ctx context.Context, out outcome) outcome {
-	part := w.part(w.chart.states[w.at].name)
+	if out.failed && (w.deletes || w.parent != nil && w.parent.deletes) {
+		out = outcome{how: fails, err: errors.New(out.reason), event: out.event}
+	}
+	part := w.part(w.current())
 	declared, deleted := w.declared, w.deleted
 	w.declared, w.deleted = nil, nil
 	if out.how == fails || out.how == unset {
@@ -134,7 +147,7 @@ func (w *walk[K]) output(ctx context.Context, out outcome) outcome {
 		out.idle, out.delay = false, sooner(out.delay, pruneDelay)
 		return out
 	}
-	w.received = nil // the step is repeated
+	w.repeats, w.received = true, nil
 	return outcome{how: stays, reason: waiting, delay: pruneDelay}
 }
 
@@ -151,7 +164,7 @@ func (w *walk[K]) undeletable(err error) outcome {
 	case !w.machine.opts.Durable:
 		return outcome{how: fails, err: fmt.Errorf("%w: each pass repeats the state that declares it; set Options.Durable", err)}
 	}
-	w.again, w.received = true, nil // the step is repeated
+	w.again, w.repeats, w.received = true, true, nil
 	return outcome{how: stays, reason: continues}
 }
 

@@ -28,10 +28,11 @@ type StateOverview struct {
 	GraphState
 
 	Objects   int           `json:"objects"`             // in the state; for a state of a [Group], child machines in it
+	Failed    int           `json:"failed,omitempty"`    // those that have ended with [Failed]
 	Failing   int           `json:"failing,omitempty"`   // those whose last pass has failed
-	Stuck     int           `json:"stuck,omitempty"`     // those that are in it for longer than [Options.StuckAfter]
+	Stuck     int           `json:"stuck,omitempty"`     // those that have been in it for longer than [Options.StuckAfter]
 	Suspended int           `json:"suspended,omitempty"` // those that are suspended
-	Oldest    time.Duration `json:"oldest,omitempty"`    // the longest time that one that is not done or idle is in it
+	Oldest    time.Duration `json:"oldest,omitempty"`    // the longest time in it, without those that have ended or are idle
 	Visits    int           `json:"visits,omitempty"`    // the highest number of visits of one of them, see [Ctx.Visits]
 	Failures  uint64        `json:"failures,omitempty"`  // the steps that have failed, since the program began
 	Restarts  uint64        `json:"restarts,omitempty"`  // the steps that have returned [To.Restart]
@@ -56,13 +57,15 @@ type Position struct {
 	Since  time.Time // when the object entered the state
 	Visits int       // see [Ctx.Visits]
 
-	// Reason is why the object stays or its pass has failed, at most 80 bytes of it. The conditions have the whole text.
+	// Reason is why the object stays or has failed, or why its pass has failed, at most 80 bytes of it. The conditions have
+	// the whole text.
 	Reason string
 
-	Done      bool // the state is done
+	Done      bool // the state is done, see [Done]
+	Failed    bool // the object has ended with [Failed]
 	Idle      bool // the state is idle, see [To.Idle]
 	Failing   bool // the last pass has failed
-	Stuck     bool // the object is in the state for longer than [Options.StuckAfter]
+	Stuck     bool // the object has been in the state for longer than [Options.StuckAfter]
 	Suspended bool // see [machine.Suspension]
 	Deleting  bool // the object is being deleted
 }
@@ -129,6 +132,8 @@ func (s *StateOverview) add(e *entry, stuckAfter time.Duration, now time.Time) {
 		s.Suspended++
 	case e.how == fails:
 		s.Failing++
+	case e.flags&failed != 0:
+		s.Failed++
 	}
 	if e.stuck(stuckAfter, now) {
 		s.Stuck++
@@ -161,7 +166,8 @@ func (m *Machine[K]) Positions() iter.Seq[Position] {
 func (m *Machine[K]) positionOf(e *keyed, now time.Time) Position {
 	p := Position{
 		Key: e.key, Since: time.Unix(0, e.since), Visits: int(e.visits), Reason: e.reason,
-		Done: e.how == ends, Idle: e.flags&idle != 0, Failing: e.how == fails, Stuck: e.stuck(m.opts.StuckAfter, now),
+		Done: e.how == ends && e.flags&failed == 0, Failed: e.flags&failed != 0, Idle: e.flags&idle != 0,
+		Failing: e.how == fails, Stuck: e.stuck(m.opts.StuckAfter, now),
 		Suspended: e.flags&suspended != 0, Deleting: e.flags&deleting != 0,
 	}
 	if e.state >= 0 {

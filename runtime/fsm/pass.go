@@ -4,13 +4,16 @@
 package fsm
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +21,7 @@ import (
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/machine"
+	"github.com/kube-go/sdk/core/wire"
 	"github.com/kube-go/sdk/runtime/controller"
 	"github.com/kube-go/sdk/runtime/events"
 	"github.com/kube-go/sdk/runtime/inventory"
@@ -31,7 +35,7 @@ type pass[K any] struct {
 	ctx        context.Context //nolint:containedctx // of the pass, for its logger
 	again      bool            // another pass must follow, since this one may not enter a state again
 
-	events   []announced
+	events   []announced[K]
 	sent     mailbox        // the values for the object that no step has received and left
 	consumed mailbox        // those that steps have received that are not repeated
 	asked    []reflect.Type // the types that steps have asked for that the next pass repeats
@@ -58,6 +62,7 @@ type walk[K any] struct {
 	stored   *machine.Position        // at the beginning, or nil
 	position machine.Position         // now
 	brood    map[string]machine.Child // the positions of child machines at the beginning of the step
+	ran      map[string]bool          // the groups that the state has run
 
 	at      int       // the index of the current state
 	value   any       // of the current state
@@ -67,7 +72,8 @@ type walk[K any] struct {
 	declared []inventory.Declaration // by the current step
 	deleted  []core.Object           // by the current step
 
-	end outcome // how the walk ended: stays, fails or ends
+	repeats bool    // the last step is repeated although it has not failed
+	end     outcome // how the walk ended: stays, fails or ends
 }
 
 // visited is what a pass has done with a state.
@@ -105,6 +111,9 @@ func (m *Machine[K]) walk(
 
 func (p *pass[K]) logger() *slog.Logger { return controller.Logger(p.ctx) }
 
+// current returns the name of the current state, or of the last one at the end.
+func (w *walk[K]) current() string { return w.chart.states[w.at].name }
+
 // run calls the steps.
 func (w *walk[K]) run(c *Ctx[K]) {
 	c.walk = w
@@ -117,9 +126,38 @@ func (w *walk[K]) run(c *Ctx[K]) {
 			break
 		}
 		w.call(c, specChanged)
-		specChanged = false
+		specChanged = specChanged && (w.end.how == fails || w.repeats) // OnSpecChange has not done its work
 	}
-	w.finish()
+	w.retain(c)
+	w.finish(specChanged)
+}
+
+// retain keeps the child machines of a state whose step has failed before it has run them.
+func (w *walk[K]) retain(c *Ctx[K]) {
+	if w.end.how != fails || w.stored == nil || w.stored.State != w.position.State {
+		return
+	}
+	_, own := w.machine.fields.of(c.Obj)
+	for _, typ := range slices.Sorted(maps.Keys(w.brood)) {
+		group, _, _ := strings.Cut(typ, ".")
+		if w.ran[group] || !slices.ContainsFunc(w.machine.groups, func(g *chart[K]) bool { return g.group == group }) {
+			continue
+		}
+		w.keep(typ, w.brood[typ])
+		for _, cond := range own.Conditions {
+			if cond.Type == typ {
+				w.children = append(w.children, cond)
+			}
+		}
+	}
+}
+
+// keep sets the position of a child machine.
+func (w *walk[K]) keep(typ string, child machine.Child) {
+	if w.position.Children == nil {
+		w.position.Children = make(map[string]machine.Child)
+	}
+	w.position.Children[typ] = child
 }
 
 // begin sets the first state of the pass. It reports whether the object's spec has changed since the stored state was
@@ -139,6 +177,9 @@ func (w *walk[K]) begin(c *Ctx[K]) (specChanged bool) {
 	}
 	s := w.chart.states[at]
 	value, err := s.decode(w.stored.Data)
+	if w.stored.Data == nil && len(w.stored.Visits) == 0 && s.typ.NumField() > 0 {
+		err = errors.New("its fields were not stored, since the machine was not durable then")
+	}
 	if err == nil && s.verify != nil {
 		w.resume(at, value)
 		err = s.verify(value, c)
@@ -217,6 +258,7 @@ func (w *walk[K]) enter(at int, value any) {
 		p.State, p.Since = name, metav1.NewMicroTime(w.now)
 		if w.stored != nil && w.stored.State == name {
 			p.Since = w.stored.Since
+			w.repeat()
 		}
 		return
 	}
@@ -241,10 +283,27 @@ func (w *walk[K]) leave(p machine.Position) {
 }
 
 // announced is the event of a step.
-type announced struct {
-	state string
-	how   how
-	event events.Event
+type announced[K any] struct {
+	walk     *walk[K]
+	state    string
+	how      how
+	failed   bool // of ends
+	event    events.Event
+	repeated bool // the last pass has left the state, too; only for a child machine that is not durable
+}
+
+// repeat marks the events of the walk so far: it enters the stored state, so the last pass had them, too.
+func (w *walk[K]) repeat() {
+	for i := range w.events {
+		if w.events[i].walk == w {
+			w.events[i].repeated = true
+		}
+	}
+}
+
+// entered reports whether the pass has entered its last state.
+func (w *walk[K]) entered() bool {
+	return w.stored == nil || w.stored.State != w.position.State || !w.stored.Since.Equal(&w.position.Since)
 }
 
 // call calls the method of the current state that is due, and the hook.
@@ -270,7 +329,7 @@ func (w *walk[K]) call(c *Ctx[K], specChanged bool) {
 	out := w.output(c, w.due(c, specChanged))
 	w.follow(c, s, out)
 	s.count(out, w)
-	result = Stepped{Reason: out.reason, Done: w.end.how == ends, Err: w.end.err}
+	result = Stepped{Reason: out.reason, Done: w.end.done(), Failed: w.end.failed, Err: w.end.err}
 	if w.end.how == unset {
 		result.Next = w.chart.qualified(w.chart.states[w.at])
 	}
@@ -298,11 +357,15 @@ func (w *walk[K]) untilDeadline(c *Ctx[K]) (left time.Duration, limited bool) {
 	return after - w.age(), after > 0
 }
 
-// age returns how long the machine has been in the current state.
-func (w *walk[K]) age() time.Duration { return w.now.Sub(w.position.Since.Time) }
+// age returns how long the machine has been in the current state. It is not negative, although the clock of another
+// replica may be ahead.
+func (w *walk[K]) age() time.Duration { return max(0, w.now.Sub(w.position.Since.Time)) }
 
-// settled reports whether the object is ready.
+// settled reports whether the machine has nothing to do: the object is ready, or has failed.
 func (w *walk[K]) settled() bool { return w.end.how == ends || w.end.idle }
+
+// done reports whether a walk has ended with success.
+func (o *outcome) done() bool { return o.how == ends && !o.failed }
 
 // stuck reports whether the object has stayed for too long.
 func (w *walk[K]) stuck() bool {
@@ -323,7 +386,9 @@ func sooner(delay, until time.Duration) time.Duration {
 func (w *walk[K]) follow(c *Ctx[K], s *state[K], out outcome) {
 	defer w.settle()
 	if out.event != nil {
-		w.events = append(w.events, announced{w.chart.qualified(s), out.how, *out.event})
+		w.events = append(w.events, announced[K]{
+			walk: w, state: s.name, how: out.how, failed: out.failed, event: *out.event,
+		})
 	}
 	switch out.how {
 	case goes:
@@ -384,7 +449,7 @@ const continues = "continues in the next pass"
 
 // exceed ends the pass at a state that it may not enter again.
 func (w *walk[K]) exceed() {
-	name := w.chart.states[w.at].name
+	name := w.current()
 	if !w.machine.opts.Durable {
 		w.end = outcome{how: fails, err: fmt.Errorf("the pass has entered state %s %d times, and each pass would repeat that: "+
 			"let a state stay, set Options.Durable, or raise Options.MaxVisits", name, w.visited[w.at].times)}
@@ -393,10 +458,12 @@ func (w *walk[K]) exceed() {
 	w.end, w.again = outcome{how: stays, reason: continues}, true
 }
 
-// finish completes the position after the last step.
-func (w *walk[K]) finish() {
+// finish completes the position after the last step. If the spec is still a changed one, the next pass has to react to it.
+func (w *walk[K]) finish(specChanged bool) {
 	m, p := w.machine, &w.position
-	p.Generation = w.generation
+	if !specChanged {
+		p.Generation = w.generation
+	}
 	if !m.opts.Durable {
 		p.Visits, p.Data = nil, nil
 		if w.stored != nil {
@@ -411,12 +478,31 @@ func (w *walk[K]) finish() {
 	data, err := json.Marshal(w.value)
 	switch {
 	case err != nil:
+		w.rewind()
 		w.fail(fmt.Errorf("it can't be stored: %w", err))
 	case string(data) == "{}":
 		p.Data = nil
+	case w.stored != nil && w.stored.Data != nil && sameJSON(w.stored.Data.Raw, data):
+		p.Data = w.stored.Data // servers sort the fields, so that its bytes may be others
 	default:
 		p.Data = &runtime.RawExtension{Raw: data}
 	}
+}
+
+// rewind makes the next pass begin where this one has begun: without its fields, the last state would be another one.
+func (w *walk[K]) rewind() {
+	p := machine.Position{Since: metav1.NewMicroTime(w.now)} // without a state: the initial one
+	if w.stored != nil {
+		w.stored.DeepCopyInto(&p)
+	}
+	w.position, w.consumed = p, nil
+}
+
+// sameJSON reports whether two JSON texts have the same value.
+func sameJSON(a, b []byte) bool {
+	var x, y any
+	return bytes.Equal(a, b) ||
+		wire.UnmarshalJSON(a, &x) == nil && wire.UnmarshalJSON(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
 // fail makes the pass fail, also with the given error.
@@ -443,10 +529,18 @@ func (w *walk[K]) message() string {
 	return w.end.reason
 }
 
+// located returns a message with the name of the last state.
+func (w *walk[K]) located(message string) string {
+	if message == "" {
+		return ""
+	}
+	return w.current() + ": " + message
+}
+
 // conditions returns the conditions of the machine after the pass, without their times. The list is in the memory of
 // into, if it has room.
 func (w *walk[K]) conditions(into []metav1.Condition) []metav1.Condition {
-	all := slices.Grow(into[:0], len(w.chart.states)+1+len(w.children)+len(w.extra))
+	all := slices.Grow(into[:0], len(w.chart.states)+2+len(w.children)+len(w.extra))
 	status, reason, message := w.summary()
 	for i, s := range w.chart.states {
 		switch {
@@ -454,19 +548,28 @@ func (w *walk[K]) conditions(into []metav1.Condition) []metav1.Condition {
 		case i == w.at:
 			all = append(all, w.condition(s.name, status, reason, message))
 		case w.visited[i].passed || w.position.Visits[s.name] > 0:
-			all = append(all, w.condition(s.name, metav1.ConditionTrue, "Completed", ""))
+			all = append(all, w.condition(s.name, metav1.ConditionTrue, reasonCompleted, ""))
 		default:
 			all = append(all, w.condition(s.name, metav1.ConditionUnknown, "NotReached", ""))
 		}
 	}
-	if message != "" {
-		message = w.chart.states[w.at].name + ": " + message
-	}
-	if w.deletes {
+	message = w.located(message)
+	switch {
+	case w.deletes:
 		status, reason = metav1.ConditionFalse, reasonDeleting
+	case w.end.failed:
+		status = metav1.ConditionFalse
 	}
-	all = append(all, w.condition(readyType, status, reason, message))
-	return append(append(all, w.children...), w.extra...)
+	all = append(append(all, w.condition(readyType, status, reason, message)), w.children...)
+	for _, c := range w.extra {
+		if c.Type != stalledType || !w.end.failed {
+			all = append(all, c)
+		}
+	}
+	if w.end.failed {
+		all = append(all, w.condition(stalledType, metav1.ConditionTrue, reasonFailed, message))
+	}
+	return all
 }
 
 // condition returns a condition of the machine, without its time.
@@ -483,7 +586,10 @@ func (w *walk[K]) summary() (status metav1.ConditionStatus, reason, message stri
 	case fails:
 		reason = reasonFailed
 	case ends:
-		status, reason = metav1.ConditionTrue, "Completed"
+		status, reason = metav1.ConditionTrue, reasonCompleted
+		if w.end.failed {
+			reason = reasonFailed
+		}
 	default:
 		if w.end.idle {
 			status, reason = metav1.ConditionTrue, "Idle"

@@ -4,8 +4,9 @@
 package fsm
 
 import (
-	"errors"
 	"maps"
+	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kube-go/sdk/core/machine"
+	"github.com/kube-go/sdk/runtime/internal/fakeapi"
 )
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -102,6 +104,7 @@ func TestAPassBeginsAtTheStoredState(t *testing.T) {
 		"first pass":              {options: durable, want: "work: rain for dig < start"},
 		"not durable":             {stored: at("work", `{"Job":"saw"}`), want: "work: rain for dig"},
 		"stored data":             {options: durable, stored: at("work", `{"Job":"saw"}`), want: "work: rain for saw"},
+		"no stored data":          {options: durable, stored: at("work", ""), want: "work: rain for dig < start < work"},
 		"unknown fields":          {options: durable, stored: at("work", `{"Job":"saw","Old":1}`), want: "work: rain for saw"},
 		"renamed":                 {options: durable, stored: at("toil", `{"Job":"saw"}`), want: "work: rain for saw"},
 		"removed":                 {options: durable, stored: at("gone", ""), want: "work: rain for dig < start < gone"},
@@ -217,17 +220,46 @@ func TestOwnConditions(t *testing.T) {
 	}
 }
 
-// TestAStateThatCannotBeStoredFails checks the error of a state whose fields JSON can't encode.
+// TestAStateThatCannotBeStoredFails checks that the next pass does not begin at a state whose fields JSON can't encode.
 func TestAStateThatCannotBeStoredFails(t *testing.T) {
-	type odd struct{ F func() }
-	m := newMachine(t, &Options{Durable: true})
-	m.states[0].step = func(any, *Ctx[animal]) outcome { return outcome{how: fails, err: errors.New("first")} }
-	obj := new(animal)
-	c := &Ctx[animal]{Context: t.Context(), Obj: obj}
-	w := m.walk(c, nil, nil, 1, false, noon, nil)
-	w.value = odd{}
-	w.finish()
-	if err := w.end.err; err == nil || !strings.Contains(err.Error(), "first") || !strings.Contains(err.Error(), "unsupported type") {
-		t.Errorf("the error is %v", err)
+	for _, stored := range []*machine.Position{nil, {
+		State: "start", Since: metav1.NewMicroTime(noon), Generation: 1, Data: &runtime.RawExtension{Raw: []byte(`{"Old":1}`)},
+	}} {
+		m, obj := New[animal](fakeapi.New().Client(), "example.com/animal", &Options{Durable: true}), new(animal)
+		Add(m, start{})
+		Add(m, odd{})
+		Add(m, end{})
+		if err := m.Check(); err != nil {
+			t.Fatal(err)
+		}
+		m.states[0].step = func(_ any, c *Ctx[animal]) outcome {
+			return outcome{how: goes, next: odd{Ratio: math.NaN()}}
+		}
+		obj.Generation, obj.Status.FSM = 1, stored
+		for range 2 {
+			want := "state odd: it can't be stored: json: unsupported value: NaN"
+			if _, err := m.pass(t, obj, noon).action(); err == nil || err.Error() != want {
+				t.Errorf("the error is %v, want %q", err, want)
+			}
+			if stored != nil && !reflect.DeepEqual(obj.Status.FSM.Data, stored.Data) {
+				t.Errorf("the position is %+v, want that before the pass", obj.Status.FSM)
+			}
+		}
 	}
+}
+
+// odd is a state that can't be stored if it has no ratio.
+type odd struct{ Ratio float64 }
+
+func (odd) fromStart() {}
+func (odd) fromOdd()   {}
+func (end) fromOdd()   {}
+
+type fromOdd interface{ fromOdd() }
+
+func (s odd) Step(_ *Ctx[animal], to To[fromOdd]) Result[fromOdd] {
+	if !math.IsNaN(s.Ratio) {
+		return to.Go(end{})
+	}
+	return to.Stay("no ratio", 0)
 }

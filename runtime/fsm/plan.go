@@ -19,17 +19,20 @@ type Plan struct {
 	Actions []inventory.Action
 	// Done is whether the last state would be done.
 	Done bool
-	// Reason is why the last state would stay or be idle, and Err why it would fail.
+	// Failed is whether the last state would end with [Failed].
+	Failed bool
+	// Reason is why the last state would stay, be idle or end with Failed, and Err why its pass would fail.
 	Reason string
 	Err    error
 }
 
-// Plan returns what the next pass of an object would do, without a write: neither of declared objects, nor of the
-// status, the finalizer or events. Objects that the plan would create or change count as ready, and [Ctx.Get] returns
-// them to later steps, so a plan can go through several states. The object need not exist on the server. A
-// suspension is ignored: the plan is what happens when it ends.
+// Plan returns what the next pass of an object would do, and writes nothing: no declared objects, no status, no
+// finalizer and no events. Objects that the plan would create or change count as ready, and [Ctx.Get] returns them to later
+// steps, so a plan can go through several states. The object need not exist on the server. A suspension is ignored: the
+// plan is what happens when it ends.
 //
-// What a Step does by other means than [Ctx.Apply] and [Ctx.Delete] happens; a step can find out with [Ctx.Planning].
+// What a Step does other than with [Ctx.Apply] and [Ctx.Delete] takes effect even in a plan; a step can detect a plan
+// with [Ctx.Planning].
 //
 // Errors: those of [Machine.Check]; an object of another machine. The error of a step is part of the plan.
 func (m *Machine[K]) Plan(ctx context.Context, obj *K) (*Plan, error) {
@@ -67,6 +70,7 @@ func (m *Machine[K]) Plan(ctx context.Context, obj *K) (*Plan, error) {
 			w.end = outcome{how: stays, reason: waiting}
 		}
 	}
-	p.Actions, p.Done, p.Reason, p.Err = out.Actions(), w.end.how == ends, w.end.reason, w.end.err
+	p.Actions, p.Done, p.Failed = out.Actions(), w.end.done(), w.end.failed
+	p.Reason, p.Err = w.end.reason, w.end.err
 	return p, nil
 }

@@ -62,6 +62,7 @@ const (
 	suspended flags = 1 << iota
 	deleting
 	idle
+	failed
 )
 
 func newPositions(gone func(controller.Key), ended func()) *positions {
@@ -255,6 +256,9 @@ func (w *walk[K]) entry() entry {
 	if w.end.idle {
 		e.flags |= idle
 	}
+	if w.end.failed {
+		e.flags |= failed
+	}
 	for name, child := range w.position.Children {
 		e.children = w.machine.countChild(e.children, name, child.State)
 	}
@@ -265,6 +269,7 @@ func (w *walk[K]) entry() entry {
 func (w *walk[K]) unstored(err error) entry {
 	e := w.entry()
 	e.how, e.unstored, e.reason = fails, true, err.Error()
+	e.flags &^= failed
 	return e
 }
 

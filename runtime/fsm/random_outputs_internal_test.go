@@ -116,8 +116,8 @@ func (w *wild) machine(t *testing.T, durable bool) *Machine[animal] {
 		s.steps.taken = make([]atomic.Uint64, len(s.targets))
 		m.states = append(m.states, s)
 	}
-	m.states = append(m.states, &state[animal]{name: "End", typ: typ(w.states), step: func(any, *Ctx[animal]) outcome {
-		return outcome{how: ends}
+	m.states = append(m.states, &state[animal]{name: "End", typ: typ(w.states), step: func(_ any, c *Ctx[animal]) outcome {
+		return outcome{how: ends, failed: c.Obj.Generation%2 == 0, reason: "it has failed"}
 	}})
 	w.group = NewGroup(m, "Calf", unborn{})
 	Add(w.group, calf{})
@@ -298,7 +298,8 @@ func TestRandomOutputsConverge(t *testing.T) {
 		}
 		settle("the end", func(obj *animal) bool {
 			return slices.ContainsFunc(obj.Status.Conditions, func(c metav1.Condition) bool {
-				return c.Type == readyType && c.Status == metav1.ConditionTrue && c.ObservedGeneration == generation
+				ended := c.Type == readyType || c.Type == stalledType
+				return ended && c.Status == metav1.ConditionTrue && c.ObservedGeneration == generation
 			})
 		})
 		if got, want := w.secrets(t), w.want(generation); !slices.Equal(got, want) {

@@ -23,6 +23,13 @@ import (
 
 // Reconcile is one pass of the machine for an object. Pass it to [controller.Controller.Run].
 //
+// A controller makes one pass of an object at a time. If passes of two programs overlap, such as those of an old and a
+// new leader, the server rejects the write of the one that has read the older state: it fails with [core.ErrConflict],
+// and the next one begins with the newer state.
+//
+// Permissions: the verbs get and patch for the kind, patch for its status, and those of package inventory for the kinds
+// that states declare.
+//
 // Errors: the error of the last Step; an error of the server if the status or the finalizer can't be written; a
 // [controller.Terminal] error of [Machine.Check], or for an object of another machine.
 func (m *Machine[K]) Reconcile(ctx context.Context, obj *K) (controller.Action, error) {
@@ -121,13 +128,17 @@ func (r *reconcile[K]) record(ctx context.Context, items []machine.Item) error {
 	return err
 }
 
-// walk calls the steps. The machine owns its conditions, so the pass fails if a step has changed them.
+// walk calls the steps. The pass fails if a step has changed the conditions of others. Those of the machine stay, so
+// that a step may replace the whole status.
 func (r *reconcile[K]) walk(ctx context.Context, sent mailbox, out *lazyOutputs) *walk[K] {
 	m := r.machine
 	c := &Ctx[K]{Context: ctx, Obj: r.obj}
 	w := m.walk(c, r.own.FSM, sent, m.object(r.obj).GetGeneration(), r.deletes, r.now, out)
 	if !m.sameForeign(r.old, r.own.Conditions) {
 		w.fail(errors.New("a Step has changed c.Obj.Status.Conditions: use SetCondition"))
+	}
+	if !slices.Equal(r.old, r.own.Conditions) {
+		r.own.Conditions = slices.Clone(r.old)
 	}
 	return w
 }
@@ -158,11 +169,19 @@ func (r *reconcile[K]) store(ctx context.Context, w *walk[K], out *lazyOutputs) 
 	switch {
 	case err != nil:
 		r.track.put(r.key, w.unstored(err), w.asked...)
-		return exists, errors.Join(w.end.err, fmt.Errorf("state %s: %w", w.position.State, err))
+		return exists, errors.Join(retried(w.end.err), fmt.Errorf("state %s: %w", w.current(), err))
 	case !exists:
 		r.track.Gone(r.key)
 	}
 	return exists, nil
+}
+
+// retried returns an error that is joined with one that a retry may resolve: of a terminal error only the text.
+func retried(err error) error {
+	if controller.IsTerminal(err) {
+		return errors.New(err.Error())
+	}
+	return err
 }
 
 // end records the events and the position of a pass that is complete, and the types of the values that it waits for.
@@ -213,7 +232,7 @@ func (m *Machine[K]) clear(ctx context.Context, obj, before *K, now time.Time) (
 		switch {
 		case c.Type == readyType:
 			was = c.Reason
-		case m.owns(c.Type) && c.Type != suspendedType:
+		case m.owns(c.Type) && c.Type != suspendedType && c.Type != stalledType:
 			wanted = append(wanted, c)
 		}
 	}
@@ -252,7 +271,7 @@ func (m *Machine[K]) record(ctx context.Context, before *K, items []machine.Item
 	case obj != nil:
 		// The finalizer was added to the newest state of the object, which the pass may not have read.
 		if !m.same(obj, before) || m.object(obj).GetGeneration() != m.object(before).GetGeneration() {
-			return fmt.Errorf("the object has changed since the pass has read it: %w", core.ErrConflict)
+			return fmt.Errorf("the object has changed since the pass read it: %w", core.ErrConflict)
 		}
 		m.object(before).SetResourceVersion(m.object(obj).GetResourceVersion())
 		m.object(before).SetFinalizers(m.object(obj).GetFinalizers())
@@ -323,28 +342,37 @@ func (m *Machine[K]) announce(obj *K, w *walk[K], old []metav1.Condition) {
 		}
 		return c
 	}
-	entered := w.stored == nil || w.stored.State != w.position.State || !w.stored.Since.Equal(&w.position.Since)
 	for _, e := range w.events {
-		was, repeated := before(e.state), false
+		typ, child := e.state, e.walk.parent != nil
+		if child {
+			typ = e.walk.name // a child has one condition for all of its states
+		}
+		was, entered, repeated := before(typ), e.walk.entered(), false
 		switch e.how {
 		case goes, restarts: // a durable machine does not repeat them
-			repeated = !m.opts.Durable && was.Status == metav1.ConditionTrue
+			repeated = !m.opts.Durable && (child && e.repeated || !child && was.Status == metav1.ConditionTrue)
 		case ends:
-			repeated = !entered && was.Status == metav1.ConditionTrue
+			failed := was.Reason == reasonFailed // with the status False if it was retried, or if it is that of a child
+			if failed && was.Status != metav1.ConditionTrue {
+				failed = child && sameButDigits(was.Message, e.walk.located(e.walk.message()))
+			}
+			done := was.Status == metav1.ConditionTrue && !failed
+			repeated = !entered && (e.failed && failed || !e.failed && done)
 		case stays:
 			repeated = !entered && was.Reason != reasonFailed
 		case fails:
-			repeated = !entered && (was.Reason == reasonFailed || was.Reason == reasonStuck)
+			failed := was.Reason == reasonFailed || was.Reason == reasonStuck
+			repeated = !entered && failed && was.Status != metav1.ConditionTrue
 		case unset:
 		}
 		if !repeated {
 			m.event(obj, e.event)
 		}
 	}
-	if w.stuck() && before(w.position.State).Reason != reasonStuck {
+	if w.stuck() && before(w.current()).Reason != reasonStuck {
 		m.event(obj, events.Event{
-			Type: events.Warning, Reason: reasonStuck, Action: w.position.State,
-			Note: fmt.Sprintf("in state %s for %s: %s", w.position.State, w.age().Round(time.Second), w.message()),
+			Type: events.Warning, Reason: reasonStuck, Action: w.current(),
+			Note: fmt.Sprintf("in state %s for %s: %s", w.current(), w.age().Round(time.Second), w.message()),
 		})
 	}
 }
@@ -376,7 +404,7 @@ func (m *Machine[K]) finalize(ctx context.Context, obj *K, deletes bool) (*K, er
 func (w *walk[K]) action() (controller.Action, error) {
 	switch {
 	case w.end.how == fails:
-		err := fmt.Errorf("state %s: %w", w.position.State, w.end.err)
+		err := fmt.Errorf("state %s: %w", w.current(), w.end.err)
 		return controller.Action{}, controller.RetryWithin(err, w.end.delay)
 	case w.again:
 		return controller.RequeueAfter(0), nil

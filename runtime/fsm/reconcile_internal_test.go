@@ -6,6 +6,7 @@ package fsm
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -128,6 +129,58 @@ func TestASteadyPassWritesNothing(t *testing.T) {
 	}
 }
 
+// TestAStepMayReplaceTheStatus checks that the conditions of the machine keep their times then.
+func TestAStepMayReplaceTheStatus(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFarm(t, Options{})
+		f.states[1].step = func(_ any, c *Ctx[animal]) outcome {
+			c.Obj.Status = animal{}.Status
+			c.Obj.Status.Weight = 7
+			return outcome{how: stays, reason: "grazing"}
+		}
+		if written, _, err := f.reconcile(t); err != nil || written.Status.Weight != 7 || written.Status.FSM.State != "work" {
+			t.Fatalf("the first pass has written %+v, %v", written, err)
+		}
+		time.Sleep(time.Minute)
+		if written, _, err := f.reconcile(t); written != nil || err != nil {
+			t.Errorf("the same pass has written %+v, %v", written, err)
+		}
+	})
+}
+
+// ledger is a state whose fields are not in the order in which servers store them.
+type (
+	ledger     struct{ Total, Count int }
+	fromLedger interface{ fromLedger() }
+)
+
+func (end) fromLedger() {}
+
+func (ledger) Step(_ *Ctx[animal], to To[fromLedger]) Result[fromLedger] {
+	return to.Stay("counting", time.Minute)
+}
+
+// TestASteadyPassOfADurableMachineSendsNothing checks that the order of the fields of a stored state does not matter.
+func TestASteadyPassOfADurableMachineSendsNothing(t *testing.T) {
+	farm := newFarm(t, Options{})
+	s := &finalizing{server: farm.server}
+	m := New[animal](s.client(t), "example.com/animal", &Options{Durable: true})
+	Add(m, ledger{})
+	Add(m, end{})
+	for pass, want := range []int64{1, 0, 0} {
+		before := s.requests.Load()
+		if _, err := m.Reconcile(t.Context(), farm.get(t)); err != nil {
+			t.Fatal(err)
+		}
+		if sent := s.requests.Load() - before; sent != want {
+			t.Errorf("pass %d has sent %d requests, want %d", pass, sent, want)
+		}
+	}
+	if data := farm.get(t).Status.FSM.Data.Raw; string(data) != `{"Count":0,"Total":0}` {
+		t.Errorf("the server has stored %s, want sorted fields", data)
+	}
+}
+
 // TestASuspendedObjectIsNotChanged checks when a suspension holds, and how it shows.
 func TestASuspendedObjectIsNotChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -187,6 +240,28 @@ func TestDeletionOfASuspendedObject(t *testing.T) {
 	}
 }
 
+// wantEvents checks the reasons of the recorded events.
+func (f *farm) wantEvents(t *testing.T, want ...string) {
+	t.Helper()
+	synctest.Wait()
+	list, err := f.events.List(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range list.Items {
+		text := e.Reason
+		if e.Series != nil {
+			text += " again"
+		}
+		got = append(got, text)
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("the events are %v, want %v", got, want)
+	}
+}
+
 // TestEventsAreNotRepeated checks which passes record the event of a step, and those of stuck and suspended objects.
 func TestEventsAreNotRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -206,23 +281,7 @@ func TestEventsAreNotRepeated(t *testing.T) {
 			if _, _, err := f.reconcile(t); err != nil && !strings.Contains(err.Error(), "no food") {
 				t.Error(err)
 			}
-			synctest.Wait()
-			list, err := f.events.List(t.Context(), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var got []string
-			for _, e := range list.Items {
-				text := e.Reason
-				if e.Series != nil {
-					text += " again"
-				}
-				got = append(got, text)
-			}
-			slices.Sort(got)
-			if !slices.Equal(got, want) {
-				t.Errorf("the events are %v, want %v", got, want)
-			}
+			f.wantEvents(t, want...)
 		}
 		f.change(t, func(a *animal) { a.Labels = map[string]string{"wait": "rain"} })
 		pass("Started", "Wet")
@@ -244,6 +303,55 @@ func TestEventsAreNotRepeated(t *testing.T) {
 		pass("Hungry", "Started", "Stuck", "Suspended", "Wet")
 		pass("Hungry", "Started", "Stuck", "Suspended", "Wet")
 	})
+}
+
+// TestEventsOfAChildAreNotRepeated checks that each event of a child machine is recorded once, although its parent stays
+// in one state.
+func TestEventsOfAChildAreNotRepeated(t *testing.T) {
+	for _, durable := range []bool{false, true} {
+		t.Run(fmt.Sprintf("durable=%t", durable), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFarm(t, Options{})
+				m := New[animal](f.server.Client(), "example.com/animal", &Options{Durable: durable, Events: f.opts.Events})
+				Add(m, breed{})
+				Add(m, end{})
+				calves := NewGroup(m, "Calf", unborn{})
+				Add(calves, calf{})
+				m.states[0].step = func(_ any, c *Ctx[animal]) outcome {
+					_, result := Join(To[fromBreed]{}, calves.Run(c, map[string]unborn{"a": {"a"}}))
+					return result.outcome
+				}
+				before := calves.chart.states[0].step
+				calves.chart.states[0].step = func(v any, c *Ctx[animal]) outcome {
+					out := before(v, c)
+					reason := map[how]string{goes: "Born", stays: "Awaited", fails: "Ill"}[out.how]
+					out.event = &events.Event{Reason: reason}
+					return out
+				}
+				calves.chart.states[1].step = func(any, *Ctx[animal]) outcome {
+					return outcome{how: stays, reason: "it grows", event: &events.Event{Reason: "Grows"}}
+				}
+				f.Machine = m
+				defer f.record(t)()
+				for _, tc := range []struct {
+					label string
+					want  []string
+				}{
+					{"", []string{"Awaited"}},
+					{"ill", []string{"Awaited", "Ill"}},
+					{"born", []string{"Awaited", "Born", "Grows", "Ill"}},
+				} {
+					f.change(t, func(a *animal) { a.Labels = map[string]string{"a": tc.label} })
+					for range 3 {
+						if _, _, err := f.reconcile(t); (err != nil) != (tc.label == "ill") {
+							t.Error(err)
+						}
+						f.wantEvents(t, tc.want...)
+					}
+				}
+			})
+		})
+	}
 }
 
 // TestOnStepSeesEachStep checks what the hook receives, also for a step that panics.
@@ -308,6 +416,13 @@ func TestAStatusThatCannotBeWrittenFailsTheRun(t *testing.T) {
 	_, err := gone.Reconcile(t.Context(), obj)
 	if err == nil || !strings.Contains(err.Error(), "hard rock") || !strings.Contains(err.Error(), "apply animals") {
 		t.Errorf("the error is %v", err)
+	}
+	gone.states[1].step = func(any, *Ctx[animal]) outcome {
+		return outcome{how: fails, err: controller.Terminal(errLabel("bedrock"))}
+	}
+	_, err = gone.Reconcile(t.Context(), obj)
+	if err == nil || !strings.Contains(err.Error(), "bedrock") || controller.IsTerminal(err) {
+		t.Errorf("the error is %v, want one that is retried, so that the status is written", err)
 	}
 }
 

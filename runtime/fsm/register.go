@@ -40,8 +40,13 @@ type Charted[K any] interface{ charted() *chart[K] }
 // one. The other type parameters are inferred from the state's Step. Mistakes are reported by [Machine.Check].
 func Add[S State[K, E], K, E any](m Charted[K], zero S) { register(m.charted(), zero, false) }
 
-// OnDelete adds a state of the deletion to the machine. A deleted object begins at the first one. No transition leads
-// from the states of [Add] to those of OnDelete, or back.
+// OnDelete adds a state of the deletion to the machine, which then keeps a finalizer of its name on each object. A
+// deleted object begins at the first of these states, whichever state it was in. When they are done, the declared
+// objects are deleted, also those that these states have declared, and then the finalizer is removed. The status
+// records that the states are done, so no later pass calls a state that declares its objects again.
+//
+// No transition leads from the states of [Add] to those of OnDelete, or back. A machine without states for deletions
+// has a finalizer only on objects that have declared others.
 func OnDelete[S State[K, E], K, E any](m *Machine[K], zero S) { register(&m.chart, zero, true) }
 
 // The optional methods of a state.
@@ -96,7 +101,7 @@ func (s *state[K]) mistake(optional map[string]bool) error {
 		return fmt.Errorf("state %v is a pointer: add the struct, and declare its methods on the struct", s.typ)
 	case s.typ.Kind() != reflect.Struct:
 		return fmt.Errorf("state %v is not a struct", s.typ)
-	case s.name == readyType || s.name == suspendedType:
+	case s.name == readyType || s.name == suspendedType || s.name == stalledType:
 		return fmt.Errorf("state %s has the name of another condition of the machine", s.name)
 	case len(validation.IsQualifiedName(s.name)) > 0:
 		return fmt.Errorf("state %v has no name that a condition may have: declare a type that is not generic", s.typ)

@@ -5,6 +5,7 @@ package fsm
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/kube-go/sdk/core/machine"
 	"github.com/kube-go/sdk/runtime/controller"
+	"github.com/kube-go/sdk/runtime/inventory"
 )
 
 // storedAt returns the position of a durable machine in a state since noon.
@@ -57,6 +59,8 @@ func TestTheNextPassIsInTime(t *testing.T) {
 		{name: "a failure without a deadline", fails: true, want: 0},
 		{name: "a failure before the deadline", fails: true, deadline: time.Hour, age: time.Minute, want: 59 * time.Minute},
 		{name: "a failure before it is stuck", fails: true, deadline: time.Hour, stuck: time.Minute, want: time.Minute},
+		{name: "before it was entered", deadline: time.Hour, age: -time.Minute, want: time.Hour},
+		{name: "long before", deadline: math.MaxInt64, stuck: math.MaxInt64, age: -time.Minute, want: math.MaxInt64},
 		{name: "after the deadline", delay: time.Minute, deadline: time.Hour, age: time.Hour, want: time.Second, late: true},
 	} {
 		m, obj := newMachine(t, &Options{Durable: true, StuckAfter: tc.stuck}), new(animal)
@@ -81,6 +85,67 @@ func TestTheNextPassIsInTime(t *testing.T) {
 			t.Errorf("%s: the next pass is in %v, OnDeadline was called: %t; want %v, %t", tc.name, w.end.delay, late, tc.want, tc.late)
 		}
 	}
+}
+
+// TestAChangeOfTheSpecIsNotLost checks that OnSpecChange is called until it has done its work.
+func TestAChangeOfTheSpecIsNotLost(t *testing.T) {
+	plough := outcome{how: goes, next: work{"plough"}}
+	for name, tc := range map[string]struct {
+		result outcome
+		out    fakeOutputs
+		again  bool
+	}{
+		"stays":           {result: outcome{how: stays, reason: "here"}},
+		"stays and waits": {result: outcome{how: stays, reason: "here"}, out: fakeOutputs{waiting: "for a secret"}},
+		"goes":            {result: plough},
+		"goes and waits":  {result: plough, out: fakeOutputs{waiting: "for a secret"}, again: true},
+		"fails":           {result: outcome{how: fails, err: errLabel("ill")}, again: true},
+		"can't apply":     {result: plough, out: fakeOutputs{err: errLabel("refused")}, again: true},
+	} {
+		m, obj := newMachine(t, &Options{Durable: true}), new(animal)
+		obj.Generation, obj.Labels = 2, map[string]string{"wait": "rain"}
+		calls := 0
+		m.states[m.find("rest")].onSpecChange = func(_ any, c *Ctx[animal]) outcome {
+			calls++
+			c.Apply(inventory.Declaration{Object: secret("a")})
+			return tc.result
+		}
+		out := tc.out
+		w := m.walk(&Ctx[animal]{Context: t.Context(), Obj: obj}, storedAt("rest"), nil, 2, false, noon, &out)
+		if again := w.position.Generation == 1; calls != 1 || again != tc.again {
+			t.Errorf("%s: OnSpecChange was called %d times, and is called again: %t, want %t", name, calls, again, tc.again)
+		}
+		if w.position.State == "rest" && w.position.Visits["rest"] != 3 {
+			t.Errorf("%s: the position is %+v, want that before the pass", name, w.position)
+		}
+	}
+}
+
+// TestANegativeDelayIsTheShortest checks that the time until a moment that has passed does not mean no limit.
+func TestANegativeDelayIsTheShortest(t *testing.T) {
+	for name, step := range map[string]func(to To[fromWork]) Result[fromWork]{
+		"Stay":      func(to To[fromWork]) Result[fromWork] { return to.Stay("here", -time.Minute) },
+		"Idle":      func(to To[fromWork]) Result[fromWork] { return to.Idle("here", -time.Minute) },
+		"Join":      func(to To[fromWork]) Result[fromWork] { return joined(to, -time.Minute, time.Hour) },
+		"Join last": func(to To[fromWork]) Result[fromWork] { return joined(to, time.Hour, -time.Minute) },
+	} {
+		m := newMachine(t, &Options{StuckAfter: time.Hour})
+		m.states[m.find("work")].step = func(any, *Ctx[animal]) outcome { return step(To[fromWork]{}).outcome }
+		action, err := m.pass(t, new(animal), noon).action()
+		if err != nil || action != controller.RequeueAfter(0) {
+			t.Errorf("%s: the pass returns %v, %v, want a run after the back-off", name, action, err)
+		}
+	}
+}
+
+// joined returns the result of a state whose children stay.
+func joined[E any](to To[E], delays ...time.Duration) Result[E] {
+	c := &Children{ended: map[string]any{}}
+	for _, d := range delays {
+		c.add("child", To[fromWork]{}.Stay("there", d).outcome, nil, "work")
+	}
+	_, result := Join(to, c)
+	return result
 }
 
 // TestRestartForgetsTheVisits checks where a pass begins again, and what it keeps.

@@ -4,15 +4,45 @@
 package fsm
 
 import (
+	"errors"
 	"time"
 
 	"github.com/kube-go/sdk/runtime/events"
 )
 
-// State is a state of a machine for the kind K. It is a struct; its exported fields are stored if the machine is
-// durable. E is an interface that the possible next states implement, or [Terminal].
+// State is a state of a machine for the kind K. It is a struct. E is an interface that the possible next states
+// implement, or [Terminal].
 //
-// A state may have further methods: Verify, OnSpecChange, Deadline and OnDeadline, see the package comment.
+// # Durable machines
+//
+// With [Options.Durable], a state that was reached is not repeated: the next pass begins there. The machine stores the
+// name and the exported fields of the state in status.fsm, as JSON. A state with a method
+//
+//	Verify(c *fsm.Ctx[K]) error
+//
+// can refuse to continue: if it returns an error, the error is logged, and the pass begins at the initial state. So
+// does a pass whose stored state is unknown or can't be decoded, or whose fields are not stored, since the machine was
+// not durable before. [Options.Renamed] has the new names of renamed states.
+//
+// When the object's generation has changed, so has its spec, and the pass begins at the initial state. A state with a
+// method
+//
+//	OnSpecChange(c *fsm.Ctx[K], to fsm.To[E]) fsm.Result[E]
+//
+// decides otherwise: the method is called instead of Step. It can return s.Step(c, to) to continue, to.Go for a
+// transition, or to.Restart. If it fails, or if its transition waits for objects that it has declared, the next pass calls
+// it again.
+//
+// # Deadlines
+//
+// A state with the methods
+//
+//	Deadline(c *fsm.Ctx[K]) time.Duration
+//	OnDeadline(c *fsm.Ctx[K], to fsm.To[E]) fsm.Result[E]
+//
+// has a limited time: when the machine has been in the state for that long, OnDeadline is called instead of Step. A
+// pass takes place then, even if nothing changes, and also if Step fails and the back-off is longer. A time of 0 means
+// no limit. The time continues while the object is suspended.
 type State[K, E any] interface {
 	// Step observes the object, does what the state is for, and returns what to do next: a result of to.
 	Step(c *Ctx[K], to To[E]) Result[E]
@@ -31,17 +61,26 @@ type To[E any] struct{ _ [0]func() }
 func (To[E]) Go(next E) Result[E] { return Result[E]{outcome{how: goes, next: next}} }
 
 // Stay ends the pass in this state. The next pass takes place after a change of the object or of a source of the
-// controller, and after the delay at the latest. A delay of 0 means no limit. The reason is the message of the
+// controller, and after the delay at the latest. A delay of 0 means no limit, and a negative one, such as the time until
+// a moment that has passed, a pass as soon as the back-off of the controller allows. The reason is the message of the
 // conditions, such as "waiting for 2 of 3 replicas". A reason that changes with every pass causes a write each time.
 func (To[E]) Stay(reason string, delay time.Duration) Result[E] {
-	return Result[E]{outcome{how: stays, reason: reason, delay: delay}}
+	return Result[E]{outcome{how: stays, reason: reason, delay: notNegative(delay)}}
+}
+
+// notNegative returns a delay, or the shortest one if it is negative: 0 means no limit.
+func notNegative(delay time.Duration) time.Duration {
+	if delay < 0 {
+		return 1
+	}
+	return delay
 }
 
 // Idle ends the pass as Stay does, but the object is ready: the machine has nothing to do until a change or until the
 // delay is over. Objects that no state declares any more are deleted, as after [Done]. In child machines and in the
 // states of a deletion, Idle is Stay.
 func (To[E]) Idle(reason string, delay time.Duration) Result[E] {
-	return Result[E]{outcome{how: stays, idle: true, reason: reason, delay: delay}}
+	return Result[E]{outcome{how: stays, idle: true, reason: reason, delay: notNegative(delay)}}
 }
 
 // Fail ends the pass with an error. The next pass takes place after the back-off of the controller, or at the deadline
@@ -54,7 +93,18 @@ func (To[E]) Restart() Result[E] { return Result[E]{outcome{how: restarts}} }
 // Done ends the pass of a terminal state with success: the object is ready. The next pass follows the next change.
 func Done(To[Terminal]) Result[Terminal] { return Result[Terminal]{outcome{how: ends}} }
 
-// Result is what a Step returns. Its zero value is an error; use the methods of [To], or [Done].
+// Failed ends the pass of a terminal state without success: the object is not ready, and its condition Stalled is True,
+// so that waits for it can end. The reason is the message of the conditions, and must not be empty. Otherwise it is like
+// Done: the next pass follows the next change, objects that no state declares any more are deleted, and the object does
+// not count as stuck. See [Join] for child machines. In the states of a deletion, Failed is [To.Fail]: the finalizer stays.
+func Failed(to To[Terminal], reason string) Result[Terminal] {
+	if reason == "" {
+		return to.Fail(errors.New("Failed was called without a reason"))
+	}
+	return Result[Terminal]{outcome{how: ends, failed: true, reason: reason}}
+}
+
+// Result is what a Step returns. Its zero value is an error; use the methods of [To], [Done], or [Failed].
 type Result[E any] struct{ outcome outcome }
 
 // Event returns the result with an event for the users of the object, see [Options.Events]. It is recorded when the
@@ -68,9 +118,10 @@ func (r Result[E]) Event(e events.Event) Result[E] {
 type outcome struct {
 	how    how
 	next   any           // of goes
-	reason string        // of stays
+	reason string        // of stays, and of ends if it is failed
 	delay  time.Duration // until the next pass at the latest, of stays and fails; 0 means no limit
 	idle   bool          // of stays: the object is ready
+	failed bool          // of ends: it is without success
 	err    error         // of fails
 	event  *events.Event // or nil
 }

@@ -31,10 +31,12 @@ import (
 const (
 	readyType     = "Ready"     // the type of the condition that summarizes the others
 	suspendedType = "Suspended" // the type of the condition that only suspended objects have
+	stalledType   = "Stalled"   // the type of the condition of objects that have failed; Options.Conditions may have it, too
 
-	reasonStuck    = "Stuck"
-	reasonFailed   = "Failed"
-	reasonDeleting = "Deleting"
+	reasonCompleted = "Completed"
+	reasonStuck     = "Stuck"
+	reasonFailed    = "Failed"
+	reasonDeleting  = "Deleting"
 )
 
 // maxMessage is the maximum length of the message of a condition, in bytes. See
@@ -200,10 +202,11 @@ func merge(old, wanted []metav1.Condition, owned func(typ string) bool, now meta
 	find := func(all []metav1.Condition, typ string) int {
 		return slices.IndexFunc(all, func(c metav1.Condition) bool { return c.Type == typ })
 	}
+	failed := find(wanted, stalledType) >= 0 // it is not retried, so the numbers in the texts matter
 	for i, c := range old {
 		next := c
 		if at := find(wanted, c.Type); at >= 0 {
-			next = follow(c, wanted[at], now)
+			next = follow(c, wanted[at], now, !failed)
 		} else if owned(c.Type) {
 			change(i)
 			continue
@@ -228,13 +231,13 @@ func merge(old, wanted []metav1.Condition, owned func(typ string) bool, now meta
 	return merged
 }
 
-// follow returns a condition as it follows the last one of its type.
-func follow(last, next metav1.Condition, now metav1.Time) metav1.Condition {
+// follow returns a condition as it follows the last one of its type. Retries is whether a failure is retried.
+func follow(last, next metav1.Condition, now metav1.Time, retries bool) metav1.Condition {
 	next.LastTransitionTime = last.LastTransitionTime
 	if next.Status != last.Status || last.LastTransitionTime.IsZero() {
 		next.LastTransitionTime = now
 	}
-	fixed := next.Reason == last.Reason && (last.Reason == reasonFailed || last.Reason == reasonDeleting)
+	fixed := retries && next.Reason == last.Reason && (last.Reason == reasonFailed || last.Reason == reasonDeleting)
 	if fixed && sameButDigits(next.Message, last.Message) {
 		next.Message = last.Message
 	}
@@ -260,7 +263,11 @@ func (m *Machine[K]) owns(typ string) bool {
 	if child && slices.ContainsFunc(m.groups, func(c *chart[K]) bool { return c.group == group }) {
 		return true
 	}
-	return typ == readyType || typ == suspendedType || renamed || m.find(typ) >= 0 || slices.Contains(m.opts.Conditions, typ)
+	switch typ {
+	case readyType, suspendedType, stalledType:
+		return true
+	}
+	return renamed || m.find(typ) >= 0 || slices.Contains(m.opts.Conditions, typ)
 }
 
 // sameForeign reports whether two lists have the same conditions of others.

@@ -4,6 +4,7 @@
 package install
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -78,7 +79,9 @@ type served struct {
 	} `json:"selectableFields"`
 }
 
-// schema is the part of a schema that determines which fields the server keeps.
+// schema is the part of a schema that determines which fields the server keeps. Preserve concerns only the fields that
+// the schema does not have: the server drops unknown fields below the others. Embedded implies the fields apiVersion,
+// kind and metadata.
 type schema struct {
 	Properties           map[string]*schema `json:"properties"`
 	Items                *schema            `json:"items"`
@@ -199,7 +202,14 @@ func (v *served) lostIn(next *served) []string {
 			lost = append(lost, "selectable field "+field.JSONPath)
 		}
 	}
-	return append(lost, lostFields(v.Schema.OpenAPIV3Schema, next.Schema.OpenAPIV3Schema, "")...)
+	return append(lost, lostFields(v.object(), next.object(), "")...)
+}
+
+// object returns the schema of the objects, which all have apiVersion, kind and metadata.
+func (v *served) object() *schema {
+	s := *cmp.Or(v.Schema.OpenAPIV3Schema, &schema{})
+	s.Embedded = true
+	return &s
 }
 
 // lostFields returns the fields of a schema that another one drops, ordered by name, and the enum values that it
@@ -211,9 +221,6 @@ func lostFields(before, after *schema, path string) []string {
 	if after == nil {
 		after = &schema{} // keeps no fields
 	}
-	if after.Preserve {
-		return nil // keeps all fields
-	}
 	var lost []string
 	for _, value := range before.Enum {
 		if len(after.Enum) > 0 && !slices.ContainsFunc(after.Enum, func(v any) bool { return reflect.DeepEqual(v, value) }) {
@@ -223,29 +230,50 @@ func lostFields(before, after *schema, path string) []string {
 	if before.Preserve && !after.Preserve {
 		lost = append(lost, "fields of any name in "+root(path))
 	}
-	for _, name := range slices.Sorted(maps.Keys(before.Properties)) {
+	fields, nextFields := before.fields(), after.fields()
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		field := path + "." + name
-		inside := after.Properties[name]
-		if inside == nil {
-			inside = after.AdditionalProperties.schema // a map takes any name
-		}
-		if inside == nil {
+		// A map takes any name.
+		if next := cmp.Or(nextFields[name], after.AdditionalProperties.schema); next != nil {
+			lost = append(lost, lostFields(fields[name], next, field)...)
+		} else if !after.Preserve {
 			lost = append(lost, "field "+field)
-			continue
 		}
-		lost = append(lost, lostFields(before.Properties[name], inside, field)...)
 	}
 	if values := before.AdditionalProperties.schema; values != nil {
-		if after.AdditionalProperties.schema == nil {
+		if next := after.AdditionalProperties.schema; next != nil {
+			lost = append(lost, lostFields(values, next, path+"[*]")...)
+		} else if !after.Preserve {
 			lost = append(lost, "keys of any name in "+root(path))
-		} else {
-			lost = append(lost, lostFields(values, after.AdditionalProperties.schema, path+"[*]")...)
 		}
 	}
-	if before.Items != nil {
-		lost = append(lost, lostFields(before.Items, after.Items, path+"[]")...)
+	if items := after.items(); items != nil || !after.Preserve {
+		lost = append(lost, lostFields(before.Items, items, path+"[]")...)
 	}
 	return lost
+}
+
+// fields returns the properties, including those that the server keeps in every embedded object.
+func (s *schema) fields() map[string]*schema {
+	if !s.Embedded {
+		return s.Properties
+	}
+	fields := map[string]*schema{"apiVersion": {}, "kind": {}, "metadata": {}}
+	maps.Copy(fields, s.Properties)
+	metadata := *cmp.Or(fields["metadata"], &schema{})
+	metadata.Preserve = true
+	fields["metadata"] = &metadata
+	return fields
+}
+
+// items returns the schema of list items, or nil. The items of a list that preserves unknown fields preserve theirs.
+func (s *schema) items() *schema {
+	if s.Items == nil || !s.Preserve {
+		return s.Items
+	}
+	items := *s.Items
+	items.Preserve = true
+	return &items
 }
 
 func root(path string) string {

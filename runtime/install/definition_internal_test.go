@@ -74,6 +74,54 @@ func TestDroppedFieldsAndEnumValuesAreLosses(t *testing.T) {
 			after:  `{properties: {spec: {x-kubernetes-preserve-unknown-fields: true}}}`,
 		},
 		{
+			name: "a schema that preserves unknown fields drops those of its own properties",
+			before: `{properties: {spec: {x-kubernetes-preserve-unknown-fields: true,
+				properties: {db: {properties: {size: {}, class: {}}}, cache: {properties: {size: {}}}}}}}`,
+			after: `{properties: {spec: {x-kubernetes-preserve-unknown-fields: true, properties: {db: {properties: {size: {}}}}}}}`,
+			want:  []string{"version v1: field .spec.db.class"},
+		},
+		{
+			name: "a list that preserves unknown fields preserves those of its items",
+			before: `{properties: {l: {x-kubernetes-preserve-unknown-fields: true,
+				items: {properties: {a: {}, b: {properties: {c: {}, d: {}}}}}}}}`,
+			after: `{properties: {l: {x-kubernetes-preserve-unknown-fields: true, items: {properties: {b: {properties: {d: {}}}}}}}}`,
+			want:  []string{"version v1: field .l[].b.c"},
+		},
+		{
+			name:   "items and map values of a schema that preserves unknown fields",
+			before: `{properties: {l: {items: {properties: {a: {}}}}, m: {additionalProperties: {properties: {a: {}}}}}}`,
+			after:  `{properties: {l: {x-kubernetes-preserve-unknown-fields: true}, m: {x-kubernetes-preserve-unknown-fields: true}}}`,
+		},
+		{
+			name:   "enum values of a schema that preserves unknown fields",
+			before: `{properties: {mode: {enum: [a, b]}}}`,
+			after:  `{x-kubernetes-preserve-unknown-fields: true, properties: {mode: {enum: [a]}}}`,
+			want:   []string{"version v1: value b of .mode"},
+		},
+		{
+			name:   "every object keeps apiVersion, kind and metadata",
+			before: `{properties: {apiVersion: {}, kind: {}, metadata: {properties: {name: {}}}, spec: {}}}`,
+			after:  `{properties: {spec: {}}}`,
+		},
+		{
+			name:   "an embedded object keeps apiVersion, kind and metadata",
+			before: `{properties: {template: {properties: {apiVersion: {}, kind: {}, metadata: {properties: {name: {}}}}}}}`,
+			after:  `{properties: {template: {x-kubernetes-embedded-resource: true}}}`,
+		},
+		{
+			name:   "an embedded object that becomes an ordinary one",
+			before: `{properties: {template: {x-kubernetes-embedded-resource: true, properties: {spec: {}}}}}`,
+			after:  `{properties: {template: {properties: {kind: {}, metadata: {}, spec: {}}}}}`,
+			want: []string{
+				"version v1: field .template.apiVersion", "version v1: fields of any name in .template.metadata",
+			},
+		},
+		{
+			name:   "an embedded object that preserves unknown fields instead",
+			before: `{properties: {template: {x-kubernetes-embedded-resource: true}}}`,
+			after:  `{properties: {template: {x-kubernetes-preserve-unknown-fields: true}}}`,
+		},
+		{
 			name:   "a schema that no longer preserves unknown fields",
 			before: `{properties: {spec: {x-kubernetes-preserve-unknown-fields: true}}}`,
 			after:  `{properties: {spec: {properties: {title: {}}}}}`,

@@ -40,8 +40,10 @@ const (
 	defaultManager = "kube-install"
 	// changes is the maximum number of times that a definition is compared again because another client has changed it.
 	changes = 10
-	// servedPoll is the interval at which a new kind is requested until it is served.
-	servedPoll = 50 * time.Millisecond
+	// servedPoll is the interval at which a new kind is requested until it is served, and failurePoll that after a
+	// failure for another reason.
+	servedPoll  = 50 * time.Millisecond
+	failurePoll = time.Second
 )
 
 // CRDs applies CustomResourceDefinitions and waits until the server serves their kinds. It compares all definitions
@@ -49,8 +51,8 @@ const (
 // definition has one owner. Fields that only others have set stay, such as the injected CA of a conversion webhook.
 //
 // CRDs waits until the context ends, even for kinds that may never be served, for example because another definition
-// has the same names. The error then includes the last error of the server. CRDs does not wait for a conversion
-// webhook.
+// has the same names. The error then includes the last error of the server. A failure of the server or of the
+// connection during this wait is not an error. CRDs does not wait for a conversion webhook.
 //
 // Errors: [*DowngradeError]; [core.ErrInvalid] if the server rejects a definition; the context's cause.
 func CRDs(ctx context.Context, c *client.Client, crds []*unstructured.Unstructured, o *Options) error {
@@ -189,20 +191,26 @@ func (i *installer) await(ctx context.Context, d *definition) error {
 
 // awaitServed waits until a kind can be watched, which is shortly after it is established: the server first has to fill
 // a cache of its objects, and until then responds that the kind does not exist, or that it is too busy. It is also too
-// busy while a webhook does not convert the existing objects. Such a webhook may belong to the caller, and be served
-// only after this call, so awaitServed does not wait for it.
+// busy, or has an internal error, while a webhook does not convert the existing objects. Such a webhook may belong to
+// the caller, and be served only after this call, so awaitServed does not wait for it. A failure that may pass is not
+// returned, because the definition is installed already.
 func (i *installer) awaitServed(ctx context.Context, d *definition, version string) error {
 	res := d.resource(version)
-	tick := time.NewTicker(servedPoll)
-	defer tick.Stop()
 	var refused error // the last error
 	for {
 		err := i.watchOnce(ctx, res)
-		if d.converts() && errors.Is(err, core.ErrTooManyRequests) {
+		if d.converts() && (errors.Is(err, core.ErrTooManyRequests) || errors.Is(err, core.ErrInternal)) {
 			return nil
 		}
+		pause := servedPoll
 		if ctx.Err() == nil {
-			if !errors.Is(err, core.ErrNotFound) && !errors.Is(err, core.ErrTooManyRequests) {
+			switch {
+			case err == nil:
+				return nil
+			case errors.Is(err, core.ErrNotFound), errors.Is(err, core.ErrTooManyRequests):
+			case core.IsRetryable(err):
+				pause = failurePoll
+			default:
 				return err
 			}
 			refused = err
@@ -213,7 +221,7 @@ func (i *installer) awaitServed(ctx context.Context, d *definition, version stri
 				return context.Cause(ctx)
 			}
 			return fmt.Errorf("%w; the last error was: %w", context.Cause(ctx), refused)
-		case <-tick.C:
+		case <-time.After(pause):
 		}
 	}
 }

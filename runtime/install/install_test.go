@@ -6,11 +6,13 @@ package install_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -20,6 +22,7 @@ import (
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/wire"
 	"github.com/kube-go/sdk/runtime/install"
@@ -77,8 +80,9 @@ type server struct {
 	migrated  int                        // the number of migrations from create to apply
 	forced    bool
 	manager   string
-	documents int  // watches of documents
-	busy      bool // rejects all of them
+	documents int // watches of documents
+	failures  int // the number of watches of documents that fail, with the result of failure
+	failure   http.RoundTripper
 }
 
 func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -88,8 +92,9 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	switch path := r.URL.Path; {
 	case path == documents:
 		s.documents++
-		if s.busy {
-			return respond(429, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"TooManyRequests","code":429}`), nil
+		if s.failures > 0 {
+			s.failures--
+			return s.failure.RoundTrip(r)
 		}
 		if s.refusals > 0 {
 			s.refusals--
@@ -110,6 +115,17 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	default:
 		return respond(200, text(s.stored)), nil
 	}
+}
+
+// rejection is a transport whose responses are an error.
+type rejection struct {
+	code   int
+	reason string
+}
+
+func (f rejection) RoundTrip(*http.Request) (*http.Response, error) {
+	text := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d}`, f.reason, f.code)
+	return respond(f.code, text), nil
 }
 
 func (s *server) create(r *http.Request) (*http.Response, error) {
@@ -301,18 +317,62 @@ func TestCRDsReturnsTheCauseOfItsContext(t *testing.T) {
 
 // A program may be able to convert objects only after it has installed their definition.
 func TestCRDsDoesNotWaitForAConversionWebhook(t *testing.T) {
-	for strategy, want := range map[string]error{"Webhook": nil, "None": context.DeadlineExceeded} {
-		t.Run(strategy, func(t *testing.T) {
+	tests := []struct {
+		strategy string
+		failure  http.RoundTripper
+		want     error
+	}{
+		{strategy: "Webhook", failure: rejection{429, "TooManyRequests"}},
+		{strategy: "Webhook", failure: rejection{500, "InternalError"}},
+		{strategy: "None", failure: rejection{429, "TooManyRequests"}, want: context.DeadlineExceeded},
+		{strategy: "None", failure: rejection{500, "InternalError"}, want: context.DeadlineExceeded},
+	}
+	for _, tt := range tests {
+		t.Run(tt.strategy, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				mine := crd("")
-				if err := unstructured.SetNestedField(mine.Object, strategy, "spec", "conversion", "strategy"); err != nil {
+				if err := unstructured.SetNestedField(mine.Object, tt.strategy, "spec", "conversion", "strategy"); err != nil {
 					t.Fatal(err)
 				}
-				s := server{busy: true}
-				if err := install.CRDs(ctx, s.client(t), []*unstructured.Unstructured{mine}, nil); !errors.Is(err, want) {
-					t.Errorf("CRDs() = %v, want %v", err, want)
+				s := server{failures: 1 << 30, failure: tt.failure}
+				if err := install.CRDs(ctx, s.client(t), []*unstructured.Unstructured{mine}, nil); !errors.Is(err, tt.want) {
+					t.Errorf("CRDs() = %v, want %v", err, tt.want)
+				}
+			})
+		})
+	}
+}
+
+func TestCRDsRepeatsAFailedWatchOfANewKind(t *testing.T) {
+	tests := []struct {
+		name    string
+		failure http.RoundTripper
+		want    error
+	}{
+		{name: "an internal error", failure: rejection{500, "InternalError"}},
+		{name: "an unavailable server", failure: rejection{503, "ServiceUnavailable"}},
+		{name: "a timeout of the server", failure: rejection{504, "Timeout"}},
+		{name: "a broken connection", failure: middleware.RoundTripperFunc(func(*http.Request) (*http.Response, error) {
+			return nil, io.ErrUnexpectedEOF
+		})},
+		{name: "a broken stream", failure: middleware.RoundTripperFunc(func(*http.Request) (*http.Response, error) {
+			resp := respond(200, "")
+			resp.Body = io.NopCloser(iotest.ErrReader(io.ErrUnexpectedEOF))
+			return resp, nil
+		})},
+		{name: "a missing permission", failure: rejection{403, "Forbidden"}, want: core.ErrForbidden},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				s := server{failures: 2, failure: tt.failure}
+				err := install.CRDs(ctx, s.client(t), []*unstructured.Unstructured{crd("")}, nil)
+				if !errors.Is(err, tt.want) {
+					t.Errorf("CRDs() = %v, want %v", err, tt.want)
 				}
 			})
 		})

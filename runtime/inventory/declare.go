@@ -185,7 +185,7 @@ func (d *declared) referenced(o *owner) bool { return !d.NoOwner && o.controls(d
 
 // content returns a new copy of the object to apply, with the mark of the owner.
 func (d *declared) content(o *owner) (map[string]any, error) {
-	raw, err := wire.MarshalApply(copyOf(d.target.sample), d.target.resource, false)
+	raw, err := wire.MarshalApply(copyOf(d.target.sample), d.target.resource, nil)
 	if err != nil {
 		if zero, ok := errors.AsType[*wire.ZeroValueError](err); ok {
 			err = fmt.Errorf("%w: set the value, or declare an unstructured object or a generated apply struct without it", zero)
@@ -195,6 +195,9 @@ func (d *declared) content(o *owner) (map[string]any, error) {
 	u := new(unstructured.Unstructured)
 	if err := wire.UnmarshalJSON(raw, &u.Object); err != nil {
 		return nil, err
+	}
+	if isSecret(d.target.kind) {
+		mergeStringData(u.Object)
 	}
 	if d.referenced(o) {
 		u.SetOwnerReferences(append(u.GetOwnerReferences(), o.reference))

@@ -22,7 +22,7 @@
 //	}
 //	err = errors.Join(err, store(ctx, db, pass.Items())) // if they differ from db.Status.Inventory
 //
-// While the owner is being deleted, declare nothing and call [Pass.Prune] until it returns that it waits for nothing.
+// While the owner is being deleted, declare nothing and call [Pass.Prune] until it returns an empty string.
 //
 // # Declarations
 //
@@ -50,20 +50,12 @@
 // ends before the inventory is stored, and the next declaration is the one before that change, then fields that only the
 // change had set stay until the next change.
 //
-// # Plans
-//
-// [Applier.Plan] returns a pass that writes nothing. [Pass.Actions] then has what it would do.
-//
 // # Permissions
 //
 // The verbs get, create, patch and delete for each kind that is declared. For an owner reference, also update of the
 // subresource finalizers of the owner if the server has the admission plugin OwnerReferencesPermissionEnforcement.
 //
 // Only the program should have the permission to write the status: objects that its inventory names are deleted.
-//
-// # Errors
-//
-// No error and no plan has values of a Secret.
 //
 // # Concurrency
 //

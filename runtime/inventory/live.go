@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/core/wire"
@@ -147,6 +148,11 @@ func (s *server) apply(ctx context.Context, t *target, content map[string]any, u
 		u.SetUID(uid)
 	}
 	o := &request.ApplyOptions{FieldManager: s.applier.manager, Force: uid != "", DryRun: s.dryRun}
+	if uid == "" {
+		// If the response is lost, a repeated request may find this object with fields of others, and foreign reports it.
+		// The next pass finds the object by its mark.
+		ctx = middleware.WithAttempts(ctx, 1)
+	}
 	stored, err := s.api(t).Apply(ctx, u, o)
 	if err != nil {
 		if isSecret(t.kind) {

@@ -58,8 +58,8 @@ func (p *Pass) Declared(item machine.Item) bool { return p.declared[keyOf(&item)
 // objects of a wave can't be applied, the others are.
 //
 // Errors: an invalid declaration; an existing object that belongs to somebody else; the error of record; an error of
-// the server. Another field manager's value of a field that the first apply of an object would change is
-// [core.ErrConflict], as is an object that was deleted or created again during the pass.
+// the server. If the first apply of an object would change the value of another field manager, the error is
+// [core.ErrConflict], as it is for an object that was deleted or created again during the pass.
 func (p *Pass) Apply(ctx context.Context, declarations ...Declaration) (waiting string, err error) {
 	defer func() { p.failed = p.failed || err != nil || waiting != "" }()
 	if p.invalid != nil {

@@ -32,8 +32,8 @@ type Options struct {
 	FieldSelector string
 
 	// Log has the options of each log. If Container is set, only the containers of that name are read. With Follow, the
-	// logs of pods and containers that start later are also read, from their start. Default: the existing lines of all
-	// containers.
+	// logs of pods and containers that start later are also read, from their start: Previous, Since, SinceTime and
+	// TailLines do not apply to them. Default: the existing lines of all containers.
 	Log request.LogOptions
 
 	// MaxLogs is the maximum number of logs that are read at the same time. If there are more, OnError is called. Default:
@@ -47,8 +47,8 @@ type Options struct {
 
 // Merge yields the lines that the containers of many pods have written, ordered by time. With Follow it continues until
 // the context ends. It then holds a line back for at most a quarter of a second in case an older line of another log
-// arrives. A log whose connection breaks is resumed at the line where it ended, unless the node has rotated that line
-// away, see [pod.API.Logs].
+// arrives. A log whose connection breaks, also that of the API server to the node, is resumed where it broke off,
+// unless the node has rotated that line away, see [pod.API.Logs], or the container has restarted.
 //
 // The scope is the API's namespace, or all namespaces for [client.ClusterWide]. Following requires permission to list
 // and watch pods.
@@ -77,7 +77,9 @@ func Merge(ctx context.Context, pods *client.API[corev1.Pod], o *Options) iter.S
 func collect(ctx context.Context, pods *client.API[corev1.Pod], o *Options, yield func(pod.LogLine, error) bool) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	c := &logCollector{pods: pods, opts: *o, started: map[logKey]bool{}, merge: newLogMerge(-1)}
+	c := &logCollector{
+		pods: pods, opts: *o, started: map[logKey]bool{}, latest: map[logKey]*logRun{}, merge: newLogMerge(-1),
+	}
 	if c.opts.MaxLogs == 0 {
 		c.opts.MaxLogs = 100
 	}
@@ -120,13 +122,52 @@ type logCollector struct {
 	running sync.WaitGroup
 	reading atomic.Int64 // the number of logs
 
-	started map[logKey]bool // used only by the goroutine that finds pods
+	started map[logKey]bool    // used only by the goroutine that finds pods, as is latest
+	latest  map[logKey]*logRun // of each container; the keys have no number
 }
 
 // logKey is one run of one container.
 type logKey struct {
 	pod                    core.ObjectRef
 	uid, container, number string
+}
+
+// logRun is a run of a container whose log is read. A log is opened by the name of the container, and the node sends
+// that of the current run. So a log that was resumed may be that of a later run.
+type logRun struct {
+	after    *logRun       // an earlier run whose reader may read the log of this run; or nil
+	position logPosition   // of its reader, and then of the next run's
+	ended    chan struct{} // closed when the reader ends
+	id       string        // of the container
+	stopped  chan struct{} // closed by stop
+	stop     func()        // records that the container has ended
+
+	mu      sync.Mutex // guards the fields below
+	resumed bool       // the log may be that of a later run
+	over    bool       // a later run is known
+}
+
+// resume reports whether the reader should open the log again, which it should not if a later run is known.
+func (r *logRun) resume() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.resumed = r.resumed || !r.over
+	return !r.over
+}
+
+// finish records that a later run is known. It reports whether the reader may read the log of that run.
+func (r *logRun) finish() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.over = true
+	return r.resumed
+}
+
+// mayBeLater reports whether the log may be that of a later run.
+func (r *logRun) mayBeLater() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.resumed
 }
 
 // find starts reading the logs of the existing pods and, with Follow, of pods that are created later.
@@ -172,6 +213,7 @@ func (c *logCollector) join(ctx context.Context, pod *corev1.Pod, first bool) {
 		}
 		key := logKey{core.RefOf(pod), string(pod.UID), status.Name, status.ContainerID}
 		if c.started[key] {
+			c.note(key, &status)
 			continue
 		}
 		c.started[key] = true
@@ -182,25 +224,61 @@ func (c *logCollector) join(ctx context.Context, pod *corev1.Pod, first bool) {
 		o := c.opts.Log
 		o.Container, o.Timestamps = status.Name, true
 		if !first {
-			o = request.LogOptions{Container: status.Name, Timestamps: true, Follow: o.Follow}
+			o.Previous, o.Since, o.SinceTime, o.TailLines = false, 0, time.Time{}, nil // from its start
 		}
+		run := c.begin(key)
+		c.note(key, &status)
 		source := c.merge.add()
 		c.reading.Add(1)
 		c.running.Go(func() {
 			if o.Follow { // otherwise the limit would depend on the speed of the reads
 				defer c.reading.Add(-1)
 			}
+			defer close(run.ended)
 			defer source.close()
-			if err := c.read(ctx, key, o, source); err != nil && ctx.Err() == nil && !errors.Is(err, core.ErrNotFound) {
+			if err := c.read(ctx, key, run, o, source); err != nil && ctx.Err() == nil && !errors.Is(err, core.ErrNotFound) {
 				c.problem(key, err)
 			}
+			if !run.mayBeLater() {
+				run.position = logPosition{} // no other reader continues there
+			}
 		})
+	}
+}
+
+// begin returns the run of a key, which is now the latest one of its container.
+func (c *logCollector) begin(key logKey) *logRun {
+	run := &logRun{id: key.number, ended: make(chan struct{}), stopped: make(chan struct{})}
+	run.stop = sync.OnceFunc(func() { close(run.stopped) })
+	key.number = ""
+	if last := c.latest[key]; last != nil {
+		last.stop()
+		if last.finish() {
+			run.after, run.resumed = last, true
+		}
+	}
+	c.latest[key] = run
+	return run
+}
+
+// note records the end of the container of a run.
+func (c *logCollector) note(key logKey, status *corev1.ContainerStatus) {
+	key.number = ""
+	if run := c.latest[key]; run != nil && run.id == status.ContainerID && status.State.Running == nil {
+		run.stop()
 	}
 }
 
 // forget removes the containers of a deleted pod.
 func (c *logCollector) forget(pod *corev1.Pod) {
 	maps.DeleteFunc(c.started, func(key logKey, _ bool) bool { return key.uid == string(pod.UID) })
+	maps.DeleteFunc(c.latest, func(key logKey, run *logRun) bool {
+		if key.uid != string(pod.UID) {
+			return false
+		}
+		run.stop()
+		return true
+	})
 }
 
 // problem reports a log that can't be read.
@@ -215,24 +293,74 @@ func (c *logCollector) problem(key logKey, err error) {
 // resumeTries is the maximum number of consecutive times that a followed log is resumed without a new line.
 const resumeTries = 10
 
-// read reads one log to its end.
-func (c *logCollector) read(ctx context.Context, key logKey, o request.LogOptions, source *logSource) error {
-	var position logPosition
+// statusDelay is how long after the end of a log the end of its container is usually known.
+const statusDelay = 2 * time.Second
+
+// errUnwanted is the error of a log of which the consumer wants no more lines.
+var errUnwanted = errors.New("no more lines are wanted")
+
+// read reads the log of one run to its end. If the reader of an earlier run may read the same log, read continues where
+// that reader ends, so that no line is read twice. A followed log of a container that still runs has not ended: API
+// servers also end the response if their connection to the node breaks, and nodes end each connection after four hours.
+func (c *logCollector) read(
+	ctx context.Context,
+	key logKey,
+	run *logRun,
+	o request.LogOptions,
+	source *logSource,
+) error {
+	if run.after != nil {
+		select {
+		case <-run.after.ended:
+		case <-ctx.Done():
+			return nil
+		}
+		run.position, run.after = run.after.position, nil
+		o.SinceTime = run.position.since()
+	}
 	for tries := 0; ; tries++ {
-		before := position.newest
-		err := c.readOnce(ctx, key, &o, source, &position)
-		if err == nil || !o.Follow || ctx.Err() != nil || !core.IsRetryable(err) || tries >= resumeTries {
+		before := run.position.newest
+		err := c.readOnce(ctx, key, &o, source, &run.position)
+		switch {
+		case errors.Is(err, errUnwanted):
+			return nil
+		case !o.Follow || ctx.Err() != nil:
+			return err
+		case err == nil && (o.LimitBytes > 0 || tries >= resumeTries):
+			return nil
+		case err == nil:
+		case errors.Is(err, core.ErrBadRequest) && run.mayBeLater():
+			return nil // the container is about to start again, and that run gets a reader of its own
+		case !core.IsRetryable(err) || tries >= resumeTries:
 			return err
 		}
-		if position.newest.After(before) {
+		if run.position.newest.After(before) {
 			tries = 0
-			o.SinceTime, o.Since, o.TailLines = position.since(), 0, nil
+			o.SinceTime, o.Since, o.TailLines = run.position.since(), 0, nil
 		}
-		select {
-		case <-time.After(time.Second):
-		case <-ctx.Done():
+		if !c.pause(ctx, run, err == nil) {
+			return nil
 		}
 	}
+}
+
+// pause waits before a log is resumed, and reports whether to resume it. A log that has ended without an error waits
+// for the end of its container. It does not count for MaxLogs meanwhile, since the next run of the container may begin.
+func (c *logCollector) pause(ctx context.Context, run *logRun, ended bool) bool {
+	var stopped <-chan struct{}
+	delay := time.Second
+	if ended {
+		stopped, delay = run.stopped, statusDelay
+		c.reading.Add(-1)
+		defer c.reading.Add(1)
+	}
+	select {
+	case <-time.After(delay):
+	case <-stopped:
+		return false
+	case <-ctx.Done():
+	}
+	return run.resume()
 }
 
 // readOnce reads a log from a position until its end or a failure.
@@ -259,7 +387,7 @@ func (c *logCollector) readOnce(
 		}
 		line.Pod, line.Container = key.pod, key.container
 		if !source.push(line) {
-			return nil
+			return errUnwanted
 		}
 	}
 	return nil

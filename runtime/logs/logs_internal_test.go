@@ -183,16 +183,46 @@ func TestErrorFollowsTheBufferedLines(t *testing.T) {
 	})
 }
 
+func TestErrorIsReportedWhileAnotherLogIsBusy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newLogMerge(mergeGrace)
+		busy, _ := m.add(), m.add()
+		go func() {
+			for busy.push(at("a", 1)) {
+			}
+		}()
+		synctest.Wait()
+		cause := errors.New("forbidden")
+		m.fail(cause)
+		if got, err := take(m, 2*mergeLines); len(got) != mergeLines || !errors.Is(err, cause) {
+			t.Errorf("%d lines and %v, want the %d that have arrived and %v", len(got), err, mergeLines, cause)
+		}
+	})
+}
+
 // TestDeletedPodsAreForgotten checks that memory for deleted pods is released, because logs may be followed for a long
 // time.
 func TestDeletedPodsAreForgotten(t *testing.T) {
 	key := func(uid, container string) logKey { return logKey{uid: uid, container: container} }
-	c := logCollector{started: map[logKey]bool{key("a", "one"): true, key("a", "two"): true, key("b", "one"): true, key("c", "one"): true}}
+	c := logCollector{
+		started: map[logKey]bool{key("a", "one"): true, key("a", "two"): true, key("b", "one"): true, key("c", "one"): true},
+		latest:  map[logKey]*logRun{},
+	}
+	c.begin(key("a", "one"))
+	deleted := c.begin(key("b", "one"))
 	for _, uid := range []types.UID{"b", "c"} {
 		c.forget(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid}})
 	}
 	if diff := cmp.Diff(map[logKey]bool{key("a", "one"): true, key("a", "two"): true}, c.started, cmp.AllowUnexported(logKey{})); diff != "" {
 		t.Errorf("pods in memory (-want +got):\n%s", diff)
+	}
+	select {
+	case <-deleted.stopped:
+	default:
+		t.Error("the reader of a deleted container may wait for more lines")
+	}
+	if _, ok := c.latest[key("a", "one")]; !ok || len(c.latest) != 1 {
+		t.Errorf("%d runs in memory, want that of the existing pod", len(c.latest))
 	}
 }
 

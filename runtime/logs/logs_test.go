@@ -12,12 +12,15 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -140,9 +143,13 @@ func (l *logServer) log(w http.ResponseWriter, r *http.Request, which string) {
 		fail(w, 403, "Forbidden", "it is forbidden")
 		return
 	}
+	breaks := strings.HasPrefix(which, "breaks/")
+	if breaks && before > 0 {
+		text += at(9) + " 9\n"
+	}
 	_, _ = io.WriteString(w, text)
 	w.(http.Flusher).Flush()
-	if strings.HasPrefix(which, "breaks/") && before == 0 {
+	if breaks && before == 0 {
 		panic(http.ErrAbortHandler)
 	}
 }
@@ -198,12 +205,7 @@ func TestFollowJoinsNewPodsAndResumes(t *testing.T) {
 		if last = err; err != nil {
 			break
 		}
-		if got = append(got, line.Text); line.Text == "2" {
-			l.mu.Lock()
-			l.logs["breaks/main"] = at(1) + " 1\n" + at(2) + " 2\n" + at(9) + " 9\n"
-			l.mu.Unlock()
-		}
-		if len(got) == 4 {
+		if got = append(got, line.Text); len(got) == 4 {
 			cancel(cause)
 		}
 	}
@@ -215,6 +217,187 @@ func TestFollowJoinsNewPodsAndResumes(t *testing.T) {
 	defer l.mu.Unlock()
 	if want := "breaks/main?2026-01-01T00:00:01Z"; !slices.Contains(l.asked, want) {
 		t.Errorf("requests = %v, want %s", l.asked, want)
+	}
+}
+
+// TestRestartedContainerIsReadOnce checks that no line is lost or repeated if the log of a container breaks while the
+// container restarts. A log is requested by the name of the container, and the node sends that of the current run.
+func TestRestartedContainerIsReadOnce(t *testing.T) {
+	const next = " second\n"
+	for _, tt := range []struct {
+		name string
+		// resumed handles the second request for the log. restart reports the next run to the watch.
+		resumed func(w http.ResponseWriter, restart func())
+		early   bool // the next run is reported before the log breaks
+	}{
+		{name: "before the log is resumed", early: true},
+		{name: "while the node refuses the log", resumed: func(w http.ResponseWriter, restart func()) {
+			restart()
+			fail(w, 400, "BadRequest", `container "main" in pod "prod/web" is waiting to start: ContainerCreating`)
+		}},
+		{name: "before the watch reports it", resumed: func(w http.ResponseWriter, restart func()) {
+			_, _ = io.WriteString(w, at(2)+next)
+			w.(http.Flusher).Flush()
+			restart()
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel() // it waits for a second before a log is resumed
+			second := running("web", "main")
+			second.Status.ContainerStatuses[0].ContainerID = "second"
+			l := &logServer{pods: []corev1.Pod{running("web", "main")}, changed: make(chan corev1.Pod)}
+			var requests atomic.Int32
+			s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				if !strings.HasSuffix(r.URL.Path, "/log") {
+					l.ServeHTTP(w, r)
+					return
+				}
+				switch n := requests.Add(1); {
+				case n == 1:
+					_, _ = io.WriteString(w, at(1)+" first\n")
+					w.(http.Flusher).Flush()
+					if tt.early {
+						l.changed <- second
+					}
+					panic(http.ErrAbortHandler)
+				case n == 2 && tt.resumed != nil:
+					tt.resumed(w, func() { l.changed <- second })
+				default:
+					_, _ = io.WriteString(w, at(2)+next)
+					w.(http.Flusher).Flush()
+					time.Sleep(1500 * time.Millisecond) // longer than the delay of another resume
+					_, _ = io.WriteString(w, at(3)+" third\n")
+				}
+			})
+			s.Config.ErrorLog = log.New(io.Discard, "", 0)
+			var got []string
+			for line, err := range logs.Merge(t.Context(), podsOf(t, s), &logs.Options{Log: request.LogOptions{Follow: true}}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got = append(got, line.Text); line.Text == "third" {
+					break
+				}
+			}
+			if diff := cmp.Diff([]string{"first", "second", "third"}, got); diff != "" {
+				t.Errorf("lines (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestLogOfARunningContainerContinues checks that a log that ends while its container still runs is resumed. An API
+// server ends the response like that if its connection to the node breaks, and nodes end each connection after four
+// hours. After the end of the container, the log is not requested again.
+func TestLogOfARunningContainerContinues(t *testing.T) {
+	t.Parallel() // it waits before the log is resumed
+	web := running("web", "main")
+	web.Status.ContainerStatuses[0].State.Running = &corev1.ContainerStateRunning{}
+	l := &logServer{pods: []corev1.Pod{web}, changed: make(chan corev1.Pod)}
+	var requests atomic.Int32
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasSuffix(r.URL.Path, "/log") {
+			l.ServeHTTP(w, r)
+			return
+		}
+		_, _ = io.WriteString(w, at(1)+" first\n")
+		if requests.Add(1) > 1 {
+			_, _ = io.WriteString(w, at(2)+" second\n")
+		}
+	})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	enough := errors.New("enough")
+	var got []string
+	for line, err := range logs.Merge(ctx, podsOf(t, s), &logs.Options{Log: request.LogOptions{Follow: true}}) {
+		if err != nil {
+			if !errors.Is(err, enough) {
+				t.Error(err)
+			}
+			break
+		}
+		if got = append(got, line.Text); line.Text == "second" {
+			ended := *web.DeepCopy()
+			ended.Status.ContainerStatuses[0].State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}
+			l.changed <- ended
+			time.AfterFunc(4*time.Second, func() { cancel(enough) })
+		}
+	}
+	if diff := cmp.Diff([]string{"first", "second"}, got); diff != "" {
+		t.Errorf("lines (-want +got):\n%s", diff)
+	}
+	if n := requests.Load(); n != 2 {
+		t.Errorf("%d requests for the log, want 2", n)
+	}
+}
+
+// TestAnEndedLogDoesNotCountForMaxLogs checks that the next run of a container is read although the end of the last one
+// is not known before.
+func TestAnEndedLogDoesNotCountForMaxLogs(t *testing.T) {
+	t.Parallel() // it waits for the end of a log
+	web := running("web", "main")
+	web.Status.ContainerStatuses[0].State.Running = &corev1.ContainerStateRunning{}
+	l := &logServer{pods: []corev1.Pod{web}, changed: make(chan corev1.Pod)}
+	var requests atomic.Int32
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasSuffix(r.URL.Path, "/log") {
+			l.ServeHTTP(w, r)
+			return
+		}
+		n := int(requests.Add(1))
+		_, _ = io.WriteString(w, at(n)+fmt.Sprintf(" run %d\n", n))
+	})
+	o := &logs.Options{MaxLogs: 1, Log: request.LogOptions{Follow: true}}
+	for line, err := range logs.Merge(t.Context(), podsOf(t, s), o) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if line.Text == "run 2" {
+			break
+		}
+		time.AfterFunc(300*time.Millisecond, func() { // after the end of the log
+			next := *web.DeepCopy()
+			next.Status.ContainerStatuses[0].ContainerID = "second"
+			l.changed <- next
+		})
+	}
+}
+
+func TestOptionsApplyToLogsThatStartLater(t *testing.T) {
+	l := &logServer{pods: []corev1.Pod{running("a", "main")}, changed: make(chan corev1.Pod)}
+	asked := make(chan url.Values)
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/log") {
+			asked <- r.URL.Query()
+			return
+		}
+		l.ServeHTTP(w, r)
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	var merging sync.WaitGroup
+	defer merging.Wait()
+	defer cancel()
+	merging.Go(func() {
+		o := &logs.Options{Log: request.LogOptions{
+			Follow: true, Stream: request.LogStderr, InsecureSkipTLSVerifyBackend: true, LimitBytes: 100, Since: time.Hour,
+		}}
+		for _, err := range logs.Merge(ctx, podsOf(t, s), o) {
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("error = %v, want that of the context", err)
+			}
+		}
+	})
+	want := url.Values{
+		"container": {"main"}, "follow": {"true"}, "timestamps": {"true"}, "stream": {"Stderr"},
+		"insecureSkipTLSVerifyBackend": {"true"}, "limitBytes": {"100"}, "sinceSeconds": {"3600"},
+	}
+	if diff := cmp.Diff(want, <-asked); diff != "" {
+		t.Errorf("the first log is requested with (-want +got):\n%s", diff)
+	}
+	l.changed <- running("later", "main")
+	want.Del("sinceSeconds")
+	if diff := cmp.Diff(want, <-asked); diff != "" {
+		t.Errorf("a later log is requested with (-want +got):\n%s", diff)
 	}
 }
 

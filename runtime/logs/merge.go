@@ -87,15 +87,16 @@ func (m *logMerge) stop(err error) {
 	m.changed.Broadcast()
 }
 
-// push waits for room and adds a line. It reports whether the consumer wants more.
+// push waits for room and adds a line. It reports whether the consumer wants more. After an error it reports false,
+// since the lines of a busy log would otherwise delay the error forever.
 func (s *logSource) push(line pod.LogLine) bool {
 	m := s.merge
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for len(s.lines) >= mergeLines && !m.ended {
+	for len(s.lines) >= mergeLines && m.err == nil && !m.ended {
 		m.changed.Wait()
 	}
-	if m.ended {
+	if m.err != nil || m.ended {
 		return false
 	}
 	s.lines = append(s.lines, waitingLine{line, time.Now()})

@@ -10,7 +10,7 @@
 //	m.Add(controller.New(controller.For[v1.Order](cache), nil).With(reconcileOrder))
 //	err := m.Run(ctx)
 //
-// Use it for programs that run in a cluster. A program with a single controller and without these needs needs only
+// Use it for programs that run in a cluster. A program that has a single controller and needs none of this calls only
 // [controller.Controller.Run].
 //
 // # Replicas
@@ -49,13 +49,8 @@
 // # Metrics
 //
 // [Options.MetricsAddr] serves the metrics of the election, and of everything that was added: the controllers, the
-// caches of their views and the state machines that their reconciles use. Package metrics lists them, and
-// [Manager.Metrics] takes further parts. Two controllers must not have the same name.
-//
-// # Debug page
-//
-// [Options.DebugAddr] serves a page that shows what everything that was added does now, object by object; see package
-// debugpage.
+// caches of their views and the state machines that their reconciles use; see package metrics. [Manager.Metrics] takes
+// further parts. Two controllers must not have the same name.
 //
 // # Concurrency
 //

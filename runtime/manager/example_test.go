@@ -24,10 +24,10 @@ func ExampleNew() {
 		Election:       &election.Options{Namespace: "prod"}, // in a cluster, the default is that of the pod
 		Logger:         discard,
 	})
-	ctx, stop := context.WithCancelCause(context.Background())
+	ctx, stop := context.WithCancel(context.Background())
 	m.Add(task(func(ctx context.Context) error { // in a program: a controller
 		fmt.Println("this replica leads:", m.Leading())
-		stop(errors.New("the program ends"))
+		stop() // the program ends
 		<-ctx.Done()
 		return context.Cause(ctx)
 	}))
@@ -36,7 +36,7 @@ func ExampleNew() {
 	fmt.Println("this replica leads:", m.Leading())
 	// Output:
 	// this replica leads: true
-	// the program ends
+	// <nil>
 	// this replica leads: false
 }
 

@@ -19,22 +19,30 @@ import (
 // group is functions that run until a context ends.
 type group struct {
 	ctx  context.Context //nolint:containedctx // of the functions
+	all  context.Context //nolint:containedctx // ends when everything has to stop: with ctx, or before
 	stop context.CancelCauseFunc
 	fail func(error) // stops everything
 	done chan struct{}
 
 	mu      sync.Mutex // guards the fields below
 	running []string
-	late    []error           // of functions that failed after the end
+	failed  []error           // the errors of functions
 	left    []<-chan struct{} // close when the work ends that these functions have left
 	waiting bool
 }
 
 // newGroup returns a group whose functions end with ctx, or when wait is called. fail is called with the error of a
-// function that fails.
+// function that fails before.
 func newGroup(ctx context.Context, fail context.CancelCauseFunc) *group {
-	g := &group{fail: fail, done: make(chan struct{})}
+	g := &group{all: ctx, fail: fail, done: make(chan struct{})}
 	g.ctx, g.stop = context.WithCancelCause(ctx)
+	return g
+}
+
+// newSupport returns a group whose functions end only when wait is called, which is later than the end of ctx.
+func newSupport(ctx context.Context, fail context.CancelCauseFunc) *group {
+	g := newGroup(context.WithoutCancel(ctx), fail)
+	g.all = ctx
 	return g
 }
 
@@ -43,8 +51,15 @@ func (g *group) start(name string, f func(context.Context) error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.running = append(g.running, name)
-	go func() { g.ended(name, f(g.ctx)) }() // wait waits for it
+	go func() { // wait waits for it
+		err := errGoexit // overwritten if f returns
+		defer func() { g.ended(name, err) }()
+		err = f(g.ctx)
+	}()
 }
+
+// errGoexit is the error of a function that ends its goroutine.
+var errGoexit = errors.New("runtime.Goexit was called")
 
 // ended takes note of the result of a function. It may be called before a function ends for which wait must not wait.
 func (g *group) ended(name string, err error) {
@@ -54,18 +69,22 @@ func (g *group) ended(name string, err error) {
 	if i < 0 {
 		return // it was called before
 	}
-	switch cause := context.Cause(g.ctx); {
-	case err == nil, cause != nil && isEnd(err, cause):
-	case cause == nil:
-		g.fail(fmt.Errorf("%s: %w", name, err))
-	default:
+	stopping := g.ctx
+	if stopping.Err() == nil {
+		stopping = g.all
+	}
+	if cause := context.Cause(g.ctx); err != nil && (stopping.Err() == nil || !isEnd(stopping, err)) {
 		if u, ok := errors.AsType[*terms.Unfinished](err); ok {
 			g.left = append(g.left, u.Done)
-			if error(u) == err && isEnd(u.Cause, cause) {
+			if error(u) == err && cause != nil && isEnd(g.ctx, u.Cause) {
 				err = u.Left // since wait's caller adds the cause
 			}
 		}
-		g.late = append(g.late, fmt.Errorf("%s: %w", name, err))
+		err = fmt.Errorf("%s: %w", name, err)
+		g.failed = append(g.failed, err)
+		if cause == nil {
+			g.fail(err)
+		}
 	}
 	g.running = slices.Delete(g.running, i, i+1)
 	if g.waiting && len(g.running) == 0 {
@@ -73,26 +92,27 @@ func (g *group) ended(name string, err error) {
 	}
 }
 
-// isEnd reports whether an error says nothing but that a context has ended, with a cause.
-func isEnd(err, cause error) bool {
-	if reflect.TypeOf(err).Comparable() && err == cause {
+// isEnd reports whether an error says nothing but that a context has ended.
+func isEnd(ctx context.Context, err error) bool {
+	cause := context.Cause(ctx)
+	if t := reflect.TypeOf(err); t.Comparable() && err == cause || !t.Comparable() && reflect.DeepEqual(err, cause) {
 		return true
 	}
 	switch e := err.(type) { //nolint:errorlint // each error of the tree is examined
 	case *terms.Unfinished:
 		return false
 	case interface{ Unwrap() []error }:
-		return !slices.ContainsFunc(e.Unwrap(), func(one error) bool { return !isEnd(one, cause) })
+		return !slices.ContainsFunc(e.Unwrap(), func(one error) bool { return !isEnd(ctx, one) })
 	case interface{ Unwrap() error }:
 		if inner := e.Unwrap(); inner != nil {
-			return isEnd(inner, cause)
+			return isEnd(ctx, inner)
 		}
 	}
-	return errors.Is(err, cause) || errors.Is(err, context.Canceled)
+	return errors.Is(err, cause) || errors.Is(err, context.Canceled) || errors.Is(err, ctx.Err())
 }
 
 // wait ends the context of the functions with a cause, and waits until they have returned, but not longer than the
-// timeout. It returns their errors.
+// timeout. It returns their errors, except for the one that is the cause.
 func (g *group) wait(cause error, timeout time.Duration) error {
 	g.stop(cause)
 	g.mu.Lock()
@@ -109,7 +129,8 @@ func (g *group) wait(cause error, timeout time.Duration) error {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	err := errors.Join(g.late...)
+	late := slices.DeleteFunc(slices.Clone(g.failed), func(err error) bool { return err == cause })
+	err := errors.Join(late...)
 	if len(g.running) > 0 {
 		err = errors.Join(err, fmt.Errorf("manager: still running after Options.StopTimeout: %s",
 			strings.Join(g.running, ", ")))

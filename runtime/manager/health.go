@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/runtime/cache"
 	"github.com/kube-go/sdk/runtime/controller"
 	"github.com/kube-go/sdk/runtime/metrics"
@@ -43,15 +45,16 @@ func (m *Manager) watch(r Runnable) {
 	}); ok {
 		m.checks = append(m.checks, check{"sources-" + name(r), func(context.Context) error {
 			for _, h := range s.Health() {
-				switch {
-				case h.Ready:
-				case h.Err == nil:
-					return fmt.Errorf("the source %s is not synced", h.Resource)
-				default:
-					return fmt.Errorf("the source %s is not synced: %w", h.Resource, h.Err)
+				if err := sourceSynced(h); err != nil {
+					return err
 				}
 			}
 			return nil
+		}})
+	}
+	if v, ok := r.(view); ok {
+		m.checks = append(m.checks, check{"view-" + v.Resource().String(), func(context.Context) error {
+			return viewSynced(v)
 		}})
 	}
 	if s, ok := r.(interface{ Runs() []controller.RunHealth }); ok {
@@ -66,6 +69,41 @@ func (m *Manager) watch(r Runnable) {
 	}
 }
 
+// sourceSynced returns an error if the source of a controller is not synced.
+func sourceSynced(h controller.SourceHealth) error {
+	source := h.Resource.String()
+	if h.Cluster != "" {
+		source += " of the cluster " + h.Cluster
+	}
+	switch {
+	case h.Ready:
+		return nil
+	case h.Err != nil:
+		return fmt.Errorf("the source %s is not synced: %w", source, h.Err)
+	}
+	return fmt.Errorf("the source %s is not synced", source)
+}
+
+// view is a [cache.View] of any type.
+type view interface {
+	Resource() core.Resource
+	Ready(ctx context.Context) error
+	Health() error
+}
+
+// viewSynced returns an error if the view is not synced.
+func viewSynced(v view) error {
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	switch err := v.Ready(ended); {
+	case err == nil:
+		return nil
+	case v.Health() != nil:
+		return fmt.Errorf("the view of %s is not synced: %w", v.Resource(), v.Health())
+	}
+	return fmt.Errorf("the view of %s is not synced", v.Resource())
+}
+
 // servers are the HTTP servers of a manager.
 type servers struct {
 	listeners []net.Listener
@@ -75,8 +113,9 @@ type servers struct {
 // serve listens to the addresses.
 func (m *Manager) serve() (*servers, error) {
 	o, s := &m.options, &servers{}
-	handlers := map[string]*http.ServeMux{}
-	mux := func(addr string) *http.ServeMux {
+	handlers, paths := map[string]*http.ServeMux{}, map[string][]string{}
+	mux := func(addr string, served ...string) *http.ServeMux {
+		paths[addr] = append(paths[addr], served...)
 		if handlers[addr] == nil {
 			handlers[addr] = http.NewServeMux()
 		}
@@ -85,25 +124,26 @@ func (m *Manager) serve() (*servers, error) {
 	if o.HealthAddr != "" {
 		live := append([]check{{"ping", func(context.Context) error { return nil }}}, m.live...)
 		ready := append([]check{{"running", m.running}}, m.checks...)
-		m.endpoint(mux(o.HealthAddr), "livez", live)
-		m.endpoint(mux(o.HealthAddr), "healthz", live)
-		m.endpoint(mux(o.HealthAddr), "readyz", ready)
+		m.endpoint(mux(o.HealthAddr, "/livez"), "livez", live)
+		m.endpoint(mux(o.HealthAddr, "/healthz"), "healthz", live)
+		m.endpoint(mux(o.HealthAddr, "/readyz"), "readyz", ready)
 	}
 	if o.MetricsAddr != "" {
-		mux(o.MetricsAddr).Handle("GET /metrics", o.Metrics)
+		mux(o.MetricsAddr, "/metrics").Handle("GET /metrics", o.Metrics)
 	}
 	if o.DebugAddr != "" {
-		mux(o.DebugAddr).Handle("GET /debug/controllers", m.page)
+		mux(o.DebugAddr, "/debug/controllers").Handle("GET /debug/controllers", m.page)
 		mux(o.DebugAddr).Handle("GET /debug/controllers/data", m.page)
 	}
-	for addr, handler := range handlers {
+	for _, addr := range slices.Sorted(maps.Keys(handlers)) {
 		l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", addr)
 		if err != nil {
 			s.close()
 			return nil, fmt.Errorf("manager: %w", err)
 		}
 		s.listeners = append(s.listeners, l)
-		s.all = append(s.all, &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second})
+		s.all = append(s.all, &http.Server{Handler: handlers[addr], ReadHeaderTimeout: 10 * time.Second})
+		o.Logger.Info("serving", "addr", l.Addr().String(), "paths", strings.Join(paths[addr], " "))
 	}
 	return s, nil
 }

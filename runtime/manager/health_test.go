@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"runtime"
@@ -27,10 +28,15 @@ import (
 	"github.com/kube-go/sdk/runtime/webhook"
 )
 
-// freeAddr returns the address of a port that nothing listens to.
+// freeAddr returns the address of a port that nothing listens to. Linux has many loopback addresses, so it is not one
+// that another program gets meanwhile.
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	host := "127.0.0.1"
+	if runtime.GOOS == "linux" {
+		host = fmt.Sprintf("127.%d.%d.%d", 1+rand.N(254), rand.N(256), 1+rand.N(254))
+	}
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", host+":0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +96,7 @@ func TestHealthEndpoints(t *testing.T) {
 	c := connect(t, s, nil)
 	var cut atomic.Bool
 	cut.Store(true)
-	late := cache.New(connect(t, s, &cut), &cache.Options{Logger: discard})
+	late := cache.New(connect(t, s, &cut), &cache.Options{Cluster: "eu", Logger: discard})
 	var logs bytes.Buffer
 	addr := freeAddr(t)
 	m := manager.New(c, &manager.Options{
@@ -151,7 +157,7 @@ func TestHealthEndpoints(t *testing.T) {
 	eventually(t, addr, "/readyz", 200) // a replica whose run is slow is ready
 	close(leave)
 	stop(errStop)
-	if err := <-result; !strings.Contains(err.Error(), errStop.Error()) {
+	if err := <-result; err != nil {
 		t.Error(err)
 	}
 	if code, _ := get(t, addr, "/livez"); code != 0 {
@@ -159,6 +165,9 @@ func TestHealthEndpoints(t *testing.T) {
 	}
 	if n := strings.Count(logs.String(), "password=hunter2 is wrong"); n != 1 {
 		t.Errorf("the error of the check is logged %d times, want once:\n%s", n, logs.String())
+	}
+	if want := "the source configmaps of the cluster eu is not synced"; !strings.Contains(logs.String(), want) {
+		t.Errorf("the log does not have %q:\n%s", want, logs.String())
 	}
 }
 
@@ -184,7 +193,7 @@ func TestHealthEndpointStopsLast(t *testing.T) {
 		t.Errorf("/readyz/running while a server stops: %d %s", code, body)
 	}
 	close(leave)
-	if err := <-result; err != errStop {
+	if err := <-result; err != nil {
 		t.Error(err)
 	}
 	if code, _ := get(t, addr, "/livez"); code != 0 {
@@ -252,7 +261,7 @@ func TestMetricsAndDebugPageOfEverything(t *testing.T) {
 		}
 	}
 	stop(errStop)
-	if err := <-result; err != errStop {
+	if err := <-result; err != nil {
 		t.Error(err)
 	}
 
@@ -294,7 +303,32 @@ func TestMetricsAndDebugPageOfShards(t *testing.T) {
 		}
 	}
 	stop(errStop)
-	if err := <-result; err != errStop {
+	if err := <-result; err != nil {
 		t.Error(err)
+	}
+}
+
+func TestViewThatEveryReplicaRunsIsACheckOfReadiness(t *testing.T) {
+	var cut atomic.Bool
+	cut.Store(true)
+	view := cache.Of[corev1.ConfigMap](cache.New(connect(t, newServer(), &cut), &cache.Options{Logger: discard}), nil)
+	var logs bytes.Buffer
+	addr := freeAddr(t)
+	m := manager.New(nil, &manager.Options{HealthAddr: addr, Logger: slog.New(slog.NewTextHandler(&logs, nil))})
+	m.AddToAll(view)
+	stop, result := run(t, m)
+	eventually(t, addr, "/readyz/view-configmaps", 500)
+	cut.Store(false)
+	eventually(t, addr, "/readyz/view-configmaps", 200)
+	stop(errStop)
+	if err := <-result; err != nil {
+		t.Error(err)
+	}
+	for _, want := range []string{
+		"the view of configmaps is not synced", `msg=serving addr=` + addr + ` paths="/livez /healthz /readyz"`,
+	} {
+		if !strings.Contains(logs.String(), want) {
+			t.Errorf("the log lacks %s:\n%s", want, &logs)
+		}
 	}
 }

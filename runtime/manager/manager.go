@@ -59,7 +59,7 @@ type Options struct {
 	// then for what [Manager.AddToAll] has added. Controllers have a timeout of their own. Default: 60 s.
 	StopTimeout time.Duration
 
-	// Logger logs the begin and the end of terms, and failing checks. Default: [slog.Default].
+	// Logger logs the beginning and the end of terms, and failing checks. Default: [slog.Default].
 	Logger *slog.Logger
 }
 
@@ -97,9 +97,10 @@ func New(c *client.Client, o *Options) *Manager {
 		m.options = *o
 	}
 	d := &m.options
-	if d.StopTimeout <= 0 {
-		d.StopTimeout = time.Minute
+	if d.StopTimeout < 0 {
+		m.wrong("Options.StopTimeout: %v is negative; leave it zero for the default", d.StopTimeout)
 	}
+	d.StopTimeout = cmp.Or(d.StopTimeout, time.Minute)
 	if d.Logger == nil {
 		d.Logger = slog.Default()
 	}
@@ -176,6 +177,10 @@ func (m *Manager) wrong(format string, args ...any) {
 //
 // With sharding, every member of the group runs r. A [controller.Runner] reconciles only the objects of its shard.
 func (m *Manager) Add(r Runnable) {
+	if r == nil {
+		m.wrong("Add was called with nil: pass a Runnable")
+		return
+	}
 	if s, ok := r.(interface{ Shard(s controller.Shards) }); ok && m.member != nil {
 		s.Shard(m.member)
 	}
@@ -183,8 +188,13 @@ func (m *Manager) Add(r Runnable) {
 	m.watch(r)
 }
 
-// AddToAll adds something that every replica runs, such as a webhook server or a recorder of events.
+// AddToAll adds something that every replica runs, such as a webhook server, a recorder of events, or a [cache.View] that
+// a reconcile reads without having it among its sources.
 func (m *Manager) AddToAll(r Runnable) {
+	if r == nil {
+		m.wrong("AddToAll was called with nil: pass a Runnable")
+		return
+	}
 	m.all = append(m.all, r)
 	m.watch(r)
 }
@@ -237,12 +247,15 @@ func (m *Manager) Shards() (sharding.Status, bool) {
 	return m.member.Status(), true
 }
 
-// Run runs everything until ctx ends, and returns its cause; or until something fails, and returns the error; see the
-// comment of the package. It returns an error at once if an option is invalid or an address can't be listened to.
+// Run runs everything until ctx ends, and returns nil when all of it has stopped; see the comment of the package.
+//
+// Errors: that of something which has failed, which stops the others; an error that names what has not stopped in time.
+// It returns an error at once if an option is invalid or an address can't be listened to.
 func (m *Manager) Run(ctx context.Context) error {
 	if m.started.Swap(true) {
 		return errors.New("manager: Run was called twice")
 	}
+	defer m.stopped.Store(true)
 	if err := errors.Join(m.problems...); err != nil {
 		return err
 	}
@@ -254,13 +267,18 @@ func (m *Manager) Run(ctx context.Context) error {
 
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	health := newGroup(context.WithoutCancel(ctx), stop) // the health endpoint shows how the others stop
+	var failed atomic.Bool
+	fail := func(err error) {
+		failed.Store(true)
+		stop(err)
+	}
+	health := newSupport(ctx, fail) // the health endpoint shows how the others stop
 	health.start("HTTP server", servers.run)
-	support := newGroup(context.WithoutCancel(ctx), stop)
+	support := newSupport(ctx, fail)
 	for _, r := range m.all {
 		support.start(name(r), r.Run)
 	}
-	lead := newGroup(ctx, stop)
+	lead := newGroup(ctx, fail)
 	term := m.term()
 	if term == nil {
 		for _, r := range m.led {
@@ -283,11 +301,15 @@ func (m *Manager) Run(ctx context.Context) error {
 	m.stopped.Store(true)
 	cause := context.Cause(ctx)
 	timeout := m.options.StopTimeout
-	late := errors.Join(lead.wait(cause, timeout+reportTime), support.wait(cause, timeout), health.wait(cause, timeout))
-	if late == nil {
+	ofLead := max(timeout, timeout+reportTime) // the sum may overflow
+	late := errors.Join(lead.wait(cause, ofLead), support.wait(cause, timeout), health.wait(cause, timeout))
+	switch {
+	case late != nil:
+		return fmt.Errorf("%w; %w", cause, late)
+	case failed.Load(): // before the end of the context: a later failure is among the late errors
 		return cause
 	}
-	return fmt.Errorf("%w; %w", cause, late)
+	return nil
 }
 
 // reportTime is the time in which a term names what still runs after Options.StopTimeout.
@@ -316,6 +338,7 @@ func (m *Manager) term() termFunc {
 func (m *Manager) campaign(ctx context.Context, term termFunc, giveUp func(error)) error {
 	for {
 		var result error // of the term
+		pause := time.After(termInterval)
 		err := term(ctx, func(ctx context.Context) error {
 			result = m.lead(ctx, giveUp)
 			return result
@@ -325,14 +348,22 @@ func (m *Manager) campaign(ctx context.Context, term termFunc, giveUp func(error
 		switch {
 		case ctx.Err() == nil && !stopped:
 			return err
-		case ctx.Err() != nil && lost && (stopped || isEnd(result, context.Cause(ctx))):
+		case ctx.Err() != nil && lost && (stopped || isEnd(ctx, result)):
 			return nil // a loss during the stop is in the log
 		case ctx.Err() != nil:
 			return err
 		}
 		m.options.Logger.Info("on standby", "lease", cmp.Or(m.options.LeaderElection, m.options.Sharding))
+		select {
+		case <-pause:
+		case <-ctx.Done():
+		}
 	}
 }
+
+// termInterval is the minimum time from the begin of a term to that of the next one, so that a replica that loses each
+// term at once does not load the server.
+const termInterval = 2 * time.Second
 
 // lead runs what the leader runs until ctx ends. It does not return before everything has ended, since the lease is
 // released then. If that takes too long, it calls giveUp with an error: the program should end.
@@ -346,17 +377,21 @@ func (m *Manager) lead(ctx context.Context, giveUp func(error)) error {
 	<-ctx.Done()
 	cause := context.Cause(ctx)
 	late := g.wait(cause, m.options.StopTimeout)
-	if late == nil {
+	result := cause
+	switch {
+	case late != nil:
+		result = &terms.Unfinished{Cause: cause, Left: late, Done: g.done}
+	case len(g.left) == 0:
 		return cause
 	}
-	giveUp(&terms.Unfinished{Cause: cause, Left: late, Done: g.done})
+	giveUp(result)
 	<-g.done
 	for _, done := range g.left {
 		if m.elector != nil { // a member keeps only the slots of the work
 			<-done
 		}
 	}
-	return errors.New(late.Error()) // nothing that matters is unfinished now
+	return errors.New(result.Error()) // nothing that matters is unfinished now
 }
 
 // name returns the name of a Runnable for errors.

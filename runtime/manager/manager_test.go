@@ -7,7 +7,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -90,7 +92,7 @@ func newServer() *fakeapi.Server {
 }
 
 // connect returns a client whose requests fail while cut is set.
-func connect(t *testing.T, s *fakeapi.Server, cut *atomic.Bool) *client.Client {
+func connect(t *testing.T, s http.RoundTripper, cut *atomic.Bool) *client.Client {
 	t.Helper()
 	c, err := client.New(t.Context(), &client.Options{
 		Config: &config.Config{Server: "https://cluster.test", Namespace: "prod"},
@@ -132,8 +134,8 @@ func TestControllersStopBeforeServers(t *testing.T) {
 					t.Error("the only replica does not lead")
 				}
 				stop(errStop)
-				if err := <-result; err != errStop {
-					t.Errorf("Run = %v, want %v", err, errStop)
+				if err := <-result; err != nil {
+					t.Errorf("Run = %v, want nil", err)
 				}
 				want := []string{"server begins", "controller begins", "controller ends", "server ends"}
 				got := j.all()
@@ -177,6 +179,19 @@ func TestAFailureStopsEverything(t *testing.T) {
 	}
 }
 
+func TestARunnableThatEndsItsGoroutineFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := manager.New(connect(t, newServer(), nil), &manager.Options{Logger: discard})
+		m.Add(runFunc(func(context.Context) error {
+			runtime.Goexit()
+			return nil
+		}))
+		if err := m.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "runFunc: runtime.Goexit was called") {
+			t.Errorf("Run = %v", err)
+		}
+	})
+}
+
 func TestWhatEndsWithoutAnErrorStopsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j, fail := &journal{}, make(chan error, 1)
@@ -190,7 +205,7 @@ func TestWhatEndsWithoutAnErrorStopsNothing(t *testing.T) {
 			t.Errorf("events: %v", got)
 		}
 		stop(errStop)
-		if err := <-result; !errors.Is(err, errStop) {
+		if err := <-result; err != nil {
 			t.Error(err)
 		}
 	})
@@ -224,6 +239,25 @@ func TestWhatDoesNotStopIsNamed(t *testing.T) {
 	}
 }
 
+func TestTheLongestStopTimeoutWaits(t *testing.T) {
+	for name, lease := range map[string]string{"with election": "shop", "without election": ""} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := manager.New(connect(t, newServer(), nil), &manager.Options{
+					LeaderElection: lease, Logger: discard, StopTimeout: math.MaxInt64, // and a second more would be negative
+				})
+				m.Add(&part{name: "slow", journal: &journal{}, slow: time.Hour})
+				stop, result := run(t, m)
+				time.Sleep(5 * time.Second)
+				stop(errStop)
+				if err := <-result; err != nil {
+					t.Errorf("Run = %v, want nil when it has stopped", err)
+				}
+			})
+		})
+	}
+}
+
 // TestALostLeaseReturnsToStandby checks that a replica that loses the lease stops its controllers, waits, and leads
 // again, in one Run.
 func TestALostLeaseReturnsToStandby(t *testing.T) {
@@ -242,12 +276,12 @@ func TestALostLeaseReturnsToStandby(t *testing.T) {
 		time.Sleep(time.Minute)
 		cut.Store(false)
 		stopSecond(errStop)
-		if err := <-secondResult; !errors.Is(err, errStop) {
+		if err := <-secondResult; err != nil {
 			t.Error(err)
 		}
 		time.Sleep(5 * time.Second)
 		stopFirst(errStop)
-		if err := <-firstResult; !errors.Is(err, errStop) {
+		if err := <-firstResult; err != nil {
 			t.Error(err)
 		}
 		want := []string{"first begins", "first ends", "second begins", "second ends", "first begins", "first ends"}
@@ -300,7 +334,7 @@ func TestAStandbyHasWarmCaches(t *testing.T) {
 			t.Fatal("the standby reconciles")
 		}
 		stopFirst(errStop)
-		if err := <-firstResult; !errors.Is(err, errStop) {
+		if err := <-firstResult; err != nil {
 			t.Error(err)
 		}
 		released := time.Now()
@@ -315,7 +349,7 @@ func TestAStandbyHasWarmCaches(t *testing.T) {
 			t.Errorf("the new leader has sent %d lists and watches", n)
 		}
 		stopSecond(errStop)
-		if err := <-secondResult; !errors.Is(err, errStop) {
+		if err := <-secondResult; err != nil {
 			t.Error(err)
 		}
 	})
@@ -339,6 +373,7 @@ func TestInvalidOptions(t *testing.T) {
 			"Options.RetryPeriod",
 		},
 		{"no address", manager.Options{Metrics: http.NotFoundHandler()}, "Options.Metrics is set without"},
+		{"a negative timeout", manager.Options{StopTimeout: -1}, "Options.StopTimeout: -1ns is negative"},
 		{"an invalid address", manager.Options{HealthAddr: "127.0.0.1:x"}, "unknown port"},
 	} {
 		tt.in.Logger = discard
@@ -352,3 +387,41 @@ func TestInvalidOptions(t *testing.T) {
 func refOf(name string) core.ObjectRef { return core.ObjectRef{Namespace: "prod", Name: name} }
 
 func meta(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "prod", Name: name} }
+
+func TestManagerThatCouldNotStartDoesNotLead(t *testing.T) {
+	m := manager.New(nil, &manager.Options{HealthAddr: "256.0.0.1:1"})
+	if err := m.Run(t.Context()); err == nil {
+		t.Fatal("Run returned no error")
+	}
+	if m.Leading() {
+		t.Error("Leading is true although Run is not active")
+	}
+}
+
+// untilDone is a Runnable that returns the error of its context, and not the cause.
+type untilDone struct{}
+
+func (untilDone) Run(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+
+func TestTheEndOfADeadlineIsACleanStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithTimeoutCause(t.Context(), time.Second, errStop)
+		defer stop()
+		m := manager.New(nil, &manager.Options{Logger: discard})
+		m.Add(untilDone{})
+		m.AddToAll(untilDone{})
+		if err := m.Run(ctx); err != nil {
+			t.Errorf("Run = %v, want nil", err)
+		}
+	})
+}
+
+func TestNilIsNotRunnable(t *testing.T) {
+	m := manager.New(nil, nil)
+	m.Add(nil)
+	m.AddToAll(nil)
+	err := m.Run(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "Add was called with nil") || !strings.Contains(err.Error(), "AddToAll was") {
+		t.Errorf("Run = %v", err)
+	}
+}

@@ -5,10 +5,10 @@ package manager_test
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,9 +16,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/runtime/cache"
 	"github.com/kube-go/sdk/runtime/controller"
 	"github.com/kube-go/sdk/runtime/internal/fakeapi"
@@ -117,7 +119,7 @@ func (s *shop) reconcile(ctx context.Context, replica string, cm *corev1.ConfigM
 func (s *shop) end(r *replica) {
 	s.t.Helper()
 	r.stop(errStop)
-	if err := <-r.result; !errors.Is(err, errStop) {
+	if err := <-r.result; err != nil {
 		s.t.Errorf("Run = %v", err)
 	}
 }
@@ -261,4 +263,35 @@ func TestInvalidShardingOptions(t *testing.T) {
 			t.Errorf("Run = %v, want an error with %q", err, tt.want)
 		}
 	}
+}
+
+// TestReplicaThatLosesEachTermAtOnceDoesNotLoadTheServer uses a table without its label, as after a policy that removes
+// labels: no list has it.
+func TestReplicaThatLosesEachTermAtOnceDoesNotLoadTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.Put(resource[coordinationv1.Lease](), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "prod", Name: "shop-shards",
+			Annotations: map[string]string{"sharding.kube-go.github.io/table": `{"slots":256,"generation":3,"members":[]}`},
+		}})
+		var writes atomic.Int32
+		c := connect(t, middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+			if r.Method != http.MethodGet {
+				writes.Add(1)
+			}
+			time.Sleep(5 * time.Millisecond)
+			return s.RoundTrip(r)
+		}), nil)
+		m := manager.New(c, &manager.Options{Sharding: "shop", Logger: discard})
+		m.Add(&part{name: "controller", journal: &journal{}})
+		stop, result := run(t, m)
+		time.Sleep(time.Minute)
+		if n := writes.Load(); n > 200 {
+			t.Errorf("%d writes in a minute", n)
+		}
+		stop(nil)
+		if err := <-result; err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/kube-go/sdk/runtime/controller"
 	"github.com/kube-go/sdk/runtime/election"
 	"github.com/kube-go/sdk/runtime/internal/fakeapi"
+	"github.com/kube-go/sdk/runtime/internal/terms"
 	"github.com/kube-go/sdk/runtime/manager"
 	"github.com/kube-go/sdk/runtime/sharding"
 )
@@ -106,8 +107,8 @@ func TestRunsEndWhenTheTermIsLostDuringTheStop(t *testing.T) {
 				time.Sleep(time.Second)
 				cut.Store(true)
 				began := time.Now()
-				if err := <-resultA; err != errStop {
-					t.Errorf("Run = %v, want %v, since everything has stopped", err, errStop)
+				if err := <-resultA; err != nil {
+					t.Errorf("Run = %v, want nil, since everything has stopped", err)
 				}
 				if took := time.Since(began); took > 15*time.Second || lost == nil || !strings.Contains(lost.Error(), "is lost") {
 					t.Errorf("the run ended %v after the connection, with the cause %v", took, lost)
@@ -117,7 +118,7 @@ func TestRunsEndWhenTheTermIsLostDuringTheStop(t *testing.T) {
 					t.Error("the other replica has not reconciled the object")
 				}
 				stopB(errStop)
-				if err := <-resultB; err != errStop {
+				if err := <-resultB; err != nil {
 					t.Error(err)
 				}
 			})
@@ -158,12 +159,45 @@ func TestNoReplicaTakesOverFromARunInFlight(t *testing.T) {
 					t.Errorf("the other replica has begun %v after the run", took)
 				}
 				stopB(errStop)
-				if err := <-resultB; err != errStop {
+				if err := <-resultB; err != nil {
 					t.Error(err)
 				}
 			})
 		})
 	}
+}
+
+// TestNoReplicaTakesOverFromWorkThatAFailureLeaves checks that the lease is kept also if a controller fails by itself
+// while one of its runs does not return.
+func TestNoReplicaTakesOverFromWorkThatAFailureLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, leave := newServer(), make(chan struct{})
+		m := manager.New(connect(t, s, nil), &manager.Options{LeaderElection: "shop", Logger: discard})
+		m.Add(runFunc(func(context.Context) error {
+			return &terms.Unfinished{Cause: errBroken, Left: errors.New("1 run has not returned"), Done: leave}
+		}))
+		want := "runFunc: broken; 1 run has not returned"
+		if err := m.Run(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Run = %v, want %q", err, want)
+		}
+		next := &journal{}
+		m = manager.New(connect(t, s, nil), &manager.Options{LeaderElection: "shop", Logger: discard})
+		m.Add(&part{name: "next", journal: next})
+		stop, ended := run(t, m)
+		time.Sleep(10 * time.Minute)
+		if got := next.all(); len(got) > 0 {
+			t.Error("another replica leads while the run continues")
+		}
+		close(leave)
+		time.Sleep(10 * time.Second)
+		if got := next.all(); len(got) != 1 {
+			t.Errorf("events: %v, want the begin of the next term", got)
+		}
+		stop(errStop)
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // TestAnEndedContextIsNoFailure checks that a Runnable may return the error of its context, or one that wraps it, and
@@ -196,8 +230,8 @@ func TestAnEndedContextIsNoFailure(t *testing.T) {
 					t.Errorf("%d terms, want 2", n)
 				}
 				stop(errStop)
-				if err := <-ended; err != errStop {
-					t.Errorf("Run = %v, want %v", err, errStop)
+				if err := <-ended; err != nil {
+					t.Errorf("Run = %v, want nil", err)
 				}
 			})
 		})
@@ -220,6 +254,57 @@ func TestAFailureDuringTheStopIsAnError(t *testing.T) {
 	})
 }
 
+// TestAFailureOfAServerDuringTheStopIsAnError checks that the error of something that every replica runs is not lost
+// while the controllers stop.
+func TestAFailureOfAServerDuringTheStopIsAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fail := make(chan error, 1)
+		m := manager.New(connect(t, newServer(), nil), &manager.Options{Logger: discard})
+		m.Add(&part{name: "controller", journal: &journal{}, slow: 10 * time.Second})
+		m.AddToAll(&part{name: "server", journal: &journal{}, fail: fail})
+		stop, ended := run(t, m)
+		synctest.Wait()
+		stop(errStop)
+		synctest.Wait()
+		fail <- errBroken
+		if err := <-ended; err == nil || err.Error() != "stop; server: broken" {
+			t.Errorf("Run = %v, want the cause and the error of the server", err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancelCause(t.Context())
+		m := manager.New(connect(t, newServer(), nil), &manager.Options{Logger: discard})
+		m.Add(&part{name: "controller", journal: &journal{}, slow: 10 * time.Second})
+		m.AddToAll(runFunc(func(context.Context) error { // it ends with the program, and not after the controllers
+			<-ctx.Done()
+			time.Sleep(time.Second)
+			return ctx.Err()
+		}))
+		time.AfterFunc(time.Second, func() { stop(errStop) })
+		if err := m.Run(ctx); err != nil {
+			t.Errorf("Run = %v, want nil", err)
+		}
+	})
+}
+
+// failures is an error whose type is not comparable, like the aggregate of apimachinery.
+type failures []error
+
+func (f failures) Error() string { return fmt.Sprint([]error(f)) }
+
+func TestACauseThatIsNotComparableIsACleanStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := manager.New(connect(t, newServer(), nil), &manager.Options{Logger: discard})
+		m.Add(&part{name: "controller", journal: &journal{}})
+		stop, ended := run(t, m)
+		synctest.Wait()
+		stop(failures{errStop})
+		if err := <-ended; err != nil {
+			t.Errorf("Run = %v, want nil", err)
+		}
+	})
+}
+
 type runFunc func(context.Context) error
 
 func (f runFunc) Run(ctx context.Context) error { return f(ctx) }
@@ -234,8 +319,8 @@ func TestServersHaveTimeToStopAfterSlowControllers(t *testing.T) {
 		stop, ended := run(t, m)
 		synctest.Wait()
 		stop(errStop)
-		if err := <-ended; err != errStop {
-			t.Errorf("Run = %v, want %v", err, errStop)
+		if err := <-ended; err != nil {
+			t.Errorf("Run = %v, want nil", err)
 		}
 	})
 }
@@ -269,7 +354,7 @@ func TestFenceOfAManagerRefusesWrites(t *testing.T) {
 					t.Errorf("a write in the term: %v", err)
 				}
 				stop(errStop)
-				if err := <-ended; err != errStop {
+				if err := <-ended; err != nil {
 					t.Errorf("Run = %v, want the cause of its context", err)
 				}
 				if err := write("late"); !errors.Is(err, want) {

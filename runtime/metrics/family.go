@@ -153,11 +153,12 @@ func ofMachines() []Family {
 	const machine = "kube_machine_"
 	return []Family{
 		{machine + "objects", "Objects in the state.", Gauge, state, nil},
+		{machine + "failed_objects", "Objects in the state that have ended without success.", Gauge, state, nil},
 		{machine + "failing_objects", "Objects in the state whose last pass has failed.", Gauge, state, nil},
 		{machine + "stuck_objects", "Objects that have been in the state for too long.", Gauge, state, nil},
 		{machine + "suspended_objects", "Suspended objects in the state.", Gauge, state, nil},
 		{
-			machine + "oldest_seconds", "How long the first object that is not done has been in the state.",
+			machine + "oldest_seconds", "Longest time that an object that has not ended and is not idle has been in the state.",
 			Gauge, state, nil,
 		},
 		{machine + "max_visits", "Highest number of visits to the state of an object in it.", Gauge, state, nil},

@@ -87,6 +87,7 @@ func numbers() *fixed {
 	f.overview.States = []fsm.StateOverview{{
 		GraphState: fsm.GraphState{Name: "Serve"},
 		Objects:    1, Failing: 2, Stuck: 3, Suspended: 4, Oldest: 5 * time.Second, Visits: 6, Failures: 7, Restarts: 8,
+		Failed: 9,
 	}}
 	f.overview.Transitions = []fsm.TransitionOverview{
 		{GraphTransition: fsm.GraphTransition{From: "Provision", To: "Serve"}, Taken: 9},
@@ -151,6 +152,7 @@ kube_controller_oldest_wait_seconds{controller="docs"} 5
 kube_controller_ready_sources{controller="docs",cluster="a",resource="pods"} 1
 kube_controller_failing_sources{controller="docs",cluster="a",resource="pods"} 1
 kube_machine_objects{machine="example.com/database",state="Serve"} 2
+kube_machine_failed_objects{machine="example.com/database",state="Serve"} 18
 kube_machine_failing_objects{machine="example.com/database",state="Serve"} 4
 kube_machine_stuck_objects{machine="example.com/database",state="Serve"} 6
 kube_machine_suspended_objects{machine="example.com/database",state="Serve"} 8

@@ -73,7 +73,7 @@ func (r *Registry) AddController(c Controller) error {
 	return nil
 }
 
-// AddCache adds a cache until the returned function is called. The numbers of several caches of a cluster are added.
+// AddCache adds a cache until the returned function is called. The numbers of several caches of a cluster are summed.
 func (r *Registry) AddCache(c *cache.Cache) (remove func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -305,6 +305,7 @@ func (t *table) machines(machines []Machine) {
 			at := [2]string{o.Name, state.Name}
 			sum := states[at]
 			sum.Objects += state.Objects
+			sum.Failed += state.Failed
 			sum.Failing += state.Failing
 			sum.Stuck += state.Stuck
 			sum.Suspended += state.Suspended
@@ -320,6 +321,7 @@ func (t *table) machines(machines []Machine) {
 	}
 	for at, state := range states {
 		t.add("kube_machine_objects", float64(state.Objects), at[0], at[1])
+		t.add("kube_machine_failed_objects", float64(state.Failed), at[0], at[1])
 		t.add("kube_machine_failing_objects", float64(state.Failing), at[0], at[1])
 		t.add("kube_machine_stuck_objects", float64(state.Stuck), at[0], at[1])
 		t.add("kube_machine_suspended_objects", float64(state.Suspended), at[0], at[1])

@@ -4,7 +4,6 @@
 package reflector
 
 import (
-	"errors"
 	"fmt"
 	"runtime"
 	"unsafe"
@@ -37,7 +36,7 @@ const (
 // the number of the codec, so that an object that was compressed earlier can always be read.
 type compression struct {
 	create func(samples [][]byte) (Codec, error) // nil if it has failed: objects are not compressed
-	codecs []Codec                               // guarded by the table's mu; changed with writing held, too
+	codecs codecs                                // guarded by the table's mu; changed with writing held, too
 	form   uint64                                // of the objects that the last codec was made for
 	buffer []byte                                // used with writing held
 	past   Codec                                 // for states that may not be the newest; nil unless the objects are remote
@@ -63,28 +62,26 @@ func (t *table) pack(name string, encoding wire.Encoding, data []byte, recent bo
 	return unsafe.String(unsafe.SliceData(both), len(name)), wire.NewPacked(encoding, both[len(name):])
 }
 
-// plain returns a kept object as the server sent it, see [State.plain].
-func (t *table) plain(kept wire.Packed, buffer []byte) wire.Packed {
-	if kept.Encoding()>>1 == 0 {
-		return kept
+// codecs are the codecs of a table, by number. Objects that were read from the table together with its codecs stay
+// readable: codecs are only added, and a reset makes new ones.
+type codecs []Codec
+
+// state returns the state of a kept object.
+func (c codecs) state(kept wire.Packed) State {
+	n, encoding := int(kept.Encoding()>>1), kept.Encoding()&1
+	if n == 0 {
+		return State{kept: kept}
 	}
-	t.mu.RLock()
-	state := t.state(kept)
-	t.mu.RUnlock()
-	return state.plain(buffer)
+	return State{kept: wire.NewPacked(encoding, kept.Bytes()), codec: c[n-1]}
+}
+
+// plain returns a kept object as the server sent it, see [State.plain].
+func (c codecs) plain(kept wire.Packed, buffer []byte) wire.Packed {
+	return c.state(kept).plain(buffer)
 }
 
 // state returns the state of a kept object. The caller holds t.mu or t.writing.
-func (t *table) state(kept wire.Packed) State {
-	codecs, n, encoding := t.compression.codecs, int(kept.Encoding()>>1), kept.Encoding()&1
-	switch {
-	case n == 0:
-		return State{kept: kept}
-	case n > len(codecs):
-		return State{kept: wire.NewPacked(encoding, invalid(errDiscarded))}
-	}
-	return State{kept: wire.NewPacked(encoding, kept.Bytes()), codec: codecs[n-1]}
-}
+func (t *table) state(kept wire.Packed) State { return t.compression.codecs.state(kept) }
 
 // past returns the state of an object that may have a newer one. The caller holds t.mu or t.writing.
 func (t *table) past(kept wire.Packed) State {
@@ -124,9 +121,6 @@ func (t *table) compress() {
 	t.repack(c.recent)
 	c.recent, c.recentBytes = nil, 0
 }
-
-// errDiscarded is the error for an object of a snapshot that was taken before a reset.
-var errDiscarded = errors.New("the objects were discarded")
 
 // train makes a codec from the objects of the table and compresses them, if their form has no codec yet and there are
 // enough objects. The caller holds t.writing.

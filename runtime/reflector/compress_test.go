@@ -182,3 +182,45 @@ func TestTableThatGrowsAfterItsListIsCompressed(t *testing.T) {
 		}
 	})
 }
+
+func TestLoopReadsItsSnapshotAfterAReset(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		runs bool // again before the loop continues, which makes another codec
+	}{{"that discarded the codec", false}, {"that was followed by another run", true}} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := newServer(t, wire.JSON)
+				many(server)
+				r, store := reflect(server)
+				stop := runUntilEnd(t, r)
+				read := 0
+				for obj, err := range store.All(nil) {
+					if read++; read == 1 {
+						_ = stop()
+						if !r.Reset() {
+							t.Fatal("Reset has not discarded the objects")
+						}
+						for i := range 300 {
+							other := configMap(fmt.Sprintf("prod/%03d", i), "second")
+							other.Data["text"] = strings.Repeat("the quick brown fox jumps over it ", 20)
+							server.Put(other)
+						}
+						if tt.runs {
+							runUntilEnd(t, r)
+						}
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+					if obj.Data["value"] != "first" || obj.Data["text"] != strings.Repeat("all work and no play ", 20) {
+						t.Fatalf("All yields the state %v", obj.Data)
+					}
+				}
+				if read != 300 {
+					t.Errorf("All yields %d objects, want 300", read)
+				}
+			})
+		})
+	}
+}

@@ -238,6 +238,22 @@ func TestReadsOfADecodedStoreWaitForItsForm(t *testing.T) {
 	}
 }
 
+func TestFirstStoreMayBeCreatedDuringRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := reflector.New(newServer(t, wire.JSON, "prod/a"), nil)
+		runUntilEnd(t, r) // without a store
+		store := reflector.StoreOf[corev1.ConfigMap](r)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := store.Ready(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if obj, err := store.Get(ref("prod/a")); err != nil || obj.Name != "a" {
+			t.Errorf("the store has %v, %v", obj, err)
+		}
+	})
+}
+
 func TestStoresOfOneTypeAreReadyTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, wire.JSON, "prod/a")

@@ -22,9 +22,9 @@
 // returns: they can't corrupt it, and may change an object without copying it.
 //
 // From 256 objects on, text that many of them have is kept once, in a dictionary. This halves the memory of pods, and
-// adds about 0.5 µs to reading one, which takes about 8 µs. The dictionary is made from the first objects, and is as
-// large as 32 KiB. Objects of which it has little text are kept unchanged. So are objects that have changed, until they
-// have 256 KiB together.
+// adds about 0.5 µs to reading one, which takes about 8 µs. The dictionary is made from the first objects, and is at
+// most 32 KiB. Objects of which it has little text are kept unchanged. So are objects that have changed, until they add
+// up to 256 KiB.
 //
 // Stores of several Go types can read one reflector. It keeps what they need, and nothing else: see [StoreOf].
 //
@@ -44,30 +44,6 @@
 //	for pod, err := range byNode.All("node-1") { … }
 //
 // An index changes together with the objects: an index always has the same objects as its store.
-//
-// # Lists and deletions
-//
-// When the reflector lists the objects again, it updates them one by one. Unchanged objects keep their entries. The
-// same version with other content is a change: after a restore of etcd, servers assign the same versions again. Objects
-// that are missing from the list are removed at its end, and subscribers receive each deletion. Until then, readers see
-// the old objects. An object that was replaced by another one with the same name is one change, whose Old and New have
-// different UIDs.
-//
-// # Snapshots
-//
-// With [Options.SnapshotDir], a reflector writes its objects to a file, so that a program that restarts within minutes
-// resumes its watch instead of listing all objects. The load of the server is then that of the changes.
-//
-// The file changes nothing for readers: from the start of Run, no object is older than in a list that is requested
-// after the start. The reflector resumes the watch at the version of the file, then lists one object, and nothing of
-// the file is visible before the watch has reached the version of that list. Then the store becomes ready, and
-// subscribers receive all objects, like after a list. This takes one or two seconds, or less if the objects change. The
-// objects are listed if the server no longer has the changes since the file was written, or does not confirm the
-// version within 9 seconds; if an object has another UID or version than the file and the changes say, such as in a new
-// cluster at the same address; or if the version of the server is lower than that of the file. If a backup of etcd is
-// restored and reaches the version of the file while the program is down, without the increased revisions that
-// Kubernetes recommends for a restore, changes may be missing until the next list. The same happens to every client
-// whose watch is interrupted meanwhile.
 //
 // # Errors
 //

@@ -21,6 +21,7 @@ func (fs *followers) add(c Change, synced bool) {
 	if len(fs.all) == 0 {
 		return
 	}
+	c.Ref = detached(c.Ref)
 	switch {
 	case !c.New.Exists():
 		c.Type = core.Deleted
@@ -57,7 +58,7 @@ func (t *table) deliver() {
 
 // follow calls f with the changes, see [Store.Follow], for readers of a form.
 func (t *table) follow(ctx context.Context, form uint64, f func(Change)) error {
-	if err := t.await(ctx, &waiter{list: func() bool { return !t.ready || t.form >= form }}); err != nil {
+	if err := t.awaitForm(ctx, form); err != nil {
 		return err
 	}
 	t.addFollower(ctx, &f)

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/core/wire"
 	"github.com/kube-go/sdk/runtime/reflector"
 	"github.com/kube-go/sdk/runtime/watcher"
@@ -97,10 +98,13 @@ func TestFollowerReceivesTheChangesThatAListShows(t *testing.T) {
 
 func TestFollowEndsWithTheErrorOfAnInvalidRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := reflector.New(newServer(t, wire.JSON), &reflector.Options{Watch: watcher.Options{ResourceVersion: "0"}})
+		r := reflector.New(newServer(t, wire.JSON), &reflector.Options{Watch: watcher.Options{ResourceVersion: "7"}})
 		f := follow(t, reflector.StoreOf[corev1.ConfigMap](r))
 		want := r.Run(t.Context())
-		if err := <-f.ended; want == nil || !errors.Is(err, want) {
+		if _, ok := errors.AsType[*request.InvalidError](want); !ok {
+			t.Fatalf("Run() = %v of a reflector that begins without the objects, want an InvalidError", want)
+		}
+		if err := <-f.ended; !errors.Is(err, want) {
 			t.Errorf("Follow() = %v, want %v", err, want)
 		}
 	})

@@ -59,12 +59,13 @@ func (x *Index[K, T]) Len(value T) (n int) {
 	return n
 }
 
-// read calls f with the entries that have a value, unless the table may be filling the index.
+// read calls f with the entries that have a value, if the store is ready. Before that, the table may be filling the
+// index.
 func (x *Index[K, T]) read(value T, f func(*set)) {
 	t := x.store.table()
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	if t.form >= x.store.form {
+	if t.isReady(x.store.form) {
 		f(x.index.entries(value))
 	}
 }

@@ -12,22 +12,27 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/core/wire"
 	"github.com/kube-go/sdk/runtime/watcher"
 )
 
 // Options are the options of [New]. The zero value of a field is its default.
 type Options struct {
-	// Watch says which objects to watch, and how.
+	// Watch says which objects to watch, and how. A reflector needs all objects, so ResourceVersion is an error.
 	Watch watcher.Options
 
 	// Compression makes a codec that compresses the objects in memory, from samples of them. It is called when there are
 	// enough objects. Default: a fast codec that replaces text that many objects have, and halves the memory.
 	Compression func(samples [][]byte) (Codec, error)
 
+	// Namespace is the namespace of the source's objects, if they are all in one: reading another one is an error then.
+	// Default: the objects may be in any namespace.
+	Namespace string
+
 	// SnapshotDir is a directory in which [Reflector.Run] keeps a file with all objects, so that after a restart of the
-	// program the watch resumes and the objects are not listed again; see "Snapshots" in the comment of the package. The
-	// directory is created if it does not exist. Run writes the file after each list, at its end, and every five minutes
+	// program the watch resumes and the objects are not listed again, see [Reflector]. The directory is created if it does
+	// not exist. Run writes the file after each list, at its end, and every five minutes
 	// if there were changes. Run returns when the file is written.
 	//
 	// The file contains the objects as they are, readable for the user of the program only (mode 0600), and remains after
@@ -47,6 +52,22 @@ type Options struct {
 
 // Reflector keeps the objects of a source in packed form. [StoreOf] returns a store that reads them. Create a reflector
 // with [New]. It is safe for concurrent use.
+//
+// # Snapshots
+//
+// With [Options.SnapshotDir], a reflector writes its objects to a file, so that a program that restarts within minutes
+// resumes its watch instead of listing all objects. The load of the server is then that of the changes.
+//
+// The file changes nothing for readers: from the start of Run, no object is older than in a list that is requested
+// after the start. The reflector resumes the watch at the version of the file, then lists one object, and nothing of
+// the file is visible before the watch has reached the version of that list. Then the store becomes ready, and
+// subscribers receive all objects, like after a list. This takes one or two seconds, or less if the objects change. The
+// objects are listed if the server no longer has the changes since the file was written, or does not confirm the
+// version within 9 seconds; if an object has another UID or version than the file and the changes say, such as in a new
+// cluster at the same address; or if the version of the server is lower than that of the file. If a backup of etcd is
+// restored and reaches the version of the file while the program is down, without the increased revisions that
+// Kubernetes recommends for a restore, changes may be missing until the next list. The same happens to every client
+// whose watch is interrupted meanwhile.
 type Reflector struct {
 	source watcher.Source
 	watch  watcher.Options
@@ -73,6 +94,7 @@ func New(src watcher.Source, o *Options) *Reflector {
 		o = &Options{}
 	}
 	r := &Reflector{source: src, watch: o.Watch, table: newTable(src.Resource())}
+	r.table.namespace = o.Namespace
 	r.snapshots.dir, r.snapshots.scope = o.SnapshotDir, o.SnapshotScope
 	if o.Compression != nil {
 		r.table.compression.create = o.Compression
@@ -91,12 +113,12 @@ func (r *Reflector) add(n need) (form uint64) {
 	if known := r.forms[n.types[0]]; known > 0 {
 		return known
 	}
-	switch {
-	case r.form == 0:
-		r.need, r.forms = n, make(map[reflect.Type]uint64)
-		r.form = 1
-	case !r.need.covers(n):
-		r.need = r.need.union(n)
+	if r.form == 0 || !r.need.covers(n) {
+		if r.form == 0 {
+			r.need, r.forms = n, make(map[reflect.Type]uint64)
+		} else {
+			r.need = r.need.union(n)
+		}
 		r.form++
 		if r.change != nil {
 			r.change()
@@ -106,7 +128,7 @@ func (r *Reflector) add(n need) (form uint64) {
 	return r.form
 }
 
-// Health returns the error of the reflector's last request, or nil since the server has accepted a later one. The
+// Health returns the error of the reflector's last request, or nil once the server has accepted a later one. The
 // reflector recovers automatically; until then it keeps its objects.
 func (r *Reflector) Health() error { return r.Status().Err }
 
@@ -132,17 +154,28 @@ func (r *Reflector) Reset() bool {
 var (
 	errRunning = errors.New("reflector: Run was called while it was running") // a mistake of the caller
 	errForm    = errors.New("another form of the objects is needed")          // ends a watch, which the next one replaces
+
+	errVersion = &request.InvalidError{
+		Field:  "reflector.Options.Watch.ResourceVersion",
+		Detail: "is set, but the objects of that version are not known: leave it empty; SnapshotDir resumes watches",
+	}
 )
 
 // Run keeps the objects synced until ctx ends, and returns the cause. It returns another error if the request is invalid
 // and can't be sent. The reflector then keeps its objects, and the next Run updates them: unchanged objects keep their
 // entries, and subscribers receive the differences. Run must not be called while it is running.
+//
+// When the reflector lists the objects again, it updates them one by one. Unchanged objects keep their entries. The
+// same version with other content is a change: after a restore of etcd, servers assign the same versions again. Objects
+// that are missing from the list are removed at its end, and subscribers receive each deletion. Until then, readers see
+// the old objects. An object that was replaced by another one with the same name is one change, whose Old and New have
+// different UIDs.
 func (r *Reflector) Run(ctx context.Context) error {
 	if !r.running.TryLock() {
 		return errRunning
 	}
 	defer r.running.Unlock()
-	r.table.setFailed(nil)
+	r.table.beginRun()
 	defer r.endSnapshots()
 	defer r.table.endRun()
 	resume := true
@@ -166,6 +199,9 @@ func (r *Reflector) Run(ctx context.Context) error {
 // runOnce watches until ctx ends, or until a store needs another form of the objects. If resume is true, it resumes
 // from a snapshot if it can.
 func (r *Reflector) runOnce(parent context.Context, resume bool) error {
+	if r.watch.ResourceVersion != "" {
+		return errVersion
+	}
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	r.mu.Lock()
@@ -275,6 +311,7 @@ func (r *Reflector) take(ev watcher.Event, keep *wire.Projection, form uint64) e
 func (r *Reflector) put(ev watcher.Event, version string, keep *wire.Projection, form uint64) error {
 	data, err := ev.Object.AppendCompact(r.scratch[:0], keep)
 	if err != nil {
+		r.table.spare(ev.Head.Ref)
 		return fmt.Errorf("skip %s %s: %w", r.source.Resource(), ev.Head.Ref, err)
 	}
 	r.scratch = data

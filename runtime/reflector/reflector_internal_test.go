@@ -5,6 +5,7 @@ package reflector
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/kube-go/sdk/core"
@@ -23,7 +24,7 @@ func TestTableReleasesNamespacesWaitersAndSubscriptions(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, w := range []*waiter{{list: func() bool { return false }}, {version: 100}} {
-		if err := table.await(ctx, w); err != context.Canceled {
+		if err := table.await(ctx, w); !errors.Is(err, context.Canceled) {
 			t.Errorf("await() = %v", err)
 		}
 	}

@@ -6,9 +6,12 @@ package reflector_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
@@ -114,6 +117,44 @@ func TestObjectThatIsListedAndDeletedInTheSameListIsRemoved(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		wantNames(t, store, nil)
+	})
+}
+
+func TestObjectThatIsDamagedInAListKeepsItsState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, wire.Protobuf, "prod/a", "prod/b")
+		server.Behave(fakesource.Behaviour{Streaming: fakesource.Rejected})
+		var reported []string
+		r := reflector.New(server, &reflector.Options{Watch: watcher.Options{OnError: func(err error) {
+			reported = append(reported, err.Error())
+		}}})
+		store := reflector.StoreOf[corev1.ConfigMap](r)
+		if err := runUntilEnd(t, r)(); err != errStop {
+			t.Errorf("Run ended with %v, want the cause", err)
+		}
+		sub := subscribe(t, store)
+		for range 3 { // two objects, and the Bookmark
+			if _, err, _ := sub.next(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		server.Behave(fakesource.Behaviour{
+			Streaming: fakesource.Rejected,
+			OnItem: func(p wire.Packed) (wire.Packed, error) {
+				head, err := p.Head()
+				if err != nil || head.Ref.Name != "a" {
+					return p, err
+				}
+				metadata := "\x0a\x01a\x1a\x04prod\x2a\x05uid-1\x32\x01\x32\xff" // with half a tag at the end
+				return wire.NewPacked(wire.Protobuf, []byte("\x0a"+string(rune(len(metadata)))+metadata)), nil
+			},
+		})
+		runUntilEnd(t, r)
+		wantNames(t, store, nil, "prod/a", "prod/b")
+		sub.wantNothing()
+		if len(reported) != 1 || !strings.Contains(reported[0], "skip configmaps prod/a: compact protobuf object") {
+			t.Errorf("the errors are %q, want one of prod/a", reported)
+		}
 	})
 }
 

@@ -40,8 +40,8 @@ type Remote struct {
 	read func(dst []byte, ref core.ObjectRef, version string) ([]byte, error)
 }
 
-// NewRemote returns a Remote whose objects read appends to dst, in JSON. The version is that of the wanted state. If
-// that does not exist any more, read returns a newer one.
+// NewRemote returns a Remote. The function read appends an object to dst, in JSON. The version is that of the wanted
+// state. If that does not exist any more, read returns a newer one.
 func NewRemote(read func(dst []byte, ref core.ObjectRef, version string) ([]byte, error)) *Remote {
 	return &Remote{read}
 }
@@ -68,7 +68,7 @@ func (s *Store[K]) Deliver(ctx context.Context, held *atomic.Int64) iter.Seq2[De
 
 func (t *table) deliveries(ctx context.Context, form uint64, held *atomic.Int64) iter.Seq2[Delivery, error] {
 	return func(yield func(Delivery, error) bool) {
-		if err := t.await(ctx, &waiter{list: func() bool { return !t.ready || t.form >= form }}); err != nil {
+		if err := t.awaitForm(ctx, form); err != nil {
 			yield(Delivery{}, err)
 			return
 		}

@@ -227,3 +227,22 @@ func TestSameVersionWithOtherContentIsAChange(t *testing.T) {
 		sub.want("MODIFIED prod/a uid-1=first uid-1=restored")
 	})
 }
+
+func TestIndexHasNoObjectsWithinTheFirstList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, wire.JSON, "prod/a", "prod/b")
+		r := reflector.New(server, &reflector.Options{Watch: watcher.Options{Paged: true}})
+		store := reflector.StoreOf[corev1.ConfigMap](r)
+		index := reflector.IndexBy(store, func(obj *corev1.ConfigMap) []string { return []string{obj.Data["value"]} })
+		server.Behave(fakesource.Behaviour{OnItem: func(p wire.Packed) (wire.Packed, error) {
+			if n := index.Len("first"); n != 0 {
+				t.Errorf("Len() = %d within the first list, want 0", n)
+			}
+			return p, nil
+		}})
+		runUntilEnd(t, r)
+		if n := index.Len("first"); n != 2 {
+			t.Errorf("Len() = %d, want 2", n)
+		}
+	})
+}

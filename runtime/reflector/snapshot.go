@@ -60,9 +60,8 @@ type snapshot struct {
 	objects  []wire.Packed
 }
 
-// write replaces a file with the snapshot, or leaves it unchanged if that fails. plain returns an object as the server
-// sent it, see [table.plain].
-func (s *snapshot) write(path string, plain func(kept wire.Packed, buffer []byte) wire.Packed) (err error) {
+// write replaces a file with the snapshot, or leaves it unchanged if that fails. The codecs are those of the objects.
+func (s *snapshot) write(path string, c codecs) (err error) {
 	dir, name := filepath.Split(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -78,7 +77,7 @@ func (s *snapshot) write(path string, plain func(kept wire.Packed, buffer []byte
 		}
 	}()
 	removeOld(dir, name)
-	if err := s.encode(f, plain); err != nil {
+	if err := s.encode(f, c); err != nil {
 		return err
 	}
 	if err := errors.Join(f.Sync(), f.Close()); err != nil {
@@ -88,7 +87,7 @@ func (s *snapshot) write(path string, plain func(kept wire.Packed, buffer []byte
 }
 
 // encode writes the content of the file.
-func (s *snapshot) encode(file io.Writer, plain func(kept wire.Packed, buffer []byte) wire.Packed) error {
+func (s *snapshot) encode(file io.Writer, c codecs) error {
 	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
 	buffer := bufio.NewWriterSize(file, 1<<16) // which remembers an error until Flush
 	w := io.MultiWriter(buffer, sum)
@@ -97,7 +96,7 @@ func (s *snapshot) encode(file io.Writer, plain func(kept wire.Packed, buffer []
 	size := snapshotHeader + snapshotSum
 	var decompressed []byte
 	for _, kept := range s.objects {
-		object := plain(kept, decompressed)
+		object := c.plain(kept, decompressed)
 		if isCompressed(kept) {
 			decompressed = object.Bytes()[:0]
 		}
@@ -261,8 +260,7 @@ type snapshots struct {
 // in a file, where the encryption of etcd does not protect it.
 func (r *Reflector) usesSnapshots(n need) bool {
 	res := r.table.resource
-	return r.snapshots.dir != "" && r.watch.ResourceVersion == "" &&
-		(n.metadata || res.Group != "" || res.Plural != "secrets")
+	return r.snapshots.dir != "" && (n.metadata || res.Group != "" || res.Plural != "secrets")
 }
 
 // file returns the path of the snapshot, which depends on what is watched, and the identity, which also depends on the
@@ -390,7 +388,7 @@ func (r *Reflector) prepareSnapshot() (write func() error) {
 	r.mu.Lock()
 	need, wanted := r.need, r.form
 	r.mu.Unlock()
-	objects, version, form := r.table.all()
+	objects, c, version, form := r.table.all()
 	number, err := strconv.ParseUint(version, 10, 64)
 	if r.listing || form == 0 || form != wanted || err != nil || number == 0 || !r.usesSnapshots(need) {
 		return nil
@@ -411,19 +409,19 @@ func (r *Reflector) prepareSnapshot() (write func() error) {
 		}
 	}
 	s := &snapshot{identity: identity, taken: time.Now(), version: number, objects: objects}
-	return func() error { return s.write(path, r.table.plain) }
+	return func() error { return s.write(path, c) }
 }
 
-// all returns all objects, their version and their form. The form is 0 if no list was completed.
-func (t *table) all() (objects []wire.Packed, version string, form uint64) {
+// all returns all objects, their codecs, version and form. The form is 0 if no list was completed.
+func (t *table) all() (objects []wire.Packed, c codecs, version string, form uint64) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	if !t.ready {
-		return nil, "", 0
+		return nil, nil, "", 0
 	}
 	objects = make([]wire.Packed, 0, t.count)
 	for e := range t.entries("") {
 		objects = append(objects, e.object)
 	}
-	return objects, t.version, t.form
+	return objects, t.compression.codecs, t.version, t.form
 }

@@ -17,13 +17,11 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-func unchangedForm(p wire.Packed, _ []byte) wire.Packed { return p }
-
 // encoded returns the file of a snapshot.
 func encoded(t testing.TB, s *snapshot) []byte {
 	t.Helper()
 	var file bytes.Buffer
-	if err := s.encode(&file, unchangedForm); err != nil {
+	if err := s.encode(&file, nil); err != nil {
 		t.Fatal(err)
 	}
 	return file.Bytes()
@@ -128,12 +126,12 @@ func TestSnapshotThatCannotBeWrittenLeavesTheFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "pods.snapshot")
 	s := newSnapshot()
-	if err := s.write(path, unchangedForm); err != nil {
+	if err := s.write(path, nil); err != nil {
 		t.Fatal(err)
 	}
 	large := newSnapshot()
 	large.objects = append(large.objects, wire.NewPacked(wire.JSON, make([]byte, largestObject+1)))
-	if err := large.write(path, unchangedForm); err == nil {
+	if err := large.write(path, nil); err == nil {
 		t.Error("an object that is too large was written")
 	}
 	if got, err := readSnapshot(path); err != nil || !sameSnapshot(got, s) {
@@ -143,7 +141,7 @@ func TestSnapshotThatCannotBeWrittenLeavesTheFile(t *testing.T) {
 		t.Errorf("the directory has %v, %v, want only the file", entries, err)
 	}
 	s.version++
-	if err := s.write(path, unchangedForm); err != nil {
+	if err := s.write(path, nil); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := readSnapshot(path); err != nil || !sameSnapshot(got, s) {
@@ -191,7 +189,7 @@ func TestFilesThatNoProgramWritesAreRemoved(t *testing.T) {
 			if err := os.Chtimes(path, then, then); err != nil {
 				t.Fatal(err)
 			}
-			if err := newSnapshot().write(filepath.Join(dir, own), unchangedForm); err != nil {
+			if err := newSnapshot().write(filepath.Join(dir, own), nil); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := os.Lstat(path); (err != nil) != test.removed {

@@ -497,10 +497,6 @@ func TestSnapshotsOfDifferentWatchesAreDifferentFiles(t *testing.T) {
 				t.Errorf("%d watches have the files %q", i+1, got)
 			}
 		}
-		changed := func(o *reflector.Options) { o.Watch.ResourceVersion = "1" }
-		server.Requests()
-		launch(t, server, t.TempDir(), changed).stop(t)
-		wantRequests(t, server, "watch rv=1")
 	})
 }
 

@@ -4,6 +4,7 @@
 package reflector
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,49 +67,61 @@ func (s *Store[K]) Resource() core.Resource { return s.table().resource }
 // Get returns an object.
 //
 // Errors: [core.ErrNotFound]; [ErrNotReady] if the store does not hold the object and is not synced yet. A ref that is
-// invalid for the kind, because it lacks a namespace or has one that it can't have, is another error.
+// invalid for the kind, because it lacks a namespace or has one that it can't have, is another error, and so is one in a
+// namespace that the view does not select.
 func (s *Store[K]) Get(ref core.ObjectRef) (*K, error) {
 	t := s.table()
-	state, shared, ready := s.get(ref)
+	state, shared, absence := s.get(ref)
 	switch {
 	case shared != nil:
 		return shared, nil
-	case !state.Exists():
-		return nil, missing(t.resource, ref, ready)
+	case state.Exists():
+		return s.decode(state)
 	}
-	return s.decode(state)
+	err := cmp.Or(t.resource.CheckRef(ref), t.checkNamespace(ref.Namespace), absence)
+	return nil, fmt.Errorf("%s %s: %w", t.resource, ref, err)
 }
 
-// get returns the state of an object, the decoded object or nil, and whether the table is ready for readers. It returns
-// nothing if the object may have an older form.
-func (s *Store[K]) get(ref core.ObjectRef) (state State, shared *K, ready bool) {
+// get returns the state of an object, and the decoded object or nil; or why it does not find the object. It does not
+// find objects that may have an older form.
+func (s *Store[K]) get(ref core.ObjectRef) (state State, shared *K, absence error) {
 	t := s.table()
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	if t.form < s.form {
-		return State{}, nil, false
+		return State{}, nil, t.unready()
 	}
 	if e := t.objects[ref.Namespace][ref.Name]; e != nil {
 		if s.decoded != nil {
 			shared = s.decoded(e)
 		}
-		return t.state(e.object), shared, t.ready
+		return t.state(e.object), shared, nil
 	}
-	return State{}, nil, t.ready
+	if !t.ready {
+		return State{}, nil, t.unready()
+	}
+	return State{}, nil, core.ErrNotFound
 }
 
-// missing returns why a store does not have an object.
-func missing(res core.Resource, ref core.ObjectRef, ready bool) error {
-	err := res.CheckRef(ref)
-	switch {
-	case err != nil:
-	case ready:
-		err = core.ErrNotFound
-	default:
-		err = ErrNotReady
+// checkNamespace returns an error for a namespace whose objects the source does not have.
+func (t *table) checkNamespace(namespace string) error {
+	if t.namespace == "" || namespace == t.namespace {
+		return nil
 	}
-	return fmt.Errorf("%s %s: %w", res, ref, err)
+	return fmt.Errorf("the store has only the namespace %q: use a view of the namespace %q or of all namespaces",
+		t.namespace, namespace)
 }
+
+// unready returns the error of a table that is not ready. The caller holds t.mu.
+func (t *table) unready() error {
+	if t.running {
+		return ErrNotReady
+	}
+	return fmt.Errorf("%w, and nothing runs it: %s", ErrNotReady, runIt)
+}
+
+// runIt is the remedy for a store that is not synced because nothing runs its reflector.
+const runIt = "pass its view to a controller, add it to a manager, or call its Run"
 
 // Has reports whether the store holds an object. If it returns false, [Store.Get] returns the reason: the object does
 // not exist, the store is not synced yet, or the ref is invalid for the kind.
@@ -153,6 +166,11 @@ func (t *table) selected(o *SelectOptions, take collector) error {
 		return fmt.Errorf("select %s: the namespace is %q: leave SelectOptions.Namespace empty, because they are "+
 			"cluster-scoped", t.resource, o.Namespace)
 	}
+	if o.Namespace != "" {
+		if err := t.checkNamespace(o.Namespace); err != nil {
+			return fmt.Errorf("select %s: %w", t.resource, err)
+		}
+	}
 	t.find(query{namespace: o.Namespace, owner: o.Owner, labels: selector}, take)
 	return nil
 }
@@ -162,8 +180,10 @@ func (s *Store[K]) each(find func(collector) error) iter.Seq2[*K, error] {
 	return func(yield func(*K, error) bool) {
 		c := &candidates[K]{store: s}
 		err := find(c.collect)
-		if err == nil && !c.ready {
-			err = fmt.Errorf("%s: %w", s.table().resource, ErrNotReady)
+		if t := s.table(); err == nil && !c.ready {
+			t.mu.RLock()
+			err = fmt.Errorf("%s: %w", t.resource, t.unready())
+			t.mu.RUnlock()
 		}
 		if err != nil {
 			yield(nil, err)
@@ -181,7 +201,8 @@ func (s *Store[K]) each(find func(collector) error) iter.Seq2[*K, error] {
 type candidates[K any] struct {
 	store   *Store[K]
 	kept    []wire.Packed
-	decoded []*K // nil, or the same objects, of which some may be nil
+	codecs  codecs // of the kept objects
+	decoded []*K   // nil, or the same objects, of which some may be nil
 	selects filter
 	ready   bool   // the store had all objects
 	buffer  []byte // of the last object that was decompressed
@@ -189,8 +210,9 @@ type candidates[K any] struct {
 
 // collect is a [collector].
 func (c *candidates[K]) collect(n int, entries iter.Seq[*entry], selects filter) {
-	c.kept, c.selects = make([]wire.Packed, 0, n), selects
-	c.ready = c.store.table().isReady(c.store.form)
+	t := c.store.table()
+	c.kept, c.codecs, c.selects = make([]wire.Packed, 0, n), t.compression.codecs, selects
+	c.ready = t.isReady(c.store.form)
 	of := c.store.decoded
 	if of != nil {
 		c.decoded = make([]*K, 0, n)
@@ -230,7 +252,7 @@ func (c *candidates[K]) read(i int) (*K, error) {
 
 // packed returns an object, until the next call, and whether it is selected.
 func (c *candidates[K]) packed(i int) (object wire.Packed, selected bool) {
-	object = c.store.table().plain(c.kept[i], c.buffer)
+	object = c.codecs.plain(c.kept[i], c.buffer)
 	if isCompressed(c.kept[i]) {
 		c.buffer = object.Bytes()[:0]
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"iter"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/kube-go/sdk/core"
@@ -22,9 +23,9 @@ type Change struct {
 	Ref core.ObjectRef
 
 	// Old is the last state of the object that the subscriber received. It does not exist if the subscriber received none,
-	// or if it received the deletion. A deletion is delivered even if the subscriber received
-	// no other change of the object; Old is then its last state. If Old and New have different UIDs, the old object was
-	// deleted, and New is another object with the same name: also if the subscriber did not receive the old one.
+	// or if it received the deletion. A deletion is delivered even if the subscriber received no other change of the
+	// object; Old is then its last state. If Old and New have different UIDs, the old object was deleted, and New is
+	// another object with the same name: also if the subscriber did not receive the old one.
 	Old State
 
 	// New is the current state of the object. It does not exist if the object is deleted.
@@ -34,11 +35,11 @@ type Change struct {
 	Initial bool
 }
 
-// changes yields the changes of the table, see [Store.Subscribe], for readers of a form. If the objects have an older
-// form, the subscription begins when they have the form.
+// changes yields the changes of the table, see [Store.Subscribe], for readers of a form. The subscription begins when
+// the objects have the form.
 func (t *table) changes(ctx context.Context, form uint64) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
-		if err := t.await(ctx, &waiter{list: func() bool { return !t.ready || t.form >= form }}); err != nil {
+		if err := t.awaitForm(ctx, form); err != nil {
 			yield(Change{}, err)
 			return
 		}
@@ -272,7 +273,7 @@ func (t *table) next(s *subscription) (Change, bool, error) {
 	case p.synced:
 		return Change{Type: core.Bookmark}, true, nil
 	}
-	c := Change{Type: core.Deleted, Ref: p.ref, Old: t.past(p.old)}
+	c := Change{Type: core.Deleted, Ref: detached(p.ref), Old: t.past(p.old)}
 	if e := t.objects[p.ref.Namespace][p.ref.Name]; e != nil {
 		c.New = t.state(e.object)
 		c.Type = core.Modified
@@ -281,4 +282,11 @@ func (t *table) next(s *subscription) (Change, bool, error) {
 		}
 	}
 	return c, true, nil
+}
+
+// detached returns a reference for the readers of a table, who may keep it, such as in a queue. The name in the table
+// shares its memory with the object, see [table.pack].
+func detached(ref core.ObjectRef) core.ObjectRef {
+	ref.Name = strings.Clone(ref.Name)
+	return ref
 }

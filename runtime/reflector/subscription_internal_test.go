@@ -4,11 +4,14 @@
 package reflector
 
 import (
+	"runtime"
 	"slices"
 	"strconv"
 	"testing"
+	"weak"
 
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/wire"
 )
 
 func TestChangesWhileASubscriptionLoadsAreDeliveredOnce(t *testing.T) {
@@ -62,5 +65,34 @@ func TestChangesWhileASubscriptionLoadsAreDeliveredOnce(t *testing.T) {
 		case !gone && !again && c.Initial != (ref != refOf(objects)):
 			t.Errorf("initial is %t for %s", c.Initial, ref)
 		}
+	}
+}
+
+// The name in the table shares its memory with the bytes of the object, which a key of a subscriber must not keep.
+func TestRefOfAChangeKeepsNoStateAlive(t *testing.T) {
+	for _, followed := range []bool{false, true} {
+		table := newTable(core.Resource{})
+		var change Change
+		sub := table.subscribe(nil)
+		receive := func() {
+			if c, ok, _ := table.next(sub); ok && !followed {
+				change = c
+			}
+		}
+		if follow := func(c Change) { change = c }; followed {
+			table.followers.all[&follow] = struct{}{}
+		}
+		ref := core.ObjectRef{Namespace: "prod", Name: "a"}
+		_ = table.put(wire.Head{Ref: ref}, wire.NewPacked(wire.JSON, []byte(`{"metadata":{"name":"a"}}`)), "1", 0)
+		receive()
+		kept, state := change.Ref, weak.Make(&change.New.kept.Bytes()[0])
+		table.drop(ref, "2")
+		receive()
+		change = Change{}
+		runtime.GC()
+		if state.Value() != nil {
+			t.Errorf("the ref %s keeps the deleted object, followed: %t", kept, followed)
+		}
+		runtime.KeepAlive(kept)
 	}
 }

@@ -4,12 +4,21 @@
 package reflector_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/wire"
+	"github.com/kube-go/sdk/runtime/internal/fakesource"
+	"github.com/kube-go/sdk/runtime/reflector"
 )
 
 func TestSubscriberReceivesExistingObjectsThenChanges(t *testing.T) {
@@ -28,14 +37,14 @@ func TestSubscriberReceivesExistingObjectsThenChanges(t *testing.T) {
 
 func TestSubscriberBeforeTheFirstListReceivesTheBookmarkAfterIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := newServer(t, wire.JSON, "prod/a", "prod/b")
+		server := newServer(t, wire.JSON, "prod/a")
 		r, store := reflect(server)
 		sub := subscribe(t, store)
 		go func() {
 			synctest.Wait()
 			_ = r.Run(t.Context()) // ends with the test
 		}()
-		sub.want("initial ADDED prod/a - uid-1=first", "initial ADDED prod/b - uid-2=first", "BOOKMARK")
+		sub.want("initial ADDED prod/a - uid-1=first", "BOOKMARK")
 		sub.wantNothing()
 	})
 }
@@ -199,6 +208,75 @@ func TestSubscriptionEndsWithTheLoop(t *testing.T) {
 			if n != 2 {
 				t.Errorf("%d changes, want the object and the bookmark", n)
 			}
+		}
+	})
+}
+
+func TestStoreThatNeedsMoreWithinTheFirstListRemovesNoObjects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, wire.JSON, "prod/a", "prod/b", "prod/c")
+		listed, blocked := 0, make(chan struct{})
+		server.Behave(fakesource.Behaviour{
+			Streaming: fakesource.Rejected,
+			OnItem: func(p wire.Packed) (wire.Packed, error) {
+				if listed++; listed == 3 || listed == 5 { // the third object of the first list, the second one of the next
+					<-blocked
+				}
+				return p, nil
+			},
+		})
+		r := reflector.New(server, nil)
+		lean := reflector.StoreOf[metav1.PartialObjectMetadata](r)
+		var gone, got []string
+		t.Cleanup(lean.Observe(reflector.Observer{
+			Seen: func(string) {},
+			Gone: func(p wire.Packed) { gone = append(gone, string(p.Bytes())) },
+		}))
+		ctx, cancel := context.WithCancelCause(t.Context())
+		defer cancel(errStop)
+		go func() {
+			for c, err := range lean.Subscribe(ctx) {
+				if err == nil {
+					got = append(got, strings.TrimSpace(fmt.Sprintf("%s %s", c.Type, c.Ref)))
+				}
+			}
+		}()
+		runUntilEnd(t, r)
+		full := reflector.StoreOf[corev1.ConfigMap](r) // which needs another form
+		var values []string
+		go func() {
+			for c, err := range full.Subscribe(ctx) {
+				if err == nil {
+					values = append(values, describe(t, c))
+				}
+			}
+		}()
+		byValue := reflector.IndexBy(full, func(obj *corev1.ConfigMap) []string { return []string{obj.Data["value"]} })
+		blocked <- struct{}{}
+		synctest.Wait()
+		if _, err := lean.Get(ref("prod/b")); err != nil {
+			t.Errorf("Get() = %v within the next list", err)
+		}
+		if _, err := full.Get(ref("prod/b")); !errors.Is(err, reflector.ErrNotReady) {
+			t.Errorf("Get() = %v of the new store, want ErrNotReady", err)
+		}
+		close(blocked)
+		synctest.Wait()
+		want := []string{"ADDED prod/a", "ADDED prod/b", "ADDED prod/c", "BOOKMARK"}
+		slices.Sort(got)
+		if !slices.Equal(got, want) || len(gone) > 0 {
+			t.Errorf("the changes are %q, and the objects %q are gone; want %q", got, gone, want)
+		}
+		slices.Sort(values)
+		want = []string{
+			"BOOKMARK", "initial ADDED prod/a - uid-1=first", "initial ADDED prod/b - uid-2=first",
+			"initial ADDED prod/c - uid-3=first",
+		}
+		if !slices.Equal(values, want) {
+			t.Errorf("the changes of the new store are %q, want %q", values, want)
+		}
+		if obj, err := full.Get(ref("prod/b")); err != nil || obj.Data["value"] != "first" || byValue.Len("first") != 3 {
+			t.Errorf("Get() = %v, %v; the index has %d objects", obj, err, byValue.Len("first"))
 		}
 	})
 }

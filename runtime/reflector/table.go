@@ -21,7 +21,8 @@ import (
 // table holds the packed objects of a reflector, with their indexes, subscriptions and waiters. It knows no Go type of
 // the objects. It has one writer, and any number of readers.
 type table struct {
-	resource core.Resource
+	resource  core.Resource
+	namespace string // of all objects, or empty
 
 	// writing is held while an object or the set of indexes changes, before mu. So the keys of an object are computed
 	// without blocking readers.
@@ -45,6 +46,8 @@ type table struct {
 	current uint64 // the form of the last complete list of the current run, or 0
 	status  watcher.Status
 	failed  error // the error that ended the run permanently
+	running bool  // Run is active
+	hasRun  bool  // Run was called
 
 	indexes []indexer    // changed with writing held, too
 	later   []laterIndex // guarded by writing
@@ -105,15 +108,12 @@ func (t *table) entries(namespace string) iter.Seq[*entry] {
 func (t *table) beginList(form uint64) {
 	t.writing.Lock()
 	defer t.writing.Unlock()
-	defer t.deliver()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.list++
-	if !t.ready {
-		if t.form != form {
-			t.sweep() // an incomplete list had another form
-		}
+	if t.count == 0 && !t.ready { // otherwise some objects may have another form until the end of the list
 		t.form = form
+		t.wake()
 		t.indexes = append(t.indexes, t.fillLater(form)...)
 	}
 }
@@ -287,6 +287,13 @@ func (t *table) keep(ref core.ObjectRef, version string) {
 	}
 }
 
+// spare marks an object whose next state can't be stored as present in the list.
+func (t *table) spare(ref core.ObjectRef) {
+	t.writing.Lock()
+	defer t.writing.Unlock()
+	t.keep(ref, "")
+}
+
 // drop removes an object, and records the observed version.
 func (t *table) drop(ref core.ObjectRef, version string) {
 	t.writing.Lock()
@@ -391,14 +398,21 @@ func (t *table) setStatus(s watcher.Status) {
 	t.status = s
 }
 
+// beginRun records that a run has begun.
+func (t *table) beginRun() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.running, t.hasRun, t.failed = true, true, nil
+}
+
 // endRun records that the run has ended.
 func (t *table) endRun() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.current = 0
+	t.running, t.current = false, 0
 }
 
-// setFailed records the error that ended the run permanently, or clears it with nil.
+// setFailed records the error that ended the run permanently.
 func (t *table) setFailed(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

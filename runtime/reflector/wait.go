@@ -10,10 +10,10 @@ import (
 	"slices"
 )
 
-// waiter waits for a version of the table, or for a complete list.
+// waiter waits for a version of the table, or for a list.
 type waiter struct {
 	version uint64        // or:
-	list    func() bool   // reports whether the list is complete; called with the table's lock held
+	list    func() bool   // reports whether the list has begun or is complete; called with the table's lock held
 	done    chan struct{} // closed when the wait is over, or will never be
 	slot    int           // the index in the heap or list; -1 if it is not there
 	failed  error         // why it will never be
@@ -104,10 +104,21 @@ func (t *table) await(ctx context.Context, w *waiter) error {
 		return nil
 	case w.failed != nil: // also if another run has begun meanwhile
 		return w.failed
+	case !t.hasRun:
+		return fmt.Errorf("%w; nothing runs the store: %s", context.Cause(ctx), runIt)
 	case t.status.Err != nil:
 		return fmt.Errorf("%w; the last error was: %w", context.Cause(ctx), t.status.Err)
 	}
 	return context.Cause(ctx)
+}
+
+// awaitForm waits until the objects have a form. The objects of the first list have its form as soon as it begins.
+func (t *table) awaitForm(ctx context.Context, form uint64) error {
+	err := t.await(ctx, &waiter{list: func() bool { return t.form >= form }})
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
 }
 
 // awaitAll waits until cond, which concerns a complete list, is true.

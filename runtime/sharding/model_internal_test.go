@@ -256,7 +256,7 @@ func (w *world) renew(r *replica) {
 		}
 	}))
 	sent, uid := r.clock(w), r.uid
-	w.request(r, r.renewal.Add(renewDeadline).Sub(sent), func() input {
+	w.request(r, min(renewDeadline/2, r.renewal.Add(renewDeadline).Sub(sent)), func() input {
 		i := slices.IndexFunc(w.leases, func(l lease) bool { return l.uid == uid })
 		if i < 0 {
 			return input{kind: conflict}

@@ -40,8 +40,11 @@ type Options struct {
 	// Identity names the replica for people. It need not be unique. Default: the host name.
 	Identity string
 
-	// ByNamespace divides the objects by their namespaces, and not by their UIDs: all objects of a namespace have the same
-	// owner. The replicas must agree. See the comment of the package. Default: false.
+	// ByNamespace divides the objects by their namespaces instead of their UIDs: all objects of a namespace have one owner,
+	// and so have all cluster-scoped objects. The replicas must agree. Use it only with many namespaces whose names differ
+	// in more than the last characters: the hash, which is that of the API server, does not distinguish the others well.
+	// Default: the slot of an object is that of its UID. An object and a later one of the same name may then have different
+	// owners, and the later one may be reconciled before the owner of the former one has noticed the deletion.
 	ByNamespace bool
 
 	// LeaseDuration, RenewDeadline and RetryPeriod are those of the lease of this replica, see [election.Options]. A
@@ -57,6 +60,31 @@ type Options struct {
 var ErrLost = errors.New("the membership is lost")
 
 // Member is one replica of a group. Create one with [New].
+//
+// # Sharded views
+//
+// By default, each replica watches all objects, and reconciles its own. With Selection.Sharded of package cache, it
+// also lists, watches and holds nothing but its own objects. The order is:
+//
+//   - A replica that gains slots has them in the table first. Then its views list the objects of all its slots again,
+//     and only then work in the gained ones begins. The list is requested after the former owner has given up the
+//     slots, or has lost its term, and all lists request the newest state. So work never begins with an object that
+//     lacks a write of the former owner, unless a write that was sent before the end of a lost term reaches the server
+//     later.
+//   - A replica that loses slots first ends its work in them, then gives them away. Its views select less about two
+//     RetryPeriods after that, with one list for all slots that leave meanwhile.
+//
+// Objects that leave a view for this reason are not deleted: no reconcile and no OnGone runs for them. The order holds
+// for views that are sharded. An unsharded view, such as that of a source of a controller whose objects are divided by
+// UID, may be behind the writes of the former owner when a run begins, as it may after a restart of the program.
+//
+// The views of the reconciled kind can be sharded and, with [Options.ByNamespace], also those of other namespaced
+// sources. Then a changed object must concern only objects of its own namespace.
+//
+// The API server needs the feature gate ShardedListAndWatch, which is alpha in Kubernetes 1.36. Without the gate it
+// ignores the selector and sends all objects, without any indication. The client notices the first object of another
+// shard. Then the views request all objects, and drop the others, so that everything above holds, at the cost of the
+// traffic. The status of the view has AllShards then, and the debug page of the manager shows it.
 type Member struct {
 	options Options
 	leases  *client.API[leases.Lease]
@@ -69,7 +97,7 @@ type Member struct {
 
 	mu      sync.Mutex // guards the fields below
 	running bool
-	elector *election.Elector // of the current term, or nil
+	elector *election.Elector // of the current term until it ends or is lost, or nil
 	state   state
 	group   *leases.Lease // the object with the table, as it was read or written last
 	work    [slotCount]int
@@ -150,7 +178,7 @@ func (m *Member) owns(slot int) bool {
 func (m *Member) ByNamespace() bool { return m.options.ByNamespace }
 
 // Begin begins work on an object, if this replica owns it. The object gets no other owner before end is called, unless
-// the term is lost.
+// the term is lost. Further calls of end do nothing.
 func (m *Member) Begin(uid types.UID, namespace string) (end func(), ok bool) {
 	return m.begin(nil, uid, namespace)
 }
@@ -163,7 +191,7 @@ func (m *Member) begin(w *window, uid types.UID, namespace string) (end func(), 
 		return nil, false
 	}
 	m.work[slot]++
-	return func() { m.end(slot) }, true
+	return sync.OnceFunc(func() { m.end(slot) }), true
 }
 
 func (m *Member) end(slot int) {
@@ -185,7 +213,7 @@ func (m *Member) wakeUp() {
 
 // Follow calls f with the shard that this replica owns, now and after each change, until stop is called. f must not
 // block, and must not call Follow or stop. Work on an object that is in the shard for the first time may begin; what
-// has changed in the object before is in no later event.
+// changed in the object before that is not in any later event.
 func (m *Member) Follow(f func(*core.Shard)) (stop func()) { return m.followOn(nil, f) }
 
 func (m *Member) followOn(w *window, f func(*core.Shard)) (stop func()) {
@@ -274,10 +302,18 @@ func (m *Member) limit(ctx context.Context) (context.Context, context.CancelFunc
 	return context.WithTimeout(context.WithoutCancel(ctx), m.options.RenewDeadline/2)
 }
 
-// find returns the UID of the object with the table. It creates the object if it does not exist.
+// find returns the UID of the object with the table. It creates the object if it does not exist. Lists do not have an
+// object without the label, so each term would be lost at once: then find waits until somebody repairs it.
 func (m *Member) find(ctx context.Context) (string, error) {
 	for {
 		l, err := m.tableLease(ctx)
+		if ctx.Err() != nil {
+			return "", context.Cause(ctx)
+		}
+		if err == nil && l.Labels[groupLabel] != m.options.Name {
+			err = fmt.Errorf("the lease %s/%s does not have the label %s=%s: set the label, or delete the lease",
+				m.options.Namespace, l.Name, groupLabel, m.options.Name)
+		}
 		m.note(err)
 		if err == nil {
 			return string(l.UID), nil
@@ -293,7 +329,7 @@ func (m *Member) find(ctx context.Context) (string, error) {
 }
 
 func (m *Member) tableLease(ctx context.Context) (*leases.Lease, error) {
-	ctx, cancel := m.limit(ctx)
+	ctx, cancel := context.WithTimeout(ctx, m.options.RenewDeadline/2)
 	defer cancel()
 	l, err := m.leases.Get(ctx, m.options.tableName(), nil)
 	if !errors.Is(err, core.ErrNotFound) {
@@ -320,7 +356,7 @@ func (m *Member) note(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err != nil && (m.err == nil || m.err.Error() != err.Error()) {
-		m.logger.Warn("request for the shards", "error", err)
+		m.logger.Warn("a request for the shards has failed", "error", err)
 	}
 	m.err = err
 }
@@ -420,6 +456,7 @@ func (t *turn) fail() error {
 	m.mu.Lock()
 	before := m.state.granted
 	m.state = m.state.end()
+	m.elector = nil // the lease may be renewed while the work continues
 	m.mu.Unlock()
 	t.lose(ErrLost)
 	m.publish(before, slots{})

@@ -16,11 +16,13 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/config"
 	"github.com/kube-go/sdk/client/middleware"
+	"github.com/kube-go/sdk/client/pod"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/runtime/internal/fakeapi"
 	"github.com/kube-go/sdk/runtime/sharding"
@@ -56,8 +58,16 @@ type replica struct {
 	terms  atomic.Int32
 }
 
-// start starts a replica, which joins again when it has lost a term.
+// start adds a replica and launches it.
 func (c *cluster) start(name string, change func(*sharding.Options)) *replica {
+	c.t.Helper()
+	r := c.add(name, change)
+	r.launch(c.t)
+	return r
+}
+
+// add returns a replica that does not run yet.
+func (c *cluster) add(name string, change func(*sharding.Options)) *replica {
 	c.t.Helper()
 	r := &replica{result: make(chan error, 1)}
 	api, err := client.New(c.t.Context(), &client.Options{
@@ -79,7 +89,12 @@ func (c *cluster) start(name string, change func(*sharding.Options)) *replica {
 		change(&o)
 	}
 	r.Member = sharding.New(api, &o)
-	ctx, stop := context.WithCancelCause(c.t.Context())
+	return r
+}
+
+// launch runs the replica, which joins again when it has lost a term.
+func (r *replica) launch(t *testing.T) {
+	ctx, stop := context.WithCancelCause(t.Context())
 	r.stop = stop
 	go func() {
 		for {
@@ -94,7 +109,6 @@ func (c *cluster) start(name string, change func(*sharding.Options)) *replica {
 			}
 		}
 	}()
-	return r
 }
 
 // end stops a replica.
@@ -212,6 +226,38 @@ func TestASlotIsGivenWhenItsWorkHasEnded(t *testing.T) {
 	})
 }
 
+func TestASecondEndDoesNotEndOtherWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		a := c.start("a", nil)
+		time.Sleep(time.Second)
+		ends := map[types.UID]func(){}
+		for i := range 100 {
+			uid := types.UID(fmt.Sprintf("%d-4b1d-c0ffee", i))
+			first, _ := a.Begin(uid, "")
+			other, ok := a.Begin(uid, "")
+			if !ok {
+				t.Fatalf("%s has no owner", uid)
+			}
+			first()
+			first()
+			ends[uid] = other
+		}
+		b := c.start("b", nil)
+		time.Sleep(time.Minute)
+		for uid, end := range ends {
+			if owns(b, uid, "") {
+				t.Errorf("%s has another owner during work", uid)
+			}
+			end()
+		}
+		time.Sleep(2 * time.Second)
+		c.shares(a, b)
+		c.end(a)
+		c.end(b)
+	})
+}
+
 func TestALostMemberHasNoSuccessorBeforeItsTermEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
@@ -263,6 +309,113 @@ func TestDeletedLeasesAreMadeAgain(t *testing.T) {
 	})
 }
 
+// TestATableWithoutItsLabelIsReportedAndRetried checks that members do not join and leave again and again while the table
+// lacks the label by which they list it.
+func TestATableWithoutItsLabelIsReportedAndRetried(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		a := c.start("a", nil)
+		time.Sleep(5 * time.Second)
+		table := client.Namespaced[coordinationv1.Lease](c.server.Client(), "prod")
+		setLabels := func(labels map[string]string) {
+			t.Helper()
+			_, err := table.Modify(t.Context(), "shop-shards", func(l *coordinationv1.Lease) error {
+				l.Labels = labels
+				return nil
+			}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		setLabels(nil)
+		time.Sleep(time.Minute)
+		want := "the lease prod/shop-shards does not have the label sharding.kube-go.github.io/group=shop: set the label, or delete the lease"
+		if err := a.Status().Err; err == nil || err.Error() != want {
+			t.Errorf("Status().Err = %v, want %s", err, want)
+		}
+		if n, names := a.terms.Load(), c.names(); n != 1 || len(names) != 1 {
+			t.Errorf("after %d terms the leases are %v, want one term and the table", n, names)
+		}
+		setLabels(map[string]string{"sharding.kube-go.github.io/group": "shop"})
+		time.Sleep(5 * time.Second)
+		c.shares(a)
+		c.end(a)
+	})
+}
+
+func TestFenceRefusesWritesAndExec(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		a := c.start("a", nil)
+		fenced, err := client.New(t.Context(), &client.Options{
+			Config: &config.Config{Server: "https://cluster.test"}, PerAttempt: []middleware.Func{a.Fence()}, Transport: c.server,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		leases := client.Namespaced[coordinationv1.Lease](fenced, "prod")
+		calls := map[string]func() error{
+			"Create": func() error {
+				_, err := leases.Create(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "web"}}, nil)
+				return err
+			},
+			"Exec": func() error {
+				_, err := pod.In(fenced, "prod").Exec(t.Context(), "db-0", &pod.ExecOptions{Command: []string{"true"}})
+				return err
+			},
+		}
+		time.Sleep(5 * time.Second)
+		for name, call := range calls {
+			if err := call(); errors.Is(err, sharding.ErrLost) {
+				t.Errorf("%s of a member = %v", name, err)
+			}
+		}
+		c.end(a)
+		for name, call := range calls {
+			if err := call(); !errors.Is(err, sharding.ErrLost) {
+				t.Errorf("%s after the term = %v, want %v", name, err, sharding.ErrLost)
+			}
+		}
+		if _, err := leases.Get(t.Context(), "web", nil); err != nil {
+			t.Errorf("Get after the term = %v", err)
+		}
+	})
+}
+
+// TestFenceRefusesWritesOfWorkThatContinues deletes the table, and checks that the member is fenced as soon as its term is
+// lost, while its work ignores the end of its context.
+func TestFenceRefusesWritesOfWorkThatContinues(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		a := c.add("a", nil)
+		fenced, err := client.New(t.Context(), &client.Options{
+			Config: &config.Config{Server: "https://cluster.test"}, PerAttempt: []middleware.Func{a.Fence()}, Transport: c.server,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = a.Run(t.Context(), func(ctx context.Context) error {
+			c.server.Delete(c.leases, core.ObjectRef{Namespace: "prod", Name: "shop-shards"})
+			<-ctx.Done()
+			for range 20 { // the lease of the member is renewed
+				if s := a.Status(); s.Joined || s.Slots > 0 {
+					t.Errorf("the status after the term is %+v", s)
+				}
+				_, err := client.Namespaced[coordinationv1.Lease](fenced, "prod").Create(t.Context(),
+					&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{GenerateName: "late-"}}, nil)
+				if !errors.Is(err, sharding.ErrLost) {
+					t.Errorf("a write after the term = %v, want %v", err, sharding.ErrLost)
+				}
+				time.Sleep(time.Second)
+			}
+			return nil
+		})
+		if !errors.Is(err, sharding.ErrLost) {
+			t.Errorf("Run = %v, want %v", err, sharding.ErrLost)
+		}
+	})
+}
+
 // TestAMemberThatCanNotGiveItsSlotsAwayEnds checks that Run ends although the table is invalid, and that the other member
 // has everything once somebody has repaired it.
 func TestAMemberThatCanNotGiveItsSlotsAwayEnds(t *testing.T) {
@@ -305,7 +458,7 @@ func TestAMemberThatCanNotGiveItsSlotsAwayEnds(t *testing.T) {
 func TestFollowersSeeAllChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
-		a := c.start("a", nil)
+		a := c.add("a", nil)
 		var last atomic.Pointer[core.Shard]
 		var calls atomic.Int32
 		stop := a.Follow(func(s *core.Shard) {
@@ -315,6 +468,7 @@ func TestFollowersSeeAllChanges(t *testing.T) {
 		if s := last.Load().String(); s != "" {
 			t.Errorf("the first shard is %s", s)
 		}
+		a.launch(t)
 		time.Sleep(5 * time.Second)
 		b := c.start("b", nil)
 		time.Sleep(5 * time.Second)
@@ -393,4 +547,31 @@ func owns(m interface {
 		end()
 	}
 	return ok
+}
+
+// TestTheEndOfTheContextEndsTheStart checks that Run returns at the end of its context also while it looks for the
+// table, and that it sends nothing if the context has ended before.
+func TestTheEndOfTheContextEndsTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		hung := c.add("a", nil)
+		hung.cut.Store(true)
+		hung.launch(t)
+		time.Sleep(time.Second)
+		stopped := time.Now()
+		c.end(hung)
+		if took := time.Since(stopped); took > time.Second {
+			t.Errorf("Run has returned %v after the end of its context", took)
+		}
+		ctx, stop := context.WithCancelCause(t.Context())
+		stop(errStop)
+		err := c.add("b", nil).Run(ctx, func(context.Context) error { return errors.New("the work has begun") })
+		if !errors.Is(err, errStop) {
+			t.Errorf("Run = %v, want %v", err, errStop)
+		}
+		all, err := client.Namespaced[coordinationv1.Lease](c.server.Client(), "prod").List(t.Context(), nil)
+		if err != nil || len(all.Items) > 0 {
+			t.Errorf("there are %d leases, %v, want none", len(all.Items), err)
+		}
+	})
 }

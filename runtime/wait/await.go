@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -56,8 +57,8 @@ func Await[K any, P core.ObjectPtr[K]](
 // Gone waits until the object of the given name and UID is deleted, even if another object has taken its name. With an
 // empty UID, it waits until no object of that name exists. It does not delete the object.
 //
-// Errors: the context's cause if the context ends first, with what delays the deletion; the server's error if retrying
-// cannot help.
+// Errors: the context's cause if the context ends first, with what delays the deletion, such as finalizers and the
+// conditions of a namespace; the server's error if retrying cannot help.
 func Gone[K any, P core.ObjectPtr[K]](
 	ctx context.Context, api *client.API[K], name string, uid types.UID, o *Options,
 ) error {
@@ -70,9 +71,46 @@ func Gone[K any, P core.ObjectPtr[K]](
 		case len(P(obj).GetFinalizers()) > 0:
 			return fmt.Errorf("it is being deleted and waits for the finalizers %s", strings.Join(P(obj).GetFinalizers(), ", "))
 		}
-		return errors.New("it is being deleted")
+		return beingDeleted(obj, api.Resource())
 	})
 }
+
+func isNamespace(r core.Resource) bool { return r.Group == "" && r.Kind == "Namespace" }
+
+// beingDeleted returns an error with what delays the deletion of an object without finalizers in its metadata. Only
+// namespaces have that in their spec and status.
+func beingDeleted(obj any, resource core.Resource) error {
+	text := "it is being deleted"
+	if !isNamespace(resource) {
+		return errors.New(text)
+	}
+	var namespace struct {
+		Spec struct {
+			Finalizers []string `json:"finalizers"`
+		} `json:"spec"`
+		Status struct {
+			Conditions []condition `json:"conditions"`
+		} `json:"status"`
+	}
+	if convert(obj, &namespace) != nil {
+		return errors.New(text) // the type declares the fields differently
+	}
+	if f := namespace.Spec.Finalizers; len(f) > 0 {
+		text += " and waits for the finalizers " + strings.Join(f, ", ") + " of its spec"
+	}
+	for _, c := range namespace.Status.Conditions {
+		if c.Status == metav1.ConditionTrue {
+			text += "; " + c.unlike().Error()
+		}
+	}
+	if len(text) > maxDelay {
+		text = strings.ToValidUTF8(text[:maxDelay-len("…")], "") + "…"
+	}
+	return errors.New(text)
+}
+
+// maxDelay is the maximum number of bytes of the error of beingDeleted. A condition may list each kind of a namespace.
+const maxDelay = 2048
 
 // waiter watches one object.
 type waiter[K any, P core.ObjectPtr[K]] struct {

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -19,6 +21,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/runtime/wait"
@@ -373,6 +377,34 @@ func TestPermanentFailureEndsTheWait(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The error comes from a real dial, because its type is not exported.
+func TestTimeoutOfADialIsRetried(t *testing.T) {
+	_, timeout := (&net.Dialer{Timeout: time.Nanosecond}).DialContext(t.Context(), "tcp", "127.0.0.1:1")
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		c, err := client.New(t.Context(), &client.Options{
+			Config: &config.Config{Server: "https://cluster.test"},
+			Transport: middleware.RoundTripperFunc(func(*http.Request) (*http.Response, error) {
+				if time.Since(begun) < 10*time.Minute {
+					return nil, timeout
+				}
+				return answer(200, map[string]any{
+					"kind": "DocumentList", "apiVersion": "docs.example.com/v1", "metadata": map[string]any{"resourceVersion": "1"},
+					"items": []*document{doc("u1", "Running")},
+				}), nil
+			}),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := &wait.Options{Logger: slog.New(slog.DiscardHandler)}
+		_, err = wait.Await(t.Context(), client.Namespaced[document](c, "prod"), "a", running, o)
+		if took := time.Since(begun); err != nil || took < 10*time.Minute {
+			t.Errorf("Await() = %v after %v, want success after the server is reachable", err, took)
+		}
+	})
 }
 
 func TestRetriedFailureIsLogged(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -114,7 +115,7 @@ func JSONPath[K any](path, value string) Condition[K] {
 		case map[string]any, []any:
 			return Never(fmt.Errorf("%s is an object or a list: want a path to a string, a number or a boolean", path))
 		}
-		if seen := fmt.Sprint(found[0]); seen != value {
+		if seen := textOf(found[0]); seen != value {
 			return fmt.Errorf("%s is %q, want %q", path, seen, value)
 		}
 		return nil
@@ -133,11 +134,11 @@ const conditionsPath = "status.conditions"
 // subject declares the fields that all kinds with conditions have in common.
 type subject struct {
 	Metadata struct {
-		Generation        int64        `json:"generation"`
+		Generation        generation   `json:"generation"`
 		DeletionTimestamp *metav1.Time `json:"deletionTimestamp"`
 	} `json:"metadata"`
 	Status struct {
-		ObservedGeneration int64       `json:"observedGeneration"`
+		ObservedGeneration generation  `json:"observedGeneration"`
 		Conditions         []condition `json:"conditions"`
 	} `json:"status"`
 
@@ -181,7 +182,18 @@ type condition struct {
 	Status             metav1.ConditionStatus `json:"status"`
 	Reason             string                 `json:"reason"`
 	Message            string                 `json:"message"`
-	ObservedGeneration int64                  `json:"observedGeneration"`
+	ObservedGeneration generation             `json:"observedGeneration"`
+}
+
+// generation is a generation of an object, or 0 if it is unknown. Some kinds declare it as a string, such as the
+// Rollout of Argo.
+type generation int64
+
+// UnmarshalJSON implements json.Unmarshaler. A value that is not an integer counts as unknown.
+func (g *generation) UnmarshalJSON(data []byte) error {
+	n, _ := strconv.ParseInt(strings.Trim(string(data), `"`), 10, 64)
+	*g = generation(n)
+	return nil
 }
 
 func convert(from, to any) error {
@@ -207,7 +219,7 @@ func (s *subject) isTrue(conditionType string) bool {
 }
 
 // observed returns the generation that the condition is about, or 0 if that is unknown.
-func (s *subject) observed(c *condition) int64 {
+func (s *subject) observed(c *condition) generation {
 	return cmp.Or(c.ObservedGeneration, s.Status.ObservedGeneration)
 }
 

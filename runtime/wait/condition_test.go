@@ -101,6 +101,28 @@ func TestStatusConditionChecksStatusAndGeneration(t *testing.T) {
 	}
 }
 
+// The Rollout of Argo declares status.observedGeneration as a string:
+// https://github.com/argoproj/argo-rollouts/blob/master/pkg/apis/rollouts/v1alpha1/types.go.
+func TestObservedGenerationMayBeAString(t *testing.T) {
+	tests := []struct{ name, observed, want string }{
+		{"current", `"3"`, ""},
+		{"outdated", `"2"`, "the status is of generation 2, but the object has generation 3"},
+		{"a hash, which counts as unknown", `"5d4f"`, ""},
+		{"null", `null`, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			rollout := decode[unstructured.Unstructured](t, `{
+				"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout", "metadata": {"name": "web", "generation": 3},
+				"status": {"observedGeneration": `+tt.observed+`, "conditions": [{"type": "Available", "status": "True"}]}
+			}`)
+			if got := message(wait.Ready(rollout)); got != tt.want {
+				t.Errorf("Ready() = %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
 func TestStatusConditionFailsForATypeWithoutConditions(t *testing.T) {
 	err := wait.StatusCondition[bare]("Ready", metav1.ConditionTrue)(&bare{})
 	if err == nil || err.Error() != "the type wait_test.bare declares no status.conditions: wait with a "+
@@ -183,6 +205,19 @@ func TestJSONPathComparesOneValue(t *testing.T) {
 				t.Errorf("error for an unstructured object = %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestJSONPathComparesNumbersInTheirJSONForm checks numbers that fmt prints with an exponent.
+func TestJSONPathComparesNumbersInTheirJSONForm(t *testing.T) {
+	for _, number := range []string{"3", "0.5", "1234567.5", "-20000000.25", "0.00001", "1e+21"} {
+		obj := decode[unstructured.Unstructured](t, `{"apiVersion": "docs.example.com/v1", "kind": "Document",
+			"spec": {"items": [{"name": "a", "size": `+number+`}]}}`)
+		for _, path := range []string{"{.spec.items[0].size}", "{.spec.items[?(@.size==" + number + ")].size}"} {
+			if got := message(wait.JSONPath[unstructured.Unstructured](path, number)(obj)); got != "" {
+				t.Errorf("JSONPath(%s, %s) = %s, want no error", path, number, got)
+			}
+		}
 	}
 }
 

@@ -20,8 +20,8 @@ const replacements = 3
 // name. It deletes the object that it reads first, by UID. Broken connections and busy servers delay it, so give ctx a
 // deadline. It needs permission to get, delete, list and watch.
 //
-// Errors: [core.ErrNotFound] if the object does not exist; [core.ErrConflict] if a precondition does not hold; the
-// context's cause if the context ends first, with what delays the deletion.
+// Errors: [core.ErrNotFound] if the object does not exist, unless o has its UID; [core.ErrConflict] if a precondition
+// does not hold; the context's cause if the context ends first, with what delays the deletion.
 func DeleteAndWait[K any, P core.ObjectPtr[K]](
 	ctx context.Context,
 	api *client.API[K],
@@ -51,6 +51,9 @@ func DeleteAndWait[K any, P core.ObjectPtr[K]](
 		err := api.Delete(ctx, name, &opts)
 		switch {
 		case err == nil, apierr.NotFound(err):
+			if isNamespace(api.Resource()) { // its spec and status have what delays its deletion
+				return Gone(ctx, client.Dynamic(api.Client(), api.Resource()), name, opts.UID, nil)
+			}
 			return Gone(ctx, api.Metadata(), name, opts.UID, nil)
 		case !errors.Is(err, core.ErrConflict) || conditional || n == replacements:
 			return err

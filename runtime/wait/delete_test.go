@@ -14,12 +14,16 @@ import (
 	"testing/synctest"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
+	"github.com/kube-go/sdk/core/wire"
 	"github.com/kube-go/sdk/runtime/wait"
 )
 
@@ -123,6 +127,10 @@ func TestDeleteAndWaitReturnsOnceTheObjectIsDeleted(t *testing.T) {
 			is:     core.ErrConflict,
 			delete: func(*deleter) func(int, types.UID) int { return func(int, types.UID) int { return 409 } },
 		},
+		{
+			name: "the object of the UID does not exist", options: &request.DeleteOptions{UID: "u1"}, deleted: "u1",
+			delete: func(*deleter) func(int, types.UID) int { return func(int, types.UID) int { return 404 } },
+		},
 		{name: "the object does not exist", want: "get documents.docs.example.com prod/a: not found", is: core.ErrNotFound},
 		{
 			name: "the object is not deleted", start: doc("u1", ""), deleted: "u1", is: errEnough,
@@ -165,6 +173,89 @@ func TestDeleteAndWaitReturnsOnceTheObjectIsDeleted(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestDeletionOfANamespaceSaysWhatDelaysIt(t *testing.T) {
+	discovery := map[string]any{
+		"type": "NamespaceDeletionDiscoveryFailure", "status": "True", "reason": "DiscoveryFailed",
+		"message": "Discovery failed for some groups: metrics.k8s.io/v1beta1: stale GroupVersion discovery",
+	}
+	long := map[string]any{"type": "NamespaceContentRemaining", "status": "True", "message": strings.Repeat("é", 5000)}
+	content := map[string]any{"type": "NamespaceDeletionContentFailure", "status": "False", "message": "All content is deleted"}
+	const (
+		failure = "it is being deleted and waits for the finalizers kubernetes of its spec; " +
+			"condition NamespaceDeletionDiscoveryFailure is True: DiscoveryFailed: Discovery failed for some groups: " +
+			"metrics.k8s.io/v1beta1: stale GroupVersion discovery"
+		prefix = "await namespaces prod: enough; last seen: "
+	)
+	tests := []struct {
+		name       string
+		finalizers []any
+		conditions []any
+		want       string // the error, or its beginning if it ends with …
+	}{
+		{"a group of the API is not available", []any{"kubernetes"}, []any{discovery, content}, prefix + failure},
+		{"the text is bounded", []any{"kubernetes"}, []any{discovery, long}, prefix + failure + "; condition NamespaceContentRemaining is True: éé…"},
+		{"nothing is known", nil, nil, prefix + "it is being deleted"},
+	}
+	for _, tt := range tests {
+		namespace := map[string]any{
+			"kind": "Namespace", "apiVersion": "v1",
+			"metadata": map[string]any{"name": "prod", "uid": "n1", "resourceVersion": "1", "deletionTimestamp": "2026-01-01T00:00:00Z"},
+			"spec":     map[string]any{"finalizers": tt.finalizers},
+			"status":   map[string]any{"phase": "Terminating", "conditions": tt.conditions},
+		}
+		t.Run(tt.name, func(t *testing.T) {
+			check := func(t *testing.T, call func(context.Context, *client.Client) error) {
+				t.Helper()
+				synctest.Test(t, func(t *testing.T) {
+					c, err := client.New(t.Context(), &client.Options{
+						Config: &config.Config{Server: "https://cluster.test"}, Transport: terminating(namespace),
+					})
+					if err != nil {
+						t.Fatal(err)
+					}
+					ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errEnough)
+					defer cancel()
+					err = call(ctx, c)
+					begin, cut := strings.CutSuffix(tt.want, "…")
+					got := message(err)
+					bounded := cut && strings.HasPrefix(got, begin) && strings.HasSuffix(got, "é…") && len(got) < 2200
+					if got != tt.want && !bounded {
+						t.Errorf("error = %q, want %q", got, tt.want)
+					}
+				})
+			}
+			check(t, func(ctx context.Context, c *client.Client) error {
+				return wait.DeleteAndWait(ctx, client.ClusterWide[corev1.Namespace](c), "prod", nil)
+			})
+			check(t, func(ctx context.Context, c *client.Client) error {
+				return wait.Gone(ctx, client.ClusterWide[corev1.Namespace](c).PreferEncoding(wire.JSON), "prod", "n1", nil)
+			})
+		})
+	}
+}
+
+// terminating returns a server with a namespace that is being deleted.
+func terminating(namespace map[string]any) http.RoundTripper {
+	return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+		switch {
+		case r.Method == http.MethodDelete:
+			return answer(200, namespace), nil
+		case strings.HasSuffix(r.URL.Path, "/prod"):
+			return answer(200, map[string]any{
+				"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": namespace["metadata"],
+			}), nil
+		case r.URL.Query().Get("watch") != "true":
+			return refusal(405, "this server has streaming lists only"), nil
+		}
+		w := &watch{events: make(chan event, 2)}
+		w.events <- event{Type: core.Added, Object: namespace}
+		w.events <- bookmark(1, map[string]string{metav1.InitialEventsAnnotationKey: "true"})
+		body, pipe := io.Pipe()
+		go func() { pipe.CloseWithError(w.stream(r, pipe)) }()
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: body}, nil
+	})
 }
 
 var errEnough = errors.New("enough")

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/kube-go/sdk/core/wire"
 )
 
 // step is one part of a JSON path. Exactly one of its fields is set.
@@ -331,7 +333,7 @@ func (f *filter) selects(item any) bool {
 	if len(values) != 1 {
 		return f.operator == "!="
 	}
-	got := fmt.Sprint(values[0])
+	got := textOf(values[0])
 	order, ok := f.compare(values[0], got)
 	switch f.operator {
 	case "==":
@@ -346,6 +348,16 @@ func (f *filter) selects(item any) bool {
 		return ok && order > 0
 	}
 	return ok && order >= 0
+}
+
+// textOf returns a string unchanged, and a number or a boolean in its JSON form.
+func textOf(v any) string {
+	if _, ok := v.(float64); ok {
+		if data, err := wire.MarshalJSON(v); err == nil {
+			return string(data)
+		}
+	}
+	return fmt.Sprint(v)
 }
 
 // compare compares a number with a number, or a string with a quoted value.

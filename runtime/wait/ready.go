@@ -33,7 +33,7 @@ import (
 //     immediately. While the condition Reconciling is true, the object is not ready, and neither is one whose condition
 //     Stalled is true, which is final if it has an observedGeneration.
 //
-// An object that is being deleted is not ready, neither is one whose status is older than its spec.
+// An object that is being deleted is not ready, nor is one whose status is older than its spec.
 func Ready[K any](obj *K) error {
 	gk, err := groupKindOf(obj)
 	if err != nil {

@@ -15,8 +15,7 @@
 //		fmt.Println(ev.Type, ev.Object.Name)
 //	}
 //
-// [Watch] yields decoded objects, and hides interruptions. It is built on [Events], which yields packed objects and the
-// beginning and end of each list, and does not remember the objects.
+// [Events] lists what is guaranteed.
 //
 // # How it recovers
 //
@@ -29,33 +28,22 @@
 //   - A watch that ends normally, or whose connection breaks after it has delivered a new version, resumes from the last
 //     version that the consumer has received: immediately, or one second after the watch was opened.
 //   - When the server no longer has that version (410), or rejects the request or the watch as invalid, the watcher
-//     lists the objects again.
+//     lists the objects again; after an outage, which a 410 ends, immediately.
 //   - After other failures (429, 401, 403, 404, no connection, …) it repeats the request. After ten consecutive ones,
 //     or three whose cause is unknown (such as 500), it lists the objects again.
 //   - A watch that ends within a second of its acceptance by the server, or whose connection breaks, without a new
 //     version is a failure. So is a watch that the server has not accepted after a minute.
-//   - A watch of a server that sends bookmarks regularly is over after four minutes of silence. If it has sent nothing
-//     at all, the watcher lists the objects again: after a restore of etcd without increased revisions, a server may not
-//     have reached the version of the watch, and says nothing about it. If it reaches the version within these four
+//   - A watch of a server that sends bookmarks regularly ends after four minutes of silence. If it has sent nothing at
+//     all, the watcher lists the objects again: after a restore of etcd without increased revisions, a server may not
+//     have reached the version of the watch, and does not report this. If it reaches the version within these four
 //     minutes, the consumer misses the changes until then.
 //   - A page that fails is requested again. When its continue token has expired, the watcher lists the objects again,
 //     without pages. After ten consecutive failures, the list starts again.
 //   - When a streaming list ends early, or is silent for 20 seconds, the next list is paged.
-//   - A server ignores the request for a streaming list if it sends a bookmark that is not the end of the list, or
-//     changes without the end of the list within 20 seconds. Such a server is listed in pages. A list that is only long
-//     is not interrupted. A server that ignores the request, and sends neither bookmarks nor other changes than new
-//     objects, is noticed when it ends the watch, after ten minutes at most.
-//
-// # Guarantees
-//
-// FuzzStepKeepsItsLaws checks that, whatever the server does:
-//
-//   - A list is an Init, its objects, and an InitDone. A list that is interrupted starts again with another Init.
-//   - Changes follow only a complete state: that of a list, or of Options.ResourceVersion.
-//   - A watch starts at the version that the consumer has received last.
-//   - Each failed request is reported, except the first one that rejects a streaming list.
-//   - The watcher sends at most 90 requests per minute, apart from further pages of a list and the lists of a [Window]
-//     that changes.
+//   - A server is considered to ignore the request for a streaming list if it sends a bookmark that is not the end of
+//     the list, or changes without the end of the list within 20 seconds. Such a server is listed in pages. A list that
+//     is only long is not interrupted. A server that ignores the request, and sends neither bookmarks nor other changes
+//     than new objects, is noticed when it ends the watch, after ten minutes at most.
 //
 // # Retries and timeouts
 //
@@ -63,13 +51,6 @@
 // without a failure. A random time of up to the same length is added to each delay. The watcher waits at least as long
 // as the server requests with Retry-After. The number of retries is not limited, since the kind may be installed, or
 // the permission granted, at any time. See [Options.Timeout] for the detection of dead connections.
-//
-// # Health
-//
-// [Options.OnStatus] receives the [Status] of the sequence: what it is doing and since when, which version the consumer
-// has, when the last data arrived, and the error of the last request. An error ends as soon as the server accepts a
-// watch again, not with the next event. A server that supports bookmarks sends data about once per minute, so an older
-// LastData of an open watch means that the server, or the connection, is slow or dead.
 //
 // # Errors
 //

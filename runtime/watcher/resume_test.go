@@ -66,6 +66,14 @@ func TestStoredVersionThatHasExpiredIsListedImmediately(t *testing.T) {
 	})
 }
 
+func TestANegativePageSizeIsAnError(t *testing.T) {
+	for _, err := range watcher.Events(t.Context(), newServer(t, "a"), &watcher.Options{PageSize: -1}) {
+		if invalid, ok := errors.AsType[*request.InvalidError](err); !ok || invalid.Field != "watcher.Options.PageSize" {
+			t.Fatalf("Events with a negative page size: %v, want an InvalidError", err)
+		}
+	}
+}
+
 func TestVersionsThatCannotBeResumedAreErrors(t *testing.T) {
 	server := newServer(t, "a")
 	pairs := 0

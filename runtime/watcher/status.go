@@ -34,7 +34,12 @@ func (p Phase) String() string {
 	return fmt.Sprintf("Phase(%d)", uint8(p))
 }
 
-// Status is the state of a sequence of events, see [Options.OnStatus].
+// Status is the state of a sequence of events: what it is doing and since when, which version the consumer has, when
+// the last data arrived, and the error of the last request. The error is cleared as soon as the server accepts a watch
+// again, not with the next event. [Options.OnStatus] receives it.
+//
+// A server that supports bookmarks sends data about once per minute, so an older LastData of an open watch means that
+// the server, or the connection, is slow or dead.
 type Status struct {
 	Phase Phase
 	Since time.Time // when the phase began
@@ -83,8 +88,12 @@ func (st *Status) step(s *state, in *input, out *output) (changed bool) {
 		st.Lists++
 		changed = true
 	}
-	if st.Failures != s.failures {
-		st.Failures, changed = s.failures, true
+	failures := s.failures
+	if out.delay > 0 {
+		failures = max(failures, st.Failures+1) // a failed watch may be followed by a list, which counts its own failures
+	}
+	if st.Failures != failures {
+		st.Failures, changed = failures, true
 	}
 	if s.phase == watching {
 		st.ResourceVersion = s.rv

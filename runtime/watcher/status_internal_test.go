@@ -48,6 +48,9 @@ func TestStatusOfEachPhase(t *testing.T) {
 		{"a failure", open, state{phase: watching, rv: "7", failures: 1}, input{kind: gotError, err: errUnknown}, output{done: true, trouble: errUnknown, delay: firstDelay}, func(st *Status) {
 			st.Phase, st.Since, st.Err, st.Failures = BackingOff, now, errUnknown, 1
 		}, true},
+		{"a list after failures", opening, state{}, input{kind: gotError, err: errUnknown}, output{done: true, trouble: errUnknown, delay: firstDelay}, func(st *Status) {
+			st.Phase, st.Since, st.Failures = BackingOff, now, 3
+		}, true},
 		{"a failed list keeps the version", open, state{failures: 1}, input{kind: gotError, err: errExpired}, output{done: true, trouble: errExpired, delay: firstDelay}, func(st *Status) {
 			st.Phase, st.Since, st.Err, st.Failures = BackingOff, now, errExpired, 1
 		}, true},

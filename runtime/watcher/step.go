@@ -325,14 +325,20 @@ func (s *state) watchOver(in *input) output {
 	case in.kind == gotError && moved && broken(in.err):
 		return output{done: true, trouble: in.err, atLeast: floor}
 	}
+	expired := in.kind == gotError && gone(in.err)
+	switch {
+	case expired && s.stored:
+		*s = state{}
+		return output{done: true, trouble: in.err}
+	case expired && s.failures > 0: // the server works again; if the version is that of a list, no failure precedes
+		s.list()
+		return output{done: true, trouble: in.err}
+	}
 	out := s.fail(in.now, in.err)
 	if in.kind == gotError && !resumable(in.err) {
 		s.unclear++
 	}
 	switch {
-	case s.stored && in.kind == gotError && gone(in.err):
-		*s = state{}
-		return output{done: true, trouble: in.err}
 	case mute || s.failures >= mostWatches || s.unclear >= mostUnclear || in.kind == gotError && useless(in.err):
 		s.list()
 	}

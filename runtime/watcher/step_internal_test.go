@@ -224,6 +224,7 @@ func TestStepWatching(t *testing.T) {
 		{"unavailable", opened, input{kind: gotError, err: status(503, "")}, again, trouble(core.ErrUnavailable)},
 		{"a timeout", opened, input{kind: gotError, err: status(504, "")}, again, trouble(core.ErrTimeout)},
 		{"expired", moved.since(long), input{kind: gotError, err: errExpired}, listed, trouble(errExpired)},
+		{"expired during an outage", state{phase: watching, rv: "7", failures: 2, marks: true, backoff: failed}, input{kind: gotError, err: errExpired}, state{marks: true, backoff: failed}, output{done: true, trouble: errExpired}},
 		{"a stored version that has expired", resumed("7"), input{kind: gotError, err: errExpired}, state{}, output{done: true, trouble: errExpired}},
 		{"a stored version of a busy server", resumed("7"), input{kind: gotError, err: errForbidden}, state{phase: watching, rv: "7", stored: true, failures: 1, backoff: failed}, trouble(errForbidden)},
 		{"a stored version that is too new", resumed("7"), input{kind: gotError, err: errTooNew}, listed, trouble(errTooNew)},

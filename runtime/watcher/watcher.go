@@ -147,6 +147,17 @@ type Event struct {
 // A consumer that applies the events of Init, InitApply, …, InitDone as a list that replaces its state, and Apply and
 // Delete as changes of it, has the state of the server at the version of the last InitDone, Apply, Delete or Bookmark.
 // If it stores that state and the version, it can continue from there later.
+//
+// # Guarantees
+//
+// FuzzStepKeepsItsLaws checks that, whatever the server does:
+//
+//   - A list is an Init, its objects, and an InitDone. A list that is interrupted starts again with another Init.
+//   - Changes follow only a complete state: that of a list, or of Options.ResourceVersion.
+//   - A watch starts at the version that the consumer has received last.
+//   - Each failed request is reported, except the first one that rejects a streaming list.
+//   - The watcher sends at most 90 requests per minute, apart from further pages of a list and the lists of a [Window]
+//     that changes.
 func Events(ctx context.Context, src Source, o *Options) iter.Seq2[Event, error] {
 	opts := o.withDefaults(src.Resource())
 	if s, ok := src.(sequence); ok {
@@ -155,6 +166,10 @@ func Events(ctx context.Context, src Source, o *Options) iter.Seq2[Event, error]
 	return func(yield func(Event, error) bool) {
 		if opts.ResourceVersion == "0" {
 			yield(Event{}, errVersion("0 means any version, not a state that can be resumed; leave it empty to list"))
+			return
+		}
+		if opts.PageSize < 0 {
+			yield(Event{}, errPageSize)
 			return
 		}
 		if w := opts.Window; w != nil && (w.Shards() == nil || opts.ShardSelector+opts.ResourceVersion != "") {
@@ -177,6 +192,10 @@ func Events(ctx context.Context, src Source, o *Options) iter.Seq2[Event, error]
 var errWindow = &request.InvalidError{Field: "watcher.Options.Window", Detail: "needs shards, and no ShardSelector and " +
 	"no ResourceVersion; to run a view with Selection.Sharded, add its controller to a manager with Options.Sharding"}
 
+var errPageSize = &request.InvalidError{
+	Field: "watcher.Options.PageSize", Detail: "is negative; leave it zero for the default",
+}
+
 func errVersion(detail string) error {
 	return &request.InvalidError{Field: "watcher.Options.ResourceVersion", Detail: detail}
 }
@@ -186,7 +205,7 @@ func (o *Options) withDefaults(res core.Resource) Options {
 	if o != nil {
 		d = *o
 	}
-	if d.PageSize <= 0 {
+	if d.PageSize == 0 {
 		d.PageSize = 500
 	}
 	if d.Server == nil {

@@ -82,7 +82,7 @@ func parse(data map[string][]byte) (*material, error) {
 		return nil, err
 	}
 	for _, cert := range certs {
-		a := authority{id: idOf(cert), end: cert.NotAfter}
+		a := authority{id: idOf(cert), begin: cert.NotBefore, end: cert.NotAfter}
 		a.last = state.Last[a.id]
 		for _, key := range keys {
 			if key.PublicKey.Equal(cert.PublicKey) {
@@ -109,7 +109,7 @@ func (m *material) parseServing(cert, key []byte) error {
 				names = append(names, ip.String())
 			}
 			slices.Sort(names)
-			m.leaf = leaf{issuer: id, end: pair.Leaf.NotAfter, names: names}
+			m.leaf = leaf{issuer: id, begin: pair.Leaf.NotBefore, end: pair.Leaf.NotAfter, names: names}
 			m.serving, m.servingPEM = &pair, [2][]byte{cert, key}
 			return nil
 		}
@@ -131,7 +131,7 @@ func (m *material) change(d decision, p policy, now time.Time) (*material, error
 		if err != nil {
 			return nil, err
 		}
-		added = authority{id: idOf(cert), end: cert.NotAfter, signs: true}
+		added = authority{id: idOf(cert), begin: cert.NotBefore, end: cert.NotAfter, signs: true}
 		next.certs[added.id], next.keys[added.id] = cert, key
 	}
 	next.trust = m.after(d, p, added, now)

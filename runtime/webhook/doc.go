@@ -18,10 +18,9 @@
 //	srv.Handle("/convert", webhook.Conversion(converter.Convert, nil))
 //	m.AddToAll(srv) // a manager
 //
-// Use it for rules that a schema, a CEL rule or a ValidatingAdmissionPolicy can't express: these need no server.
+// Use it for rules that a schema, a CEL rule or a ValidatingAdmissionPolicy can't express: those need no server.
 // [Validate] and [Mutate] decode the objects of one kind, [Admission] handles requests of any kind. The handlers work
-// with any HTTP server. [github.com/kube-go/sdk/core/admission] and [github.com/kube-go/sdk/core/conversion] define
-// reviews and responses.
+// with any HTTP server. Packages core/admission and core/conversion define reviews and responses.
 //
 // # Certificates
 //
@@ -32,7 +31,7 @@
 // has expired. So each API server trusts the certificate of each replica at any time, except until the first bundle is
 // written. Nothing else in the configurations changes.
 //
-// If somebody deletes the secret, a running replica writes it again. To replace the authority before its time, remove
+// If somebody deletes the secret, a running replica writes it again. To replace the authority before it expires, remove
 // ca.key from the secret. With [Options.CertDir], another program makes the certificates, such as cert-manager: the
 // server only reads them again when they change.
 //
@@ -41,10 +40,7 @@
 // API servers reach only pods that are ready, through the service. A conversion webhook must therefore be ready before
 // the caches of its program are synced, since their lists may need conversions. Use the server's own path /readyz, on
 // its port and with the scheme HTTPS, as the readiness probe of the pod; it succeeds while [Server.Ready] returns nil.
-// The check sources of a manager's /readyz would wait for ever.
-//
-// When its context ends, the server is not ready, continues for [Options.Drain], and closes each connection after a
-// response. Then it waits for the requests that are still running. The grace period of the pod must be longer.
+// The check named "sources" of a manager's /readyz would never succeed.
 //
 // # Permissions
 //
@@ -60,16 +56,6 @@
 // which the API server applies the failurePolicy of the webhook; the stack is logged, and other requests are not
 // affected. Each failure is logged, also that of a TLS handshake: an API server that does not trust the certificate is
 // one. Logs and errors contain no keys.
-//
-// # Memory
-//
-// A server bounds the bodies of all current requests, see [Options.BodyBytes]. Objects that callbacks decode need memory
-// besides, so the memory limit of the pod should be several times as large. A handler in another HTTP server has only
-// the limit of [HandlerOptions] for each body.
-//
-// # Metrics
-//
-// [Server.Metrics] returns the numbers of requests. A manager that the server was added to serves them as metrics.
 //
 // # Concurrency
 //

@@ -162,7 +162,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // invalid responds to a request without a valid review, with a review if there is one.
 func (h *handler) invalid(w http.ResponseWriter, r *http.Request, err error, code int, review []byte) {
-	h.opts.Logger.WarnContext(r.Context(), "respond to a review", "path", r.URL.Path, "err", err)
+	h.opts.Logger.WarnContext(r.Context(), "the review has failed", "path", r.URL.Path, "err", err)
 	if review != nil {
 		h.send(w, r, review)
 		return
@@ -173,7 +173,7 @@ func (h *handler) invalid(w http.ResponseWriter, r *http.Request, err error, cod
 func (h *handler) send(w http.ResponseWriter, r *http.Request, body []byte) {
 	w.Header().Set("Content-Type", wire.MediaTypeJSON)
 	if _, err := w.Write(body); err != nil { // the API server has closed the connection
-		h.opts.Logger.WarnContext(r.Context(), "send the response", "path", r.URL.Path, "err", err)
+		h.opts.Logger.WarnContext(r.Context(), "can't send the response", "path", r.URL.Path, "err", err)
 	}
 }
 

@@ -39,6 +39,7 @@ type keeper struct {
 	serving *atomic.Pointer[tls.Certificate]
 	last    *material // as it was read last
 	problem string    // the last error that was logged
+	missing []string  // the configurations that were logged because they do not exist
 }
 
 // target is an object with client configurations of webhooks.
@@ -83,7 +84,7 @@ func (k *keeper) note(ctx context.Context, err error) {
 		text = err.Error()
 	}
 	if text != "" && text != k.problem {
-		k.logger.WarnContext(ctx, "certificates of webhooks", "error", err)
+		k.logger.WarnContext(ctx, "can't update the certificates of webhooks", "error", err)
 	}
 	k.problem = text
 }
@@ -100,8 +101,8 @@ func (k *keeper) round(ctx context.Context) (again bool, err error) {
 	if st.serving != nil {
 		k.serving.Store(st.serving)
 	}
-	s, stale, err := k.compare(targets, st.bundle)
-	problem = errors.Join(problem, err)
+	s, stale, mismatch := k.compare(targets, st.bundle)
+	problem = errors.Join(problem, mismatch)
 	s.unknown = problem != nil
 	d := st.decide(k.policy, s, time.Now())
 	switch {
@@ -124,13 +125,18 @@ type stored struct {
 func (k *keeper) readTargets(ctx context.Context) (found []seen, problem error) {
 	for _, t := range k.targets {
 		obj, err := t.api.Get(ctx, t.name, nil)
+		logged := slices.Index(k.missing, t.String())
 		switch {
 		case err == nil:
 			found = append(found, seen{t, obj})
+			if logged >= 0 {
+				k.missing = slices.Delete(k.missing, logged, logged+1)
+			}
 		case !errors.Is(err, core.ErrNotFound):
 			problem = errors.Join(problem, err)
-		default:
-			k.logger.DebugContext(ctx, "the configuration does not exist", "configuration", t.String())
+		case logged < 0: // it may be created later, or its name in the options may be wrong
+			k.missing = append(k.missing, t.String())
+			k.logger.WarnContext(ctx, "a configuration of webhooks does not exist", "configuration", t.String())
 		}
 	}
 	return found, problem
@@ -247,26 +253,12 @@ func (k *keeper) matches(config map[string]any) bool {
 // setBundle sets the bundle of matching client configurations. It reports whether that has changed the object, and how
 // many match.
 func setBundle(obj map[string]any, bundle []byte, matches func(map[string]any) bool) (changed bool, n int, err error) {
-	var configs []any
-	if hooks, found, err := unstructured.NestedFieldNoCopy(obj, "webhooks"); err != nil {
-		return false, 0, err
-	} else if list, ok := hooks.([]any); found && ok {
-		for _, hook := range list {
-			if m, ok := hook.(map[string]any); ok {
-				configs = append(configs, m["clientConfig"])
-			}
-		}
-	}
-	conversion, found, err := unstructured.NestedFieldNoCopy(obj, "spec", "conversion", "webhook", "clientConfig")
+	configs, err := clientConfigs(obj)
 	if err != nil {
 		return false, 0, err
 	}
-	if found {
-		configs = append(configs, conversion)
-	}
-	for _, c := range configs {
-		config, ok := c.(map[string]any)
-		if !ok || !matches(config) {
+	for _, config := range configs {
+		if !matches(config) {
 			continue
 		}
 		n++

@@ -34,6 +34,7 @@ type policy struct {
 // authority is a certificate authority in the bundle.
 type authority struct {
 	id    string
+	begin time.Time // in the future if the clock of the replica that has made it was wrong
 	end   time.Time
 	signs bool      // its key is known
 	last  time.Time // the end of the last certificate that it has signed; zero if it has signed none
@@ -42,6 +43,7 @@ type authority struct {
 // leaf is the serving certificate. It is the zero value if the secret has none.
 type leaf struct {
 	issuer string // the id of an authority
+	begin  time.Time
 	end    time.Time
 	names  []string
 }
@@ -82,7 +84,7 @@ func (t trust) decide(p policy, s sight, now time.Time) decision {
 	d := decision{published: t.published, versions: t.versions}
 	d.drop = t.expired(p, now)
 	newest := t.newest()
-	d.add = newest == nil || !newest.signs || !now.Before(newest.end.Add(-p.caLife/3))
+	d.add = newest == nil || !newest.signs || now.Before(newest.begin) || !now.Before(newest.end.Add(-p.caLife/3))
 	d.sign, d.issuer = t.signer(p, s, now)
 	pending := newest != nil && newest.id != t.leaf.issuer
 	switch {
@@ -98,10 +100,10 @@ func (t trust) decide(p policy, s sight, now time.Time) decision {
 
 // signer reports whether a new certificate is needed, and which authority signs it.
 func (t trust) signer(p policy, s sight, now time.Time) (bool, string) {
-	usable := t.leaf.issuer != "" && now.Before(t.leaf.end)
+	usable := t.leaf.issuer != "" && !now.Before(t.leaf.begin) && now.Before(t.leaf.end)
 	covered := !slices.ContainsFunc(p.names, func(n string) bool { return !slices.Contains(t.leaf.names, n) })
 	newest := t.newest()
-	if newest != nil && (!newest.signs || !now.Before(newest.end)) {
+	if newest != nil && !newest.maySign(now) {
 		newest = nil
 	}
 	if newest != nil && newest.id != t.leaf.issuer && usable &&
@@ -111,11 +113,11 @@ func (t trust) signer(p policy, s sight, now time.Time) (bool, string) {
 	if usable && covered && now.Before(t.leaf.end.Add(-p.leafLife/3)) {
 		return false, ""
 	}
-	if a := t.find(t.leaf.issuer); a != nil && a.signs && now.Before(a.end) {
+	if a := t.find(t.leaf.issuer); a != nil && a.maySign(now) {
 		return !covered || !usable || p.leafEnd(*a, now).After(t.leaf.end), a.id
 	}
 	switch {
-	case now.Before(t.leaf.end.Add(-p.margin())):
+	case usable && now.Before(t.leaf.end.Add(-p.margin())):
 		return false, "" // until the newest authority may sign, or must
 	case newest != nil:
 		return true, newest.id
@@ -151,13 +153,18 @@ func (t trust) after(d decision, p policy, added authority, now time.Time) trust
 	for i := range next.authorities {
 		a := &next.authorities[i]
 		if a.id == d.issuer || d.issuer == "" && a.id == added.id {
-			next.leaf = leaf{a.id, p.leafEnd(*a, now), p.leafNames(t.leaf, now)}
+			next.leaf = leaf{issuer: a.id, end: p.leafEnd(*a, now), names: p.leafNames(t.leaf, now)}
 			a.last = later(a.last, next.leaf.end)
 			break
 		}
 		a.signs = false // older than the issuer
 	}
 	return next
+}
+
+// maySign reports whether an authority can sign a certificate at a time.
+func (a authority) maySign(now time.Time) bool {
+	return a.signs && !now.Before(a.begin) && now.Before(a.end)
 }
 
 // leafEnd returns the end of a certificate that an authority signs. Certificates have times in seconds.

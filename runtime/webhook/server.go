@@ -28,7 +28,7 @@ type Options struct {
 	// Addr is the TCP address of the server. Default: ":9443".
 	Addr string
 
-	// Listener accepts connections instead of Addr. Run closes it. Default: nil, so that Run listens at Addr.
+	// Listener accepts connections instead of Addr. Run always closes it. Default: nil, so that Run listens at Addr.
 	Listener net.Listener
 
 	// Service is the name of the service that API servers call, and Namespace its namespace. Without CertDir, Service or
@@ -41,8 +41,8 @@ type Options struct {
 
 	// Mutating, Validating and Definitions are the names of the MutatingWebhookConfigurations,
 	// ValidatingWebhookConfigurations and CustomResourceDefinitions that get the bundle, in each clientConfig with the
-	// Service or with a URL of the Hosts. One that does not exist gets it soon after it is created. Default: none;
-	// without CertDir, at least one name is required.
+	// Service or with a URL of the Hosts. One that does not exist is logged, and gets it soon after it is created.
+	// Default: none; without CertDir, at least one name is required.
 	Mutating    []string
 	Validating  []string
 	Definitions []string
@@ -62,20 +62,23 @@ type Options struct {
 	PublishDelay time.Duration
 
 	// CertDir is a folder with the files tls.crt and tls.key, such as a volume with a secret of cert-manager. The server
-	// reads them again when they change, makes no certificates, and writes no configurations: Secret, Mutating,
-	// Validating and Definitions must be empty. Default: none, so that the server makes its certificates.
+	// reads them again when they change, makes no certificates, and writes no configurations: the options from Service
+	// to PublishDelay must be empty. Default: none, so that the server makes its certificates.
 	CertDir string
 
 	// Interval is the time between checks of the secret, the configurations and the files. Default: 10 s.
 	Interval time.Duration
 
 	// Drain is how long the server continues after its context has ended. During that time it is not ready, so that no
-	// new connections reach it, and closes each connection after a response. Default: 10 s; negative: none.
+	// new connections reach it, and closes each connection after a response. Then it waits for the requests that are still
+	// running, so the grace period of the pod must be longer. Default: 10 s; negative: none.
 	Drain time.Duration
 
-	// BodyBytes bounds the sum of the bodies of all current requests, in bytes. One half is for the first 64 KiB of each
-	// body, the other half for the rest. A request that finds no space gets status 429 with Retry-After, and API servers
-	// send it again until the timeout of the webhook. A body may have half of the limit. Default: 64 MiB.
+	// BodyBytes bounds the sum of the bodies of all current requests, in bytes. One half is for the first 64 KiB of
+	// each body, the other half for the rest. A request that would exceed the limit gets status 429 with Retry-After,
+	// and API servers send it again until the timeout of the webhook. A single body may use at most half of the limit.
+	// Objects that callbacks decode need memory besides, so the memory limit of the pod should be several times as
+	// large. A handler in another HTTP server has only the limit of [HandlerOptions] for each body. Default: 64 MiB.
 	BodyBytes int64
 
 	// Logger logs changes of certificates, and failures. Default: [slog.Default].
@@ -148,9 +151,25 @@ func (s *Server) wrong(format string, args ...any) {
 
 func (s *Server) useFiles() {
 	d := &s.options
-	if d.Secret != "" || len(d.Mutating)+len(d.Validating)+len(d.Definitions) > 0 {
-		s.wrong("Options.CertDir is set together with Secret, Mutating, Validating or Definitions: with CertDir, another " +
-			"program writes the configurations")
+	for _, option := range []struct {
+		name string
+		set  bool
+	}{
+		{"Service", d.Service != ""},
+		{"Namespace", d.Namespace != ""},
+		{"Hosts", len(d.Hosts) > 0},
+		{"Mutating", len(d.Mutating) > 0},
+		{"Validating", len(d.Validating) > 0},
+		{"Definitions", len(d.Definitions) > 0},
+		{"Secret", d.Secret != ""},
+		{"AuthorityLifetime", d.AuthorityLifetime != 0},
+		{"CertificateLifetime", d.CertificateLifetime != 0},
+		{"PublishDelay", d.PublishDelay != 0},
+	} {
+		if option.set {
+			s.wrong("Options.CertDir is set together with %s: remove one of them, since with CertDir another program makes the "+
+				"certificates and writes the configurations", option.name)
+		}
 	}
 	f := &files{dir: d.CertDir, interval: d.Interval, logger: d.Logger, serving: &s.serving}
 	s.keep = f.run
@@ -286,10 +305,13 @@ func (s *Server) Run(ctx context.Context) error {
 	if s.started.Swap(true) {
 		return errors.New("webhook: Run was called twice")
 	}
+	l := s.options.Listener
 	if err := errors.Join(s.problems...); err != nil {
+		if l != nil {
+			_ = l.Close()
+		}
 		return err
 	}
-	l := s.options.Listener
 	if l == nil {
 		var err error
 		if l, err = new(net.ListenConfig).Listen(ctx, "tcp", s.options.Addr); err != nil {
@@ -303,6 +325,8 @@ func (s *Server) Run(ctx context.Context) error {
 	defer stop()
 
 	server := s.httpServer()
+	defer func() { _ = server.Close() }() // also the connections that are open when ServeTLS fails
+	defer s.draining.Store(true)
 	failed := make(chan error, 1)
 	go func() { failed <- server.ServeTLS(l, "", "") }() // ends with close
 	select {
@@ -323,9 +347,6 @@ func (s *Server) Run(ctx context.Context) error {
 	end, cancel := context.WithTimeout(work, shutdownTimeout)
 	defer cancel()
 	late := server.Shutdown(end)
-	if late != nil {
-		_ = server.Close()
-	}
 	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("%w; webhook: %w", context.Cause(ctx), err)
 	}

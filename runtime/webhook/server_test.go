@@ -36,7 +36,10 @@ import (
 	"github.com/kube-go/sdk/runtime/webhook"
 )
 
-var errStop = errors.New("stop")
+var (
+	errStop   = errors.New("stop")
+	errAccept = errors.New("accept failed")
+)
 
 // logs is a log that several goroutines write.
 type logs struct {
@@ -63,16 +66,21 @@ func (l *logs) logger() *slog.Logger {
 // pipe is a listener without sockets, which works in bubbles.
 type pipe struct {
 	conns  chan net.Conn
+	failed chan struct{} // closed by a test: Accept fails
 	closed chan struct{}
 	once   sync.Once
 }
 
-func newPipe() *pipe { return &pipe{conns: make(chan net.Conn), closed: make(chan struct{})} }
+func newPipe() *pipe {
+	return &pipe{conns: make(chan net.Conn), failed: make(chan struct{}), closed: make(chan struct{})}
+}
 
 func (p *pipe) Accept() (net.Conn, error) {
 	select {
 	case c := <-p.conns:
 		return c, nil
+	case <-p.failed:
+		return nil, errAccept
 	case <-p.closed:
 		return nil, net.ErrClosed
 	}
@@ -390,7 +398,16 @@ func TestInvalidOptions(t *testing.T) {
 			webhook.Options{Namespace: "prod", Service: "shop", Validating: some, PublishDelay: 31 * 24 * time.Hour},
 			"Options.PublishDelay is 744h",
 		},
-		{webhook.Options{CertDir: "x", Validating: some}, "Options.CertDir is set together with"},
+		{webhook.Options{CertDir: "x", Service: "shop"}, "Options.CertDir is set together with Service"},
+		{webhook.Options{CertDir: "x", Namespace: "prod"}, "Options.CertDir is set together with Namespace"},
+		{webhook.Options{CertDir: "x", Hosts: some}, "Options.CertDir is set together with Hosts"},
+		{webhook.Options{CertDir: "x", Mutating: some}, "Options.CertDir is set together with Mutating"},
+		{webhook.Options{CertDir: "x", Validating: some}, "Options.CertDir is set together with Validating"},
+		{webhook.Options{CertDir: "x", Definitions: some}, "Options.CertDir is set together with Definitions"},
+		{webhook.Options{CertDir: "x", Secret: "x"}, "Options.CertDir is set together with Secret"},
+		{webhook.Options{CertDir: "x", AuthorityLifetime: 1}, "Options.CertDir is set together with AuthorityLifetime"},
+		{webhook.Options{CertDir: "x", CertificateLifetime: 1}, "Options.CertDir is set together with CertificateLifetime"},
+		{webhook.Options{CertDir: "x", PublishDelay: 1}, "Options.CertDir is set together with PublishDelay"},
 		{webhook.Options{CertDir: "x", Interval: -1}, "Options.Interval is -1ns"},
 		{webhook.Options{CertDir: "x", BodyBytes: -1}, "Options.BodyBytes is -1"},
 	} {
@@ -409,6 +426,96 @@ func TestInvalidOptions(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
+}
+
+func TestRunWithInvalidOptionsClosesItsListener(t *testing.T) {
+	p := newPipe()
+	if err := webhook.NewServer(nil, &webhook.Options{Listener: p}).Run(t.Context()); err == nil {
+		t.Error("Run() = nil without a client")
+	}
+	select {
+	case <-p.closed:
+	default:
+		t.Error("the listener is not closed, so clients can connect and wait")
+	}
+}
+
+func TestFailedServerClosesItsConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r := w.start(webhook.Options{})
+		synctest.Wait()
+		conn, err := r.pipe.dial(t.Context(), "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		roots := x509.NewCertPool()
+		roots.AppendCertsFromPEM([]byte(w.bundles()[0]))
+		open := tls.Client(conn, &tls.Config{RootCAs: roots, ServerName: "shop.prod.svc", MinVersion: tls.VersionTLS12})
+		if err := open.HandshakeContext(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := open.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		close(r.pipe.failed)
+		if err := <-r.result; !errors.Is(err, errAccept) {
+			t.Errorf("Run() = %v, want %v", err, errAccept)
+		}
+		if err := r.Ready(t.Context()); err == nil {
+			t.Error("a server whose Run has returned is ready")
+		}
+		if _, err := open.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("a read of a connection after Run has returned = %v, want its end", err)
+		}
+	})
+}
+
+func TestMissingConfigurationIsLoggedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r := w.start(webhook.Options{Drain: -1})
+		warnings := func(want int) {
+			t.Helper()
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			const text = `does not exist" configuration="ValidatingWebhookConfiguration shop"`
+			if got := strings.Count(w.log.String(), text); got != want || strings.Count(w.log.String(), "level=WARN") != want {
+				t.Errorf("%d warnings, want %d: %s", got, want, w.log.String())
+			}
+		}
+		warnings(0)
+		for n := range 2 {
+			w.api.Delete(w.hooks, core.ObjectRef{Name: "shop"})
+			warnings(n + 1)
+			w.configure()
+			warnings(n + 1)
+		}
+		r.stop(errStop)
+		if err := <-r.result; err != errStop {
+			t.Error(err)
+		}
+	})
+}
+
+func TestAConfigurationOfAnotherServiceIsLoggedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		crd := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "documents.example.com"}}}
+		w.api.Put(w.crds, crd)
+		r := w.start(webhook.Options{Drain: -1})
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		const text = "CustomResourceDefinition documents.example.com has no webhook of the service prod/shop"
+		if got := strings.Count(w.log.String(), text); got != 1 {
+			t.Errorf("the log has the mistake %d times, want once: %s", got, w.log.String())
+		}
+		r.stop(errStop)
+		if err := <-r.result; err != errStop {
+			t.Error(err)
+		}
+	})
 }
 
 // TestFilesAreReadAgain checks the server with the files of another program.

@@ -17,7 +17,7 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// Request is an admission request with decoded objects. The fields of [admission.Request] tell the operation, the
+// Request is an admission request with decoded objects. The fields of [admission.Request] contain the operation, the
 // subresource, the user, and whether it is a dry run.
 type Request[K any] struct {
 	*admission.Request
@@ -43,7 +43,8 @@ func (r *Request[K]) Warn(format string, args ...any) {
 // f chooses it. If it contains a [*client.OpError], a request of f itself has failed: the status is 500, as for the
 // end of the context.
 //
-// K may be unstructured.Unstructured. Otherwise a request for another kind is denied with status 400.
+// K may be unstructured.Unstructured. Otherwise a request for another kind or version is denied with status 400: name
+// only the version of K in the rules of the webhook. With the default matchPolicy, API servers convert objects to it.
 func Validate[K any, P core.ObjectPtr[K]](
 	f func(ctx context.Context, r *Request[K]) error, o *HandlerOptions,
 ) http.Handler {
@@ -80,9 +81,12 @@ func typed[K any, P core.ObjectPtr[K]](
 	resource, err := core.ResourceOf[K, P]()
 	anyKind := err != nil // such as unstructured objects
 	return Admission(func(ctx context.Context, req *admission.Request) *admission.Response {
-		if got := req.Kind; !anyKind && (got.Group != resource.Group || got.Kind != resource.Kind) {
-			return invalid(fmt.Errorf("this path is for %s of the group %q, but the request is for %s of %q: correct the "+
-				"path or the rules in the webhook's configuration", resource.Kind, resource.Group, got.Kind, got.Group))
+		got := req.Kind
+		// An object of another version would be decoded without the fields that only its version has.
+		if !anyKind && (got.Group != resource.Group || got.Version != resource.Version || got.Kind != resource.Kind) {
+			return invalid(fmt.Errorf("this path is for %s of %s, but the request is for %s of %s: correct the path or the "+
+				"rules in the webhook's configuration", resource.Kind, resource.APIVersion(),
+				got.Kind, core.Resource{Group: got.Group, Version: got.Version}.APIVersion()))
 		}
 		r := &Request[K]{Request: req}
 		var err error

@@ -66,7 +66,15 @@ func TestTypedHandlers(t *testing.T) {
 		{
 			"another kind is refused", label,
 			strings.Replace(toAdmit, `"kind":"Pod"},"resource"`, `"kind":"Job"},"resource"`, 1),
-			`this path is for Pod of the group \"\", but the request is for Job of \"\": correct the path`,
+			`this path is for Pod of v1, but the request is for Job of v1: correct the path`,
+		},
+		{
+			"another version is refused", label, strings.Replace(toAdmit, `"version":"v1"`, `"version":"v2"`, 1),
+			`this path is for Pod of v1, but the request is for Pod of v2: correct the path`,
+		},
+		{
+			"another group is refused", label, strings.Replace(toAdmit, `"group":""`, `"group":"example.com"`, 1),
+			`this path is for Pod of v1, but the request is for Pod of example.com/v1: correct the path`,
 		},
 		{
 			"an object that does not fit is refused", label, strings.Replace(toAdmit, `"name":"a"`, `"name":1`, 1),

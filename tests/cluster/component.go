@@ -12,7 +12,7 @@ import (
 	"github.com/kube-go/sdk/tests/cluster/internal/process"
 )
 
-// The names of the components. Only clusters with a node have the last two.
+// The names of the components. Only clusters with a node have the last three.
 const (
 	Etcd              = "etcd"
 	APIServer         = "kube-apiserver"
@@ -20,6 +20,7 @@ const (
 	Scheduler         = "kube-scheduler"
 	Containerd        = "containerd"
 	Kubelet           = "kubelet"
+	Forwarder         = "forwarder" // forwards connections of pods to the API server
 )
 
 // nodeHolder is the process that holds the node's mount namespace; see internal/node.

@@ -258,6 +258,10 @@ func (l *layout) apiServerArgs() []string {
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-", "--requestheader-group-headers=X-Remote-Group",
 		"--requestheader-username-headers=X-Remote-User",
 	}
+	if l.Node {
+		// Webhooks in pods are called at the addresses of the pods, because the cluster has no kube-proxy.
+		args = append(args, "--enable-aggregator-routing")
+	}
 	return append(append(args, featureGates(l.FeatureGates)...), l.APIServerArgs...)
 }
 

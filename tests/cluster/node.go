@@ -6,6 +6,8 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"path/filepath"
 
@@ -16,10 +18,26 @@ import (
 const (
 	// NodeName is the name of the Node of a cluster that has one.
 	NodeName = "node-1"
-	// TestImage is the only image of the node, which can't pull others. Pods need the imagePullPolicy Never or
-	// IfNotPresent.
+	// TestImage is the image that the node has from the beginning. It can't pull others, see [Cluster.LoadImages]. Pods
+	// need the imagePullPolicy Never or IfNotPresent.
+	//
+	// The image has no shell, and only the program "tool", which waits by default. The arguments of the container are one
+	// of its commands: pause, sleep DURATION, exit STATUS, echo, cat, lines N [INTERVAL], env, ls, write SIZE, sum, tar,
+	// serve PORT (HTTP), echo-server PORT (TCP) and get URL.
 	TestImage = testimage.Name
 )
+
+// LoadImages loads the images of an archive into the node, such as the output of `docker save IMAGE`: a tar file in the
+// format of Docker or OCI, which may be compressed. An image without a tag can't be used by a pod.
+func (c *Cluster) LoadImages(ctx context.Context, archive io.Reader) error {
+	if !c.layout.Node {
+		return errors.New("load images: the cluster has no node; start it with Options.Node")
+	}
+	if err := node.Import(ctx, c.layout.nodeDir(), archive); err != nil {
+		return fmt.Errorf("load images: %w", err)
+	}
+	return nil
+}
 
 func (l *layout) nodeDir() string { return filepath.Join(l.Dir, "node") }
 
@@ -28,6 +46,8 @@ func (l *layout) prepareNode(binaries node.Binaries) (*node.Node, error) {
 		Name:         NodeName,
 		Kubelet:      append([]string{l.Program, Kubelet}, featureGates(l.FeatureGates)...),
 		Kubeconfig:   l.kubeconfig(Kubelet),
+		Server:       fmt.Sprintf("127.0.0.1:%d", l.Ports.APIServer),
+		Service:      kubernetes + ":443",
 		ClientCAFile: l.pki("ca.crt"),
 		CertFile:     l.pki("kubelet.crt"),
 		KeyFile:      l.pki("kubelet.key"),

@@ -4,6 +4,7 @@
 package cluster_test
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"os"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/kube-go/sdk/tests/cluster"
 	"github.com/kube-go/sdk/tests/cluster/internal/node"
+	"github.com/kube-go/sdk/tests/cluster/internal/testimage"
 )
 
 // needNode reports whether this machine can run a node. If it can't, it checks that Start returns the reason and a
@@ -63,7 +65,7 @@ func TestNodeRunsPods(t *testing.T) {
 	for _, component := range c.Components() {
 		names = append(names, component.Name())
 	}
-	for _, want := range []string{cluster.Kubelet, cluster.Containerd} {
+	for _, want := range []string{cluster.Kubelet, cluster.Containerd, cluster.Forwarder} {
 		if !slices.Contains(names, want) {
 			t.Errorf("components = %v, without %s", names, want)
 		}
@@ -74,7 +76,8 @@ func TestNodeRunsPods(t *testing.T) {
 		t.Errorf("log = %q, want hello world", log)
 	}
 	runPod(t, c, "stays", `["pause"]`, "Running")
-	for _, name := range []string{cluster.Containerd, cluster.Kubelet} {
+	reachServer(t, c, "client")
+	for _, name := range []string{cluster.Containerd, cluster.Kubelet, cluster.Forwarder} {
 		component := c.Component(name)
 		if err := component.Kill(); err != nil {
 			t.Fatal(err)
@@ -88,10 +91,60 @@ func TestNodeRunsPods(t *testing.T) {
 		runPod(t, c, "after-"+name, `["echo", "again"]`, "Succeeded")
 		awaitPhase(t, c, "stays", "Running")
 	}
+	reachServer(t, c, "client-after-restart")
+	loadImage(t, c)
 	if err := c.Stop(); err != nil {
 		t.Fatal(err)
 	}
 	gone(t, c.Dir())
+}
+
+// reachServer checks that a pod reaches the API server at the address of its service. The program in the pod does not
+// trust the server's certificate, whose authority it does not know, and reports that.
+func reachServer(t *testing.T, c *cluster.Cluster, name string) {
+	t.Helper()
+	runPod(t, c, name, `["get", "https://10.96.0.1/version"]`, "Failed")
+	log := admin(t, c, http.MethodGet, pods+"/"+name+"/log", "", http.StatusOK)
+	if !strings.Contains(log, "certificate signed by unknown authority") {
+		t.Errorf("log = %q, want the error of a client that the server has answered", log)
+	}
+}
+
+// loadImage checks that a pod can use an image that was loaded, and that an invalid archive is an error.
+func loadImage(t *testing.T, c *cluster.Cluster) {
+	t.Helper()
+	cache, err := cluster.DefaultCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := testimage.Build(t.Context(), cache, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := strings.Replace(cluster.TestImage, ":1", ":2", 1)
+	archive = bytes.ReplaceAll(archive, []byte(cluster.TestImage), []byte(name))
+	if err := c.LoadImages(limit(t, time.Minute), bytes.NewReader(archive)); err != nil {
+		t.Fatal(err)
+	}
+	admin(t, c, http.MethodPost, pods, fmt.Sprintf(`{"metadata": {"name": "loaded"}, "spec": {"restartPolicy": "Never",
+		"containers": [{"name": "main", "image": %q, "args": ["echo"]}]}}`, name), http.StatusCreated)
+	awaitPhase(t, c, "loaded", "Succeeded")
+	err = c.LoadImages(limit(t, time.Minute), strings.NewReader("not an archive"))
+	if err == nil || !strings.Contains(err.Error(), "load images: ") {
+		t.Errorf("LoadImages of an invalid archive: %v, want an error", err)
+	}
+}
+
+func TestImagesNeedANode(t *testing.T) {
+	t.Parallel()
+	err := sharedCluster(t).LoadImages(t.Context(), strings.NewReader(""))
+	if err == nil || !strings.Contains(err.Error(), "has no node; start it with Options.Node") {
+		t.Errorf("LoadImages without a node: %v, want the remedy", err)
+	}
 }
 
 func TestNodeEndsWhenItsOwnerIsKilled(t *testing.T) {

@@ -251,8 +251,11 @@ func (s *stage) get(token string) {
 
 func (s *stage) token(token string) { s.plugin.prints(s.t, map[string]string{"token": token}) }
 
-func (s *stage) expiring(token string, in time.Duration) {
-	s.plugin.prints(s.t, map[string]string{"token": token, "expirationTimestamp": time.Now().Add(in).UTC().Format(time.RFC3339)})
+// expiring makes the plugin print a token, and returns when the token expires: at a whole second.
+func (s *stage) expiring(token string, in time.Duration) (at time.Time) {
+	at = time.Now().Add(in).UTC().Truncate(time.Second)
+	s.plugin.prints(s.t, map[string]string{"token": token, "expirationTimestamp": at.Format(time.RFC3339)})
+	return at
 }
 
 func (s *stage) certificate(p pair, token string) {
@@ -283,10 +286,10 @@ func TestPluginsRunLikeInClientGo(t *testing.T) {
 		{name: "a token that expires much later is reused", story: func(s *stage) { s.expiring("a", time.Hour); s.get(""); s.token("b"); s.get("") }},
 		{
 			name: "a token that expires soon", story: func(s *stage) {
-				s.expiring("a", 10*time.Second) // truncated to whole seconds
+				at := s.expiring("a", 12*time.Second)
 				s.get("")
 				s.token("b")
-				<-time.After(7700 * time.Millisecond)
+				<-time.After(time.Until(at) - 2*time.Second) // in the last quarter, unless the plugin took three seconds
 				s.get("")
 			},
 			because: "client-go uses it until it expires, possibly during a request; ours renews it in the last quarter of its life",

@@ -117,9 +117,9 @@ func installKind(t *testing.T, c *kube.Client, crd *unstructured.Unstructured) {
 	crds := kube.Dynamic(c, kube.CRDResource())
 	if _, err := crds.Get(limit(t), crd.GetName(), nil); errors.Is(err, kube.ErrNotFound) {
 		t.Cleanup(func() {
-			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 			defer cancel()
-			if err := crds.Delete(ctx, crd.GetName(), nil); err != nil {
+			if err := kube.DeleteAndWait(ctx, crds, crd.GetName(), nil); err != nil { // other tests install it, too
 				t.Error(err)
 			}
 		})

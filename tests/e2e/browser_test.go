@@ -86,7 +86,8 @@ func newBrowser(t *testing.T) *browser {
 	var wg sync.WaitGroup
 	wg.Go(func() { b.receive(files[2]) })
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 5*time.Second)
+		// The children of a browser that is killed still write to its directory while that is removed.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
 		defer cancel()
 		if err := b.call(ctx, "", "Browser.close", nil, nil); err != nil {
 			_ = cmd.Process.Kill() // it may have ended

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -156,7 +157,8 @@ func testClaimSurvivesEachCrash(t *testing.T, c *kube.Client) {
 				tb.Error(err)
 			}
 		},
-		Done: func(claim *v1.BucketClaim) bool { return claim == nil },
+		Done:    func(claim *v1.BucketClaim) bool { return claim == nil },
+		Timeout: 3 * time.Minute, // other tests delete kinds, which delays the garbage collector by up to 30 s each time
 		Final: func(tb testing.TB, _ *kube.Client, _ *v1.BucketClaim) string {
 			tb.Helper()
 			var left []string

@@ -273,7 +273,7 @@ func TestDatabaseSurvivesRandomKills(t *testing.T) {
 	second := metav1.Duration{Duration: time.Second}
 	_, err := dbs.Create(limit(t), newDatabase("db", v1.DatabaseSpec{
 		Version: "17", Replicas: 3, BackupInterval: metav1.Duration{Duration: 2 * time.Second},
-		DrainTime: metav1.Duration{Duration: 200 * time.Millisecond}, Timeout: metav1.Duration{Duration: 30 * time.Second},
+		DrainTime: metav1.Duration{Duration: 200 * time.Millisecond}, Timeout: metav1.Duration{Duration: 3 * time.Minute},
 	}), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -319,16 +319,25 @@ func TestDatabaseSurvivesRandomKills(t *testing.T) {
 		return nil
 	})
 	await("upgraded", change(map[string]any{"version": "18"}), is("18", "", 3))
-	db := await("rolled back", change(map[string]any{"version": brokenVersion, "timeout": "5s"}), is("18", brokenVersion, 3))
+	// No backup has the short timeout, since a busy machine may need longer for one.
+	db := await("rolled back", change(map[string]any{"version": brokenVersion, "timeout": "5s", "backupInterval": "1h"}),
+		is("18", brokenVersion, 3))
 	if err := kube.StatusCondition[v1.Database](postgres.RolledBack, metav1.ConditionTrue)(db); err != nil {
 		t.Error(err)
 	}
-	await("rolled back again", change(map[string]any{"version": failingVersion, "timeout": "30s"}), is("18", failingVersion, 3))
+	await("rolled back again", change(map[string]any{"version": failingVersion, "timeout": "3m", "backupInterval": "2s"}),
+		is("18", failingVersion, 3))
 	h.end()
 	db = await("smaller", change(map[string]any{"version": "18", "replicas": 2}), is("18", "", 2))
 	if kube.StatusCondition[v1.Database](postgres.RolledBack, metav1.ConditionTrue)(db) == nil {
 		t.Error("it is still rolled back")
 	}
+	eventually(t, "the program is killed often", func(context.Context) error { // its backups continue
+		if n := kills.Load(); n < 20 {
+			return fmt.Errorf("it was killed %d times, want at least 20", n)
+		}
+		return nil
+	})
 	if err := dbs.Delete(limit(t), "db", nil); err != nil {
 		t.Fatal(err)
 	}
@@ -371,9 +380,6 @@ func TestDatabaseSurvivesRandomKills(t *testing.T) {
 		t.Error(err)
 	}
 	t.Logf("the program was killed %d times in %v", kills.Load(), time.Since(begin).Round(time.Millisecond))
-	if kills.Load() < 20 {
-		t.Errorf("the program was killed %d times, want at least 20", kills.Load())
-	}
 	checkHistory(t, h)
 	checkBackups(t, h, all, db, deleted.DeletionTimestamp.Time)
 	coverage.Check(t, postgres.New(c, nil).Graph())

@@ -87,8 +87,8 @@ func TestSilentAPIServiceDelaysDiscoveryForTwoSecondsAtMost(t *testing.T) {
 			if took > 4*time.Second {
 				return fmt.Errorf("discovery took %v, want at most 4s", took)
 			}
-			if _, err := disc.Resolve("deployments.apps"); err != nil {
-				t.Errorf("%s discovery: %v", name, err)
+			if _, err := disc.Resolve("deployments.apps"); err != nil { // a busy machine may need two seconds for it, too
+				return err
 			}
 			failed := ""
 			for _, f := range disc.Failed() {

@@ -233,8 +233,8 @@ func TestDeadAPIServiceIsReportedWithoutLongDelay(t *testing.T) {
 			if took := time.Since(began); took > 4*time.Second {
 				return fmt.Errorf("%s discovery took %v, want at most 4s", name, took)
 			}
-			if _, err := disc.Resolve("deployments.apps"); err != nil {
-				t.Errorf("%s discovery: %v", name, err)
+			if _, err := disc.Resolve("deployments.apps"); err != nil { // a busy machine may need two seconds for it, too
+				return err
 			}
 			for _, failed := range disc.Failed() {
 				if failed.GroupVersion.Group == group {
@@ -317,11 +317,14 @@ func TestServerReportsVersionAndHealth(t *testing.T) {
 		t.Errorf("Version = %+v, %v", v, err)
 	}
 	for _, probe := range []discovery.Probe{discovery.Ready, discovery.Live} {
-		report, err := discovery.Health(limit(t), c, probe, &discovery.HealthOptions{Exclude: []string{"ping"}})
-		if err != nil || !report.Healthy {
-			t.Errorf("%s: %+v, %v", probe, report, err)
-			continue
-		}
+		var report *discovery.HealthReport
+		eventually(t, string(probe), func(ctx context.Context) (err error) { // a busy server fails its checks
+			report, err = discovery.Health(ctx, c, probe, &discovery.HealthOptions{Exclude: []string{"ping"}})
+			if err == nil && !report.Healthy {
+				err = fmt.Errorf("it is not healthy: %+v", report)
+			}
+			return err
+		})
 		i := slices.IndexFunc(report.Checks, func(check discovery.HealthCheck) bool { return check.Name == "ping" })
 		if i < 0 || report.Checks[i].Detail != "excluded: ok" || len(report.Checks) < 5 {
 			t.Errorf("%s: %+v", probe, report.Checks)

@@ -192,6 +192,7 @@ func TestSecretUsersLogsThePodsOfAChangedSecret(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		awaitUnschedulable(t, kube.Namespaced[corev1.Pod](c, ns), "user") // the log has only the first cause of a run
 	}
 	running := call{program: "secret-users", args: []string{"-n", strings.Join(spaces, ",")}}.start(t)
 	for _, ns := range spaces {
@@ -215,5 +216,21 @@ func TestSecretUsersLogsThePodsOfAChangedSecret(t *testing.T) {
 	}
 	if got := running.stop(); got.code != 0 {
 		t.Errorf("exit code %d after SIGTERM, want 0:\n%s", got.code, got.stderr)
+	}
+}
+
+// awaitUnschedulable waits until the scheduler has written that no node can run a pod. Then nothing changes the pod.
+func awaitUnschedulable(t *testing.T, pods *kube.API[corev1.Pod], name string) {
+	t.Helper()
+	_, err := kube.Await(limit(t), pods, name, func(pod *corev1.Pod) error {
+		for _, c := range pod.Status.Conditions {
+			if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+				return nil
+			}
+		}
+		return fmt.Errorf("conditions = %v, want %s to be False", pod.Status.Conditions, corev1.PodScheduled)
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
 	}
 }

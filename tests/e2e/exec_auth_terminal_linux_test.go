@@ -4,11 +4,9 @@
 package e2e_test
 
 import (
-	"context"
 	"fmt"
 	"path/filepath"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -62,12 +60,11 @@ func TestInteractiveExecPluginUsesTheTerminal(t *testing.T) {
 				cfg.Exec.Args[1]
 			cfg.Exec.InteractiveMode = tc.mode
 			term := newTerminal(t)
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // includes building the program
-			defer cancel()
+			programPath(t, "get") // the build is not part of the time limit
 			cmd := call{
 				program: "get", args: []string{"serviceaccounts", "-n", ns},
 				env: []string{"KUBECONFIG=" + program.kubeconfig(t, cfg)},
-			}.command(ctx, t)
+			}.command(limit(t), t)
 			term.start(cmd)
 			if tc.mode != config.InteractiveNever {
 				term.await("Password?")

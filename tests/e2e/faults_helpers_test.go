@@ -276,13 +276,23 @@ func changeOne[K any, P core.ObjectPtr[K]](
 ) (err error) {
 	switch action {
 	case actionDelete:
-		err = api.Delete(ctx, P(obj).GetName(), nil)
+		err = deleteUnchanged[K, P](ctx, api, P(obj).GetName())
 	case actionCreate:
 		_, err = api.Create(ctx, obj, nil)
 	default:
 		_, err = api.Patch(ctx, P(obj).GetName(), patch, nil)
 	}
 	return err
+}
+
+// deleteUnchanged deletes the object in the state that it reads. A delete of any state can win against a finalizer that
+// is added at the same time, and nothing would clean up: https://github.com/kubernetes/kubernetes/issues/77988.
+func deleteUnchanged[K any, P core.ObjectPtr[K]](ctx context.Context, api *kube.API[K], name string) error {
+	obj, err := api.Get(ctx, name, nil)
+	if err != nil {
+		return err
+	}
+	return api.Delete(ctx, name, &kube.DeleteOptions{ResourceVersion: P(obj).GetResourceVersion()})
 }
 
 // interference is a middleware that rejects requests and ends watches, as the server or a proxy may do.

@@ -79,12 +79,12 @@ func (s *testbed) stop(t *testing.T, subjects ...*subject) {
 }
 
 // heapSlack returns the number of bytes by which the memory of the process may grow: what other tests need that run at
-// the same time, unless TestSoak runs alone.
+// the same time, such as those that compile WebAssembly modules, unless TestSoak runs alone.
 func heapSlack() uint64 {
 	if os.Getenv(soakEnv) != "" {
 		return 2 << 20
 	}
-	return 64 << 20
+	return 256 << 20
 }
 
 // usage is the goroutines of a test and the live memory of the process without the record of its output.

@@ -4,8 +4,11 @@
 package e2e_test
 
 import (
+	"strings"
 	"testing"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/kube-go/sdk/examples/moose/api/v1"
 	"github.com/kube-go/sdk/examples/moose/life"
@@ -20,7 +23,7 @@ type (
 	arrive     struct{}
 	giveUp     struct{ Why string }
 	fromGiveUp interface{ fromGiveUp() }
-	absent     struct{}
+	absent     struct{ Why string }
 )
 
 func (arrive) fromExpect() {}
@@ -46,11 +49,11 @@ func (arrive) Step(_ *fsm.Ctx[v1.Moose], to fsm.To[fsm.Terminal]) fsm.Result[fsm
 
 func (s giveUp) Step(c *fsm.Ctx[v1.Moose], to fsm.To[fromGiveUp]) fsm.Result[fromGiveUp] {
 	c.Obj.Status.Tag = s.Why
-	return to.Go(absent{})
+	return to.Go(absent(s))
 }
 
-func (absent) Step(_ *fsm.Ctx[v1.Moose], to fsm.To[fsm.Terminal]) fsm.Result[fsm.Terminal] {
-	return fsm.Done(to)
+func (s absent) Step(_ *fsm.Ctx[v1.Moose], to fsm.To[fsm.Terminal]) fsm.Result[fsm.Terminal] {
+	return fsm.Failed(to, s.Why)
 }
 
 func newGuest(c *kube.Client, o *fsm.Options) *fsm.Machine[v1.Moose] {
@@ -63,7 +66,8 @@ func newGuest(c *kube.Client, o *fsm.Options) *fsm.Machine[v1.Moose] {
 }
 
 // TestDeadlinesHoldAcrossKills checks that a state is left at its deadline without any change, also if the program was
-// killed while it waited: the time begins when the state is entered, not when the program starts.
+// killed while it waited: the time begins when the state is entered, not when the program starts. The guest has failed
+// then, which ends a wait for it, until its spec changes.
 func TestDeadlinesHoldAcrossKills(t *testing.T) {
 	t.Parallel()
 	c := connect(t, nil)
@@ -86,7 +90,13 @@ func TestDeadlinesHoldAcrossKills(t *testing.T) {
 	if s := r.await(t, "early", isReady).Status; s.FSM.State != "arrive" || s.Tag != "" {
 		t.Errorf("the early guest is %+v, %+v", s, s.FSM)
 	}
-	s := r.await(t, "late", isReady).Status
+	started := kube.StatusCondition[v1.Moose]("Ready", metav1.ConditionFalse)
+	r.await(t, "late", started)
+	_, err := kube.Await(limit(t), r.mooses, "late", kube.Ready, nil)
+	if err == nil || !strings.Contains(err.Error(), "condition Stalled is True: Failed: absent: it is late") {
+		t.Errorf("the wait for the late guest ends with %v", err)
+	}
+	s := r.await(t, "late", inState("absent")).Status
 	if s.FSM.State != "absent" || s.Tag != "it is late" || len(s.FSM.History) != 2 || s.FSM.Visits["expect"] != 1 {
 		t.Fatalf("the late guest is %+v, %+v", s, s.FSM)
 	}
@@ -99,4 +109,15 @@ func TestDeadlinesHoldAcrossKills(t *testing.T) {
 	}
 	k.kill(t)
 	r.steady(t, options, newGuest)
+
+	k = r.keep(t, options, newGuest)
+	defer k.kill(t)
+	r.annotate(t, "late", "park", nil)
+	patch := kube.MergePatch(map[string]any{"spec": map[string]any{"weight": 2}})
+	if _, err := r.mooses.Patch(limit(t), "late", patch, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := kube.Await(limit(t), r.mooses, "late", kube.Ready, nil); err != nil {
+		t.Error(err)
+	}
 }

@@ -62,6 +62,10 @@ func TestReadmeStepsWorkWithARelease(t *testing.T) {
 		if got := u.run(t, "go tool kubecluster help"); !strings.Contains(got, "kubecluster up") {
 			t.Errorf("help = %q", got)
 		}
+		u.run(t, "go get -tool "+release.Root+"/wasm/cmd/kube-wasm@"+version)
+		if got := u.run(t, "go tool kube-wasm -h"); !strings.Contains(got, "kube-wasm run") {
+			t.Errorf("help = %q", got)
+		}
 	})
 }
 
@@ -69,7 +73,7 @@ func TestReadmeStepsWorkWithARelease(t *testing.T) {
 func publish(t *testing.T) (proxy, version string) {
 	t.Helper()
 	proxy = t.TempDir()
-	modules := []string{"core", "client", "runtime", "derive", "kube", "tests/cluster"}
+	modules := []string{"core", "client", "runtime", "derive", "kube", "tests/cluster", "wasm"}
 	version, err := release.Publish("../..", proxy, modules)
 	if err != nil {
 		t.Fatal(err)

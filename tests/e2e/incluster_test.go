@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -64,7 +63,7 @@ func TestProgramInPodUsesItsServiceAccount(t *testing.T) {
 	t.Cleanup(func() { deleteNow(t, bindings, ns) })
 	awaitGrant(t, cfg, ns, "system:serviceaccount:"+ns+":default")
 
-	pods, pod := kube.Namespaced[corev1.Pod](c, ns), inClusterPod(t, own.URL())
+	pods, pod := kube.Namespaced[corev1.Pod](c, ns), inClusterPod(t)
 	ctx := limit(t)
 	if _, err := pods.Create(ctx, pod, nil); err != nil {
 		t.Fatal(err)
@@ -84,10 +83,8 @@ func TestProgramInPodUsesItsServiceAccount(t *testing.T) {
 	}
 }
 
-// inClusterPod returns a pod that runs the example list-pods from the disk of the machine. It uses the network of the
-// machine, because the API server listens only on the loopback interface. It sets the variables that a pod has in every
-// cluster.
-func inClusterPod(t *testing.T, server string) *corev1.Pod {
+// inClusterPod returns a pod that runs the example list-pods from the disk of the machine.
+func inClusterPod(t *testing.T) *corev1.Pod {
 	t.Helper()
 	dir := t.TempDir()
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, "list-pods"), "./list-pods")
@@ -96,15 +93,10 @@ func inClusterPod(t *testing.T, server string) *corev1.Pod {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	u, err := url.Parse(server)
-	if err != nil {
-		t.Fatal(err)
-	}
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "in-cluster"},
 		Spec: corev1.PodSpec{
 			RestartPolicy: corev1.RestartPolicyNever,
-			HostNetwork:   true,
 			Volumes: []corev1.Volume{{
 				Name:         "program",
 				VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: dir}},
@@ -115,10 +107,6 @@ func inClusterPod(t *testing.T, server string) *corev1.Pod {
 				ImagePullPolicy: corev1.PullNever,
 				Command:         []string{"/program/list-pods"},
 				VolumeMounts:    []corev1.VolumeMount{{Name: "program", MountPath: "/program"}},
-				Env: []corev1.EnvVar{
-					{Name: "KUBERNETES_SERVICE_HOST", Value: u.Hostname()},
-					{Name: "KUBERNETES_SERVICE_PORT", Value: u.Port()},
-				},
 			}},
 		},
 	}

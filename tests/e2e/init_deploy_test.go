@@ -8,14 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -23,7 +18,6 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kube-go/sdk/kube"
 	"github.com/kube-go/sdk/tests/cluster"
@@ -34,11 +28,7 @@ import (
 // is deleted.
 func testDeployed(t *testing.T, u user, group string) {
 	c := clusterWithNode(t)
-	node := nodeDir(t, c)
-	reachServer(t, c, node)
-	const image = "docker.io/library/order-controller:dev"
-	images(t, node, "import", u.buildImage(t, image))
-	t.Cleanup(func() { images(t, node, "rm", image) })
+	loadImages(t, c, u.buildImage(t, "docker.io/library/order-controller:dev"))
 
 	definitions := kube.Dynamic(c, kube.CRDResource())
 	established := kube.Established[unstructured.Unstructured]()
@@ -87,7 +77,7 @@ func testDeployed(t *testing.T, u user, group string) {
 	}
 
 	kind := kube.Resource{Group: group, Kind: "Invoice", Plural: "invoices", Namespaced: true}
-	checkWebhooks(t, c, pods, first, kind, node)
+	checkWebhooks(t, c, kind)
 
 	began := time.Now()
 	if err := pods.Delete(limit(t), first, nil); err != nil {
@@ -129,25 +119,10 @@ func (u user) webhooks(t *testing.T) []*unstructured.Unstructured {
 	return objects
 }
 
-// checkWebhooks checks that the server calls the webhooks in the pod that does not lead, and which stays: a new object is
-// annotated, a change of a frozen object is denied, and an object is converted.
-func checkWebhooks(
-	t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod], leader string, kind kube.Resource, node string,
-) {
+// checkWebhooks checks that the server calls the webhooks in the pods: a new object is annotated, a change of a frozen
+// object is denied, and an object is converted.
+func checkWebhooks(t *testing.T, c *kube.Client, kind kube.Resource) {
 	t.Helper()
-	service, err := kube.Namespaced[corev1.Service](c, "order-system").Get(limit(t), "order-controller", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for pod, err := range pods.All(limit(t), nil) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if pod.Name != leader {
-			serveService(t, node, service, net.JoinHostPort(pod.Status.PodIP, "9443"))
-		}
-	}
-
 	ns := newNamespace(t, c)
 	v1, v2 := kind, kind
 	v1.Version, v2.Version = "v1", "v2"
@@ -178,33 +153,6 @@ func checkWebhooks(
 	if err := kube.DeleteAndWait(limit(t), invoices, "paid", nil); err != nil {
 		t.Error(err)
 	}
-}
-
-// serveService makes a service available to the API server at its address, as kube-proxy does in other clusters.
-func serveService(t *testing.T, node string, service *corev1.Service, address string) {
-	t.Helper()
-	own := service.Spec.ClusterIP
-	ip(t, "address", "replace", own+"/32", "dev", bridgeOf(t, node))
-	t.Cleanup(func() { ip(t, "address", "delete", own+"/32", "dev", bridgeOf(t, node)) })
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort(own, "443"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	forward(t, listener, address)
-}
-
-// bridgeOf returns the network device of the pods of a node.
-func bridgeOf(t *testing.T, node string) string {
-	t.Helper()
-	env, err := os.ReadFile(filepath.Join(node, "env"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	bridge := regexp.MustCompile(`NODE_BRIDGE='(\w+)'`).FindSubmatch(env)
-	if bridge == nil {
-		t.Fatalf("%s/env has no NODE_BRIDGE:\n%s", node, env)
-	}
-	return string(bridge[1])
 }
 
 // awaitLeader waits until a lease has another holder than the given pod, and returns the name of its pod.
@@ -324,114 +272,39 @@ func checkReconciled(t *testing.T, c *kube.Client, orders *kube.API[unstructured
 	}
 }
 
-// nodeDir returns the directory of the node of a cluster that kubecluster started on this machine. It skips the test
-// for other clusters, because the test cannot import an image into their nodes.
-func nodeDir(t *testing.T, c *kube.Client) string {
+// loadImages loads the images of an archive into the node of a cluster that kubecluster started on this machine. It skips
+// the test for other clusters.
+func loadImages(t *testing.T, c *kube.Client, archive string) {
 	t.Helper()
-	files := []string{}
-	if started != nil {
-		files = append(files, started.Kubeconfig())
-	}
-	if cache, err := cluster.DefaultCacheDir(); err == nil {
-		found, err := filepath.Glob(filepath.Join(cache, "clusters", "*", "admin.kubeconfig"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		files = append(files, found...)
-	}
-	for _, file := range files {
-		var config struct {
-			Clusters []struct{ Cluster struct{ Server string } }
-		}
-		if text, err := os.ReadFile(file); err != nil || yaml.Unmarshal(text, &config) != nil {
-			continue // the cluster was stopped meanwhile
-		}
-		node := filepath.Join(filepath.Dir(file), "node")
-		_, err := os.Stat(node)
-		if err == nil && len(config.Clusters) == 1 && config.Clusters[0].Cluster.Server == c.Server() {
-			return node
-		}
-	}
-	t.Skip("needs a node that kubecluster has started on this machine, to import an image")
-	return ""
-}
-
-// images runs a subcommand of ctr images on a node.
-func images(t *testing.T, node string, args ...string) {
-	t.Helper()
-	ctr := append([]string{"ctr", "--namespace", "k8s.io", "images"}, args...)
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), filepath.Join(node, "enter"), ctr...)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %v\n%s", ctr, err, out)
-	}
-}
-
-// reachServer makes the API server available to the pods of a node at the address in their environment. In other
-// clusters, kube-proxy does that. Here, the server listens only on the loopback interface, and the pods have a separate
-// network.
-func reachServer(t *testing.T, c *kube.Client, node string) {
-	t.Helper()
-	service, err := kube.Namespaced[corev1.Service](c, "default").Get(limit(t), "kubernetes", nil)
+	file, err := os.Open(archive)
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err := url.Parse(c.Server())
-	if err != nil {
+	defer file.Close()
+	if err := clusterOf(t, c).LoadImages(limit(t), file); err != nil {
 		t.Fatal(err)
-	}
-	device, address := bridgeOf(t, node), service.Spec.ClusterIP
-	ip(t, "address", "replace", address+"/32", "dev", device)
-	t.Cleanup(func() { ip(t, "address", "delete", address+"/32", "dev", device) })
-	listener, err := listenOn(t.Context(), device, net.JoinHostPort(address, "443"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	forward(t, listener, server.Host)
-}
-
-func ip(t *testing.T, args ...string) {
-	t.Helper()
-	if out, err := exec.CommandContext(context.WithoutCancel(t.Context()), "ip", args...).CombinedOutput(); err != nil {
-		t.Errorf("ip %v: %v\n%s", args, err, out)
 	}
 }
 
-// forward forwards the connections of a listener to an address until the test ends.
-func forward(t *testing.T, listener net.Listener, address string) {
+// clusterOf returns the cluster that kubecluster has started on this machine for a client.
+func clusterOf(t *testing.T, c *kube.Client) *cluster.Cluster {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for {
-			from, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			wg.Go(func() { forwardConn(ctx, from, address) })
+	if started != nil && started.URL() == c.Server() {
+		return started
+	}
+	cache, err := cluster.DefaultCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dirs, err := filepath.Glob(filepath.Join(cache, "clusters", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range dirs {
+		if found, err := cluster.Open(dir); err == nil && found.URL() == c.Server() {
+			return found
 		}
-	})
-	t.Cleanup(func() {
-		_ = listener.Close() // ends Accept
-		cancel()
-		wg.Wait()
-	})
-}
-
-// forwardConn forwards a connection to an address until one side closes it or the context ends.
-func forwardConn(ctx context.Context, from net.Conn, address string) {
-	defer from.Close()
-	to, err := new(net.Dialer).DialContext(ctx, "tcp", address)
-	if err != nil {
-		return
 	}
-	closeBoth := func() { _, _ = from.Close(), to.Close() } // ends both copies
-	defer context.AfterFunc(ctx, closeBoth)()
-	var wg sync.WaitGroup
-	for _, pair := range [][2]net.Conn{{from, to}, {to, from}} {
-		wg.Go(func() {
-			defer closeBoth()
-			_, _ = io.Copy(pair[0], pair[1]) // the client or the server reports the error
-		})
-	}
-	wg.Wait()
+	t.Skip("needs a node that kubecluster has started on this machine, to load an image")
+	return nil
 }

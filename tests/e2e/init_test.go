@@ -73,10 +73,68 @@ func TestNewProjectBuildsAndReconciles(t *testing.T) {
 		t.Fatal(err)
 	}
 	u.extend(t)
+	testOutside(t, u, group)
 	together(t, map[string]func(*testing.T){
 		"in a cluster":  func(t *testing.T) { testDeployed(t, u, group) },
 		"with webhooks": func(t *testing.T) { home.startWithWebhooks(t, command) },
 	})
+}
+
+// testOutside checks that make run and make e2e serve the webhooks of a project outside of the cluster, and that the
+// manifests of make deploy replace what make run has installed.
+func testOutside(t *testing.T, u user, group string) {
+	t.Helper()
+	c := connect(t, nil)
+	manifests := func(folder string) (objects []*unstructured.Unstructured) {
+		for _, name := range []string{"crd/" + group + "_orders", "crd/" + group + "_invoices", "webhook/manifests"} {
+			if path := filepath.Join(u.dir, "config", name+".yaml"); strings.HasPrefix(name, folder) {
+				objects = append(objects, readObjects(t, path)...)
+			}
+		}
+		return objects
+	}
+	deploy := func(objects []*unstructured.Unstructured) {
+		mapper := kube.NewMapper(c, nil)
+		for _, obj := range objects {
+			api, err := mapper.Dynamic(limit(t), obj)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// As kubectl apply --server-side does.
+			if _, err := api.Apply(limit(t), obj, &kube.ApplyOptions{FieldManager: "kubectl"}); err != nil {
+				t.Error(err)
+			}
+			t.Cleanup(func() { deleteNow(t, api, obj.GetName()) })
+		}
+	}
+	kind := kube.Resource{Group: group, Version: "v2", Kind: "Invoice", Plural: "invoices", Namespaced: true}
+	deploy(manifests("crd"))
+	for range 2 { // also after a deployment
+		stop := u.start(t, "make run WEBHOOKS="+freeAddr(t))
+		eventually(t, "the kind is served", func(ctx context.Context) error {
+			_, err := kube.Dynamic(c, kind).List(ctx, nil)
+			return err
+		})
+		checkWebhooks(t, c, kind)
+		invoices := kube.Dynamic(c, kind).In(newNamespace(t, c))
+		checkReconciled(t, c, invoices, "hello")
+		if err := kube.DeleteAndWait(limit(t), invoices, "hello", nil); err != nil {
+			t.Error(err)
+		}
+		stop()
+		deploy(manifests(""))
+	}
+	u.env = append(u.env, "WEBHOOKS="+freeAddr(t))
+	u.run(t, "go test -count=1 ./test/e2e")
+	for _, obj := range manifests("") {
+		api, err := kube.NewMapper(c, nil).Dynamic(limit(t), obj)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := kube.DeleteAndWait(limit(t), api, obj.GetName(), nil); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // startWithWebhooks starts a project with webhooks from the beginning.

@@ -40,6 +40,7 @@ var started *cluster.Cluster
 // startCluster starts a cluster of the Kubernetes version under test, and registers its secrets.
 func startCluster(ctx context.Context, o *cluster.Options) (*cluster.Cluster, error) {
 	o.KubernetesVersion = os.Getenv(versionEnv)
+	o.ReadyTimeout = 4 * time.Minute // for a busy machine
 	c, err := cluster.Start(ctx, o)
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -86,7 +87,7 @@ func TestIgnoredOwnWritesCauseNoRun(t *testing.T) {
 	}
 	here := &kube.Selection{Namespace: ns}
 	ctl := kube.NewController(kube.ForView(kube.ViewOf[corev1.Secret](cache, here)), &kube.ControllerOptions{
-		Logger: debugLogger(t), IgnoreOwnWrites: true,
+		Logger: debugLogger(t), IgnoreOwnWrites: true, HoldTimeout: time.Hour,
 	}).Owns(kube.SourceView(kube.ViewOf[corev1.ConfigMap](cache, here)))
 	background(t, func(ctx context.Context) error { return ctl.Run(ctx, reconcile) })
 	want := map[string]string{"disturbed": "1 2"}

@@ -219,35 +219,43 @@ func testPodDeletion(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 	for _, name := range []string{"exec", "attach", "logs", "all logs", "port", "upload"} {
 		ends[name] = make(chan error, 1)
 	}
-	pause := &kube.ExecOptions{Container: "web", Command: []string{"tool", "pause"}}
-	p, err := podVerbs(pods).Exec(limit(t), "talker", pause)
+	begun := map[string]<-chan struct{}{} // the node may start what is requested later than the request returns
+	begins := func(name string) onWrite {
+		c := make(chan struct{})
+		begun[name] = c
+		return sync.OnceFunc(func() { close(c) })
+	}
+	server := &kube.ExecOptions{Container: "web", Command: []string{"tool", "serve", "8081"}} // prints a line
+	p, err := podVerbs(pods).Exec(limit(t), "talker", server)
 	if err != nil {
 		t.Fatal(err)
 	}
-	go func() { ends["exec"] <- p.Run(nil, nil, nil) }()
+	served := begins("exec")
+	go func() { ends["exec"] <- p.Run(nil, served, served) }()
 	a, err := podVerbs(pods).Attach(limit(t), "talker", &pod.AttachOptions{Container: "lines"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	go func() { ends["attach"] <- a.Run(nil, nil, nil) }()
+	attached := begins("attach")
+	go func() { ends["attach"] <- a.Run(nil, attached, nil) }()
 	log, err := podVerbs(pods).Logs(limit(t), "talker", &kube.LogOptions{Container: "lines", Follow: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer log.Close()
+	logged := begins("logs")
 	go func() {
-		_, err := io.Copy(io.Discard, log)
+		_, err := io.Copy(logged, log)
 		ends["logs"] <- err
 	}()
 	allLogs, enough := context.WithCancelCause(limit(t))
-	following := make(chan struct{})
+	merged := begins("all logs")
 	go func() { // MergeLogs continues without the pod until its context ends
 		var last error
-		begun := sync.OnceFunc(func() { close(following) })
 		for _, err := range kube.MergeLogs(allLogs, pods, &kube.MergeLogsOptions{
 			LabelSelector: "app=talker", Log: kube.LogOptions{Follow: true},
 		}) {
-			begun()
+			merged()
 			last = err
 		}
 		ends["all logs"] <- last
@@ -260,17 +268,20 @@ func testPodDeletion(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := echoes(conn, []byte("hello")); err != nil {
+		t.Fatal(err)
+	}
 	go func() {
 		_, err := conn.Read(make([]byte, 1))
 		ends["port"] <- errors.Join(err, conn.Close())
 	}()
-	uploading := make(chan struct{})
-	go func() { ends["upload"] <- uploadWithoutEnd(t, pods, sync.OnceFunc(func() { close(uploading) })) }()
-	for what, begun := range map[string]<-chan struct{}{"the upload": uploading, "the merged log": following} {
+	uploading := begins("upload")
+	go func() { ends["upload"] <- uploadWithoutEnd(t, pods, uploading) }()
+	for name, c := range begun {
 		select {
-		case <-begun:
+		case <-c:
 		case <-limit(t).Done():
-			t.Fatalf("%s does not start", what)
+			t.Fatalf("%s does not begin", name)
 		}
 	}
 	if err := pods.Delete(limit(t), "talker", nil); err != nil {
@@ -307,13 +318,21 @@ func testPodDeletion(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 	eventually(t, "a new stream is refused", func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second) // a kubelet may delay a stream to a terminating container
 		defer cancel()
-		_, err := podVerbs(pods).Exec(ctx, "talker", pause)
+		_, err := podVerbs(pods).Exec(ctx, "talker", server)
 		if !errors.Is(err, kube.ErrNotFound) {
 			return fmt.Errorf("exec: %w", err)
 		}
 		return nil
 	})
 	check()
+}
+
+// onWrite is a writer that calls a function for each write.
+type onWrite func()
+
+func (f onWrite) Write(p []byte) (int, error) {
+	f()
+	return len(p), nil
 }
 
 // uploadWithoutEnd uploads a file that is so large that the pod is deleted before the end of the upload.

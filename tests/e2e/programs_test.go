@@ -109,6 +109,7 @@ func (c call) command(ctx context.Context, t *testing.T) *exec.Cmd {
 // run runs the program and waits until it exits.
 func (c call) run(t *testing.T) outcome {
 	t.Helper()
+	programPath(t, c.program) // the build is not part of the time limit
 	var stdout, stderr bytes.Buffer
 	// A busy cluster takes a long time to delete a namespace.
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)

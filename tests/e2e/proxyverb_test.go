@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -154,4 +155,44 @@ func fetch(ctx context.Context, send func(context.Context) (*http.Response, erro
 		err = fmt.Errorf("the response is %.200q, want it to contain %q", body, want)
 	}
 	return err
+}
+
+// forward forwards the connections of a listener to an address until the test ends.
+func forward(t *testing.T, listener net.Listener, address string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			from, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			wg.Go(func() { forwardConn(ctx, from, address) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = listener.Close() // ends Accept
+		cancel()
+		wg.Wait()
+	})
+}
+
+// forwardConn forwards a connection to an address until one side closes it or the context ends.
+func forwardConn(ctx context.Context, from net.Conn, address string) {
+	defer from.Close()
+	to, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return
+	}
+	closeBoth := func() { _, _ = from.Close(), to.Close() } // ends both copies
+	defer context.AfterFunc(ctx, closeBoth)()
+	var wg sync.WaitGroup
+	for _, pair := range [][2]net.Conn{{from, to}, {to, from}} {
+		wg.Go(func() {
+			defer closeBoth()
+			_, _ = io.Copy(pair[0], pair[1]) // the client or the server reports the error
+		})
+	}
+	wg.Wait()
 }

@@ -164,6 +164,7 @@ type replicaProcess struct {
 	*exec.Cmd
 	link *link
 	log  *transcript
+	read chan struct{} // closed when its whole output has been read
 }
 
 // startAll creates the objects and starts the processes.
@@ -190,7 +191,7 @@ func (r *replicas) start() *replicaProcess {
 	}
 	one := &replicaProcess{
 		exec.Command(program), //nolint:noctx // the test ends it
-		newLink(r.t, r.config.Server), &transcript{record: recorder.Writer("replicas")},
+		newLink(r.t, r.config.Server), &transcript{record: recorder.Writer("replicas")}, make(chan struct{}),
 	}
 	one.Env = append(os.Environ(), replicaEnv+"="+r.ns, serverEnv+"=https://"+one.link.addr, divisionEnv+"="+r.division)
 	if r.kubeconfig != "" {
@@ -214,6 +215,7 @@ func (r *replicas) start() *replicaProcess {
 		}
 	})
 	r.wg.Go(func() {
+		defer close(one.read)
 		for lines := bufio.NewScanner(out); lines.Scan(); {
 			r.note(lines.Text())
 		}
@@ -248,6 +250,7 @@ func (r *replicas) end(one *replicaProcess, s os.Signal) {
 	if err := one.Process.Signal(s); err != nil {
 		r.t.Error(err)
 	}
+	<-one.read     // before Wait, which closes the pipe and would cut the last line
 	_ = one.Wait() // it may have been killed
 }
 
@@ -374,6 +377,9 @@ func TestReplicasSurviveRestartsOfTheServer(t *testing.T) {
 				r.replace(max(0, r.leader()), os.Kill)
 			}
 			<-time.After(long / 2)
+			for _, r := range fleets { // the new processes may start slowly
+				eventually(t, "the processes log the outage", func(context.Context) error { return r.logged() })
+			}
 			if err := server.Start(limit(t)); err != nil {
 				t.Fatal(err)
 			}
@@ -391,23 +397,22 @@ func TestReplicasSurviveRestartsOfTheServer(t *testing.T) {
 	}
 	for _, r := range fleets {
 		r.endAll()
-		r.logged()
 	}
 }
 
-// logged checks that each process has logged that requests have failed.
-func (r *replicas) logged() {
-	r.t.Helper()
+// logged returns an error unless each process has logged that requests have failed.
+func (r *replicas) logged() error {
 	for _, one := range r.processes {
 		for _, want := range map[string][]string{
-			"election": {" WARN watch err=", " WARN request for the lease lease="},
-			"sharding": {" WARN watch err=", " WARN request for the shards shards="},
+			"election": {" WARN watch err=", " WARN a request for the lease has failed lease="},
+			"sharding": {" WARN watch err=", " WARN a request for the shards has failed shards="},
 		}[r.division] {
 			if text := one.log.String(); !strings.Contains(text, want) {
-				r.t.Errorf("process %d has not logged %q", one.Process.Pid, want)
+				return fmt.Errorf("process %d has not logged %q", one.Process.Pid, want)
 			}
 		}
 	}
+	return nil
 }
 
 // leader returns the index of the process that has led last, or a negative number.

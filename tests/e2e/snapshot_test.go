@@ -25,6 +25,7 @@ import (
 func TestRestartWithSnapshot(t *testing.T) {
 	direct := connect(t, nil)
 	ns := newNamespace(t, direct)
+	awaitRootCA(t, direct, ns)
 	maps := kube.Namespaced[corev1.ConfigMap](direct, ns)
 	for i := range 4 {
 		large := configMap(fmt.Sprintf("large-%d", i), "1")

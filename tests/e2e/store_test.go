@@ -27,6 +27,7 @@ func TestStoreEqualsServer(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the sequence must be the same in each run
 	direct := connect(t, nil)
 	ns := newNamespace(t, direct)
+	awaitRootCA(t, direct, ns)
 	api := kube.Namespaced[corev1.ConfigMap](direct, ns)
 	link, cfg := newProxy(t, loadConfig(t, ""))
 	cache := newCache(t, connect(t, &kube.ClientOptions{Config: cfg}))

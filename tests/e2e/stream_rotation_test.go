@@ -34,10 +34,11 @@ func TestFollowedLogSurvivesRotation(t *testing.T) {
 	chatter.Spec.Containers[0].Stdin = true
 	startPod(t, pods, chatter)
 
-	// Numbers of lines. A node rotates a log of more than 10 MiB. A line takes 92 to 98 bytes, so the first lines do not
-	// reach this size, and all lines do. A kubelet may lose text if it rotates the log before the reader has reached its
-	// end. Therefore only few lines remain to be written when the log has nearly this size.
-	const first, all, after = 100_000, 116_000, 1000
+	// Numbers of lines. A node rotates a log of more than 10 MiB. A line takes 1049 to 1057 bytes, so the first lines do
+	// not reach this size, and all lines do. A kubelet may lose text if it rotates the log before the reader has reached
+	// its end. Therefore only few lines remain to be written when the log has nearly this size. The lines are long, so
+	// that their sizes differ little in proportion.
+	const first, all, after = 9900, 10_050, 1000
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // a busy machine takes a long time for so many lines
 	defer cancel()
 	p, err := podVerbs(pods).Attach(ctx, "chatter", &pod.AttachOptions{Stdin: true, NoStdout: true, NoStderr: true})
@@ -74,7 +75,7 @@ func TestFollowedLogSurvivesRotation(t *testing.T) {
 }
 
 // lineOf returns the line with a number.
-func lineOf(n int) string { return fmt.Sprintf("line %d %s", n, strings.Repeat(".", 40)) }
+func lineOf(n int) string { return fmt.Sprintf("line %d %s", n, strings.Repeat(".", 1000)) }
 
 // writeLines writes the lines from first to last.
 func writeLines(w io.Writer, first, last int) error {

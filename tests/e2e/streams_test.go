@@ -43,6 +43,8 @@ func TestStreamsOnNode(t *testing.T) {
 		"Logs":                  func(t *testing.T) { testLogs(t, pods) },
 		"MergedLogs":            func(t *testing.T) { testMergedLogs(t, c, pods) },
 		"LogsAcrossReconnects":  func(t *testing.T) { testLogsAcrossReconnects(t, c, pods) },
+		"Fence":                 func(t *testing.T) { testFencedStreams(t, c, pods) },
+		"LogsOfBrokenRestarts":  func(t *testing.T) { testLogsOfBrokenRestarts(t, c, pods) },
 		"LogsAcrossRestarts":    func(t *testing.T) { testLogsAcrossRestarts(t, c, pods) },
 		"PortForwardService":    func(t *testing.T) { testPortForwardService(t, c, pods) },
 		"PortForwardDeployment": func(t *testing.T) { testPortForwardDeployment(t, c, ns) },

@@ -94,12 +94,21 @@ func newCrowd(t *testing.T, o host.Options) *crowd {
 	return c
 }
 
+// whileCompiling returns a context for the compilation of a module. With the race detector, a guest in Go takes minutes
+// on a slow machine.
+func whileCompiling(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
 // set adds or replaces a module.
 func (c *crowd) set(t *testing.T, account string, m host.Module) {
 	t.Helper()
 	m.Namespace = c.ns
 	m.ServiceAccount = kube.ObjectRef{Namespace: c.ns, Name: account}
-	if err := c.host.Set(limit(t), m); err != nil {
+	if err := c.host.Set(whileCompiling(t), m); err != nil {
 		t.Error(err)
 		return
 	}
@@ -230,20 +239,21 @@ type misbehavior struct {
 // misbehaviors returns a hostile module of each kind.
 func misbehaviors(ns string) map[string]misbehavior {
 	configMaps, began := "/api/v1/namespaces/"+ns+"/configmaps", time.Now()
+	patient := host.Limits{Wake: time.Minute} // of those that do not fail, on a slow machine
 	return map[string]misbehavior{
 		"trap":     {fails: "unreachable"},
 		"loop":     {fails: "time limit", limits: host.Limits{Wake: time.Second}},
 		"invalid":  {fails: "time limit", limits: host.Limits{Wake: time.Second}}, // calls of the host in a loop
 		"memory":   {fails: "unreachable", limits: host.Limits{MemoryBytes: 64 << 20}, says: "has allocated "},
 		"deadlock": {fails: "time limit", limits: host.Limits{Wake: time.Second}},
-		"write":    {says: "fd_write 0"},
-		"bodies": {number: "1000", path: configMaps + "/none", says: `then -4"`, check: func(s host.Status) string {
+		"write":    {says: "fd_write 0", limits: patient},
+		"bodies": {number: "1000", path: configMaps + "/none", says: `then -4"`, limits: patient, check: func(s host.Status) string {
 			if s.Stats.BufferBytes > 80<<20 {
 				return "it uses more memory of the host than its limit"
 			}
 			return ""
 		}},
-		"requests": {number: "1000", path: configMaps, says: `then -4"`, check: func(s host.Status) string {
+		"requests": {number: "1000", path: configMaps, says: `then -4"`, limits: patient, check: func(s host.Status) string {
 			switch sent := float64(s.Stats.Requests); {
 			case sent < 150:
 				return "it has not sent more requests than the burst"
@@ -252,15 +262,15 @@ func misbehaviors(ns string) map[string]misbehavior {
 			}
 			return ""
 		}},
-		"logs": {number: "5000", check: func(s host.Status) string {
+		"logs": {number: "5000", limits: patient, check: func(s host.Status) string {
 			if s.Stats.Dropped == 0 {
 				return "none of its log records was dropped"
 			}
 			return ""
 		}},
-		"watches":   {number: "1000", says: "accepted 128"},
-		"cancelled": {number: "5000", says: "accepted 5000", limits: host.Limits{Wake: time.Minute}},
-		"call":      {number: configMaps + "?watch=true", says: "returned -"}, // a response without an end
+		"watches":   {number: "1000", says: "accepted 128", limits: patient},
+		"cancelled": {number: "5000", says: "accepted 5000", limits: patient},
+		"call":      {number: configMaps + "?watch=true", says: "returned -", limits: patient}, // a response without an end
 	}
 }
 

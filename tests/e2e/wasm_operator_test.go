@@ -153,10 +153,7 @@ func (s *wasmSuite) await(
 	t *testing.T, name string, generation int64, phase v1alpha1.Phase, more ...wasmCondition,
 ) *v1alpha1.WasmController {
 	t.Helper()
-	// With the race detector, the guest in Go takes minutes to compile on a slow machine.
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	obj, err := kube.Await(ctx, s.objects, name, wasmIs(generation, phase, more), nil)
+	obj, err := kube.Await(whileCompiling(t), s.objects, name, wasmIs(generation, phase, more), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -406,7 +403,7 @@ func TestWasmControllerFollowsItsFileAndSurvivesARestart(t *testing.T) {
 	s.await(t, "a", 1, v1alpha1.Running, digestOf(t, first))
 	write(second)
 	s.await(t, "a", 1, v1alpha1.Running, digestOf(t, second))
-	if err := h.stop(); !errors.Is(err, errStopped) {
+	if err := h.stop(); err != nil {
 		t.Error(err)
 	}
 	before, err := s.objects.Get(limit(t), "a", nil)

@@ -353,6 +353,7 @@ func allowed() map[string]map[string]string {
 			"./runtime/reflector":       "the states of cached objects",
 			"./client":                  "reads, applies and deletes objects",
 			"./client/discovery":        "kinds known only at run time",
+			"./client/middleware":       "sends the first apply of an object once",
 			"./core/machine":            "the items of an inventory",
 			"./core/patch":              "the differences in a plan",
 			"./runtime/internal/apierr": "reports which errors mean that an object does not exist",
@@ -364,7 +365,7 @@ func allowed() map[string]map[string]string {
 		"./runtime/internal/fakeapi":    {"all": "only tests link it"},
 		"./runtime/internal/fakesource": {"all": "only tests link it"},
 		"./runtime/internal/leases":     {},
-		"./runtime/internal/terms":      {},
+		"./runtime/internal/terms":      {"std": "no restriction", "./client/middleware": "refuses writes outside of a term"},
 		"./runtime/internal/hosted": {
 			"./core/abi":          "the items of a watch",
 			"./runtime/reflector": "a table of objects that the host keeps",
@@ -633,12 +634,14 @@ func allowed() map[string]map[string]string {
 			"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1": "WASI",
 			"golang.org/x/time/rate":                            "limits requests and log records",
 			"github.com/go-json-experiment/json/jsontext":       "objects in messages, unchanged",
+			"k8s.io/apimachinery/pkg/api/meta":                  "the plural names of kinds that are not watched",
 			"k8s.io/apimachinery/pkg/apis/meta/v1":              "the ecosystem's vocabulary: OwnerReference",
 			"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured": "objects without a Go type",
 			"k8s.io/apimachinery/pkg/fields":                    "the field selectors of watches",
 			"k8s.io/apimachinery/pkg/labels":                    "the label selectors of watches",
 			"k8s.io/apimachinery/pkg/runtime/schema":            "the ecosystem's vocabulary: GroupVersion",
 			"k8s.io/apimachinery/pkg/types":                     "the ecosystem's vocabulary: UID",
+			"k8s.io/apimachinery/pkg/util/validation":           "the API server's rules for names",
 		},
 
 		// wasm runs controllers that are WebAssembly modules. Nothing of it is linked into programs that do not import it.
@@ -683,6 +686,7 @@ func allowed() map[string]map[string]string {
 			"k8s.io/apimachinery/pkg/apis/meta/v1": "conditions and times",
 			"k8s.io/apimachinery/pkg/types":        "the UID of an object",
 		},
+		"./wasm/internal/wasmtest": {"all": "only tests link it"},
 		"./wasm/registry": {
 			"std":                                 "no restriction",
 			"github.com/opencontainers/go-digest": "the digests of descriptors",

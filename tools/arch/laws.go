@@ -7,13 +7,15 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
 )
 
-// laws returns, for packages whose comment has laws, the tests that state each law. A law is named by words of its
-// sentence in doc.go. Each item of a list has an entry; other sentences may have one.
+// laws returns, for packages whose comments have laws, the tests that state each law. A law is named by words of its
+// sentence in a doc comment. Each item of a list below the heading Guarantees, or in doc.go, has an entry; other
+// sentences may have one.
 func laws() map[string]map[string][]string {
 	return map[string]map[string][]string{
 		"runtime/applier": {
@@ -51,7 +53,7 @@ func laws() map[string]map[string][]string {
 				"TestKeyIsHeldUntilAllItsWritesAreObserved", "TestKeyIsHeldUntilTheDeletedObjectIsGone",
 				"TestHeldKeyIsReleasedAfterItsTimeout",
 			},
-			"No key runs that is not owned":          {"TestKeyThatIsNotOwnedDoesNotRun"},
+			"A key that is not owned does not run":   {"TestKeyThatIsNotOwnedDoesNotRun"},
 			"At most [Options.Concurrency] keys run": {"TestAtMostConcurrencyKeysRun"},
 			"after a delay that doubles":             {"TestTheBackOffDoublesUpToItsLimit"},
 			"resets the delay and cancels a pending retry": {
@@ -96,10 +98,9 @@ func laws() map[string]map[string][]string {
 			"until the cache has observed them":                                       {"TestObjectIsHeldBackUntilEachWriteIsObserved", "TestNoForeignChangeIsLostAndNoPageIsWrittenTwice"},
 			"starts runs for events from outside":                                     {"TestKeysOfASequenceAreReconciled"},
 			"runs all objects again":                                                  {"TestReconcileAllRunsEachObjectOnceAfterChanges"},
-			"is a source that is not a view":                                          {"TestFeedsThatAreNotViewsAreReconciled"},
 			"the first events since the last run, and the number of the others":       {"TestRunKnowsTheEventsThatCausedIt", "TestCausesAreCollectedUpToABound"},
 			"name the first event, and have the number of the others":                 {"TestLogRecordsOfARunNameItsFirstCauseAndTheNumberOfTheOthers"},
-			"returns the numbers and durations of runs":                               {"TestMetricsCountRuns"},
+			"returns the current numbers and durations of runs":                       {"TestMetricsCountRuns"},
 			"A changed object concerns objects of its own cluster":                    {"TestRefsAndOwnersAreInTheClusterOfTheChangedObject"},
 			"a run receives the object of the cluster in its key":                     {"TestObjectIsReadFromTheClusterOfItsKey"},
 			"it runs all sources on the cache of that cluster until its context ends": {"TestEngagedClusterIsReconciledUntilItLeaves"},
@@ -151,7 +152,7 @@ func laws() map[string]map[string][]string {
 			"No run begins before every source": {
 				"TestLateSourceDelaysRunsUpToItsTimeoutAndIsUsedOnceReady",
 			},
-			"and neither does another cluster": {"TestLateClusterDoesNotDelayAnother"},
+			"and one cluster does not block another": {"TestLateClusterDoesNotDelayAnother"},
 			"Deleted objects are not reconciled": {
 				"TestDeletedObjectIsNotReconciledAndItsFailuresAreForgotten",
 			},
@@ -170,25 +171,25 @@ func laws() map[string]map[string][]string {
 			},
 		},
 		"runtime/reflector": {
-			"text that many of them have is kept once":                           {"TestDictionaryHalvesObjectsThatAreAlike", "TestCompressedObjectsAreReadAsTheyWereSent"},
-			"Objects of which it has little text are kept unchanged":             {"TestDictionaryKeepsWhatItDoesNotHave"},
-			"So are objects that have changed, until they have 256 KiB together": {"TestChangedObjectsAreCompressedManyAtATime"},
-			"selects by namespace, labels and owner":                             {"TestAllSelects"},
-			"then lists one object, and nothing of the file is visible before":   {"TestNoReaderSeesASnapshotBeforeItIsAsNewAsAList", "TestSnapshotIsConfirmedByALaterChange"},
-			"are safe for concurrent use":                                        {"TestConcurrentUse"},
-			"callers own the objects":                                            {"TestGetReturnsAFreshObjectOfItsKind"},
-			"This halves the memory of pods":                                     {"TestDictionaryHalvesObjectsThatAreAlike"},
-			"an index always has the same objects":                               {"TestIndexesAlwaysHaveTheObjectsOfTheStore"},
-			"Unchanged objects keep their entries":                               {"TestRelistKeepsUnchangedEntries"},
-			"The same version with other content":                                {"TestSameVersionWithOtherContentIsAChange"},
-			"subscribers receive each deletion":                                  {"TestRelistDeliversMissedChanges"},
-			"Until then, readers see the old objects":                            {"TestInterruptedListRemovesNoObjects"},
-			"no object is older than in a list":                                  {"TestNoReaderSeesASnapshotBeforeItIsAsNewAsAList"},
-			"resumes its watch instead of listing":                               {"TestRestartResumesFromItsSnapshot"},
-			"The objects are listed if":                                          {"TestSnapshotThatCannotBeUsedIsReplaced"},
-			"a missing object is [ErrNotReady]":                                  {"TestMissingObjectIsNotReadyBeforeTheFirstList"},
-			"from which the reflector recovers":                                  {"TestHealthReturnsTheLastErrorUntilRecovery"},
-			"in the goroutine of its caller":                                     {"TestOnlyTheCallersOfAReflectorHaveGoroutines"},
+			"text that many of them have is kept once":                         {"TestDictionaryHalvesObjectsThatAreAlike", "TestCompressedObjectsAreReadAsTheyWereSent"},
+			"Objects of which it has little text are kept unchanged":           {"TestDictionaryKeepsWhatItDoesNotHave"},
+			"So are objects that have changed, until they add up to 256 KiB":   {"TestChangedObjectsAreCompressedManyAtATime"},
+			"selects by namespace, labels and owner":                           {"TestAllSelects"},
+			"then lists one object, and nothing of the file is visible before": {"TestNoReaderSeesASnapshotBeforeItIsAsNewAsAList", "TestSnapshotIsConfirmedByALaterChange"},
+			"are safe for concurrent use":                                      {"TestConcurrentUse"},
+			"callers own the objects":                                          {"TestGetReturnsAFreshObjectOfItsKind"},
+			"This halves the memory of pods":                                   {"TestDictionaryHalvesObjectsThatAreAlike"},
+			"an index always has the same objects":                             {"TestIndexesAlwaysHaveTheObjectsOfTheStore"},
+			"Unchanged objects keep their entries":                             {"TestRelistKeepsUnchangedEntries"},
+			"The same version with other content":                              {"TestSameVersionWithOtherContentIsAChange"},
+			"subscribers receive each deletion":                                {"TestRelistDeliversMissedChanges"},
+			"Until then, readers see the old objects":                          {"TestInterruptedListRemovesNoObjects"},
+			"no object is older than in a list":                                {"TestNoReaderSeesASnapshotBeforeItIsAsNewAsAList"},
+			"resumes its watch instead of listing":                             {"TestRestartResumesFromItsSnapshot"},
+			"The objects are listed if":                                        {"TestSnapshotThatCannotBeUsedIsReplaced"},
+			"a missing object is [ErrNotReady]":                                {"TestMissingObjectIsNotReadyBeforeTheFirstList"},
+			"from which the reflector recovers":                                {"TestHealthReturnsTheLastErrorUntilRecovery"},
+			"in the goroutine of its caller":                                   {"TestOnlyTheCallersOfAReflectorHaveGoroutines"},
 		},
 		"runtime/watcher": {
 			"A watch that ends normally, or whose connection breaks after it": {"TestWatchResumesAfterANormalEnd", "TestWatchResumesAfterABrokenConnection"},
@@ -198,11 +199,11 @@ func laws() map[string]map[string][]string {
 			"After ten consecutive ones":                                      {"TestObjectsAreListedAgainAfterTenFailedWatches", "TestStepWatching"},
 			"A watch that ends within a second of its acceptance":             {"TestShortWatchesBackOff", "TestWatchThatEndsImmediatelyAfterAQueueBacksOff"},
 			"a watch that the server has not accepted after a minute":         {"TestWatchThatIsNotAcceptedIsCancelled"},
-			"is over after four minutes of silence":                           {"TestWatchWithoutTheUsualBookmarksIsOver"},
+			"ends after four minutes of silence":                              {"TestWatchWithoutTheUsualBookmarksIsOver"},
 			"When its continue token has expired":                             {"TestExpiredContinueTokenListsWithoutPages"},
 			"After ten consecutive failures, the list starts again":           {"TestBrokenListStartsAgain", "TestStepPaging"},
 			"When a streaming list ends early, or is silent":                  {"TestInterruptedStreamingListStartsAgain", "TestServerThatIgnoresStreamingListsIsDetected"},
-			"A server ignores the request for a streaming list if":            {"TestServerWithoutTheEndOfAStreamingListIsDetected"},
+			"is considered to ignore the request for a streaming list if":     {"TestServerWithoutTheEndOfAStreamingListIsDetected"},
 			"A list that is only long is not interrupted":                     {"TestStreamingListOfACorrectServerIsNotInterrupted"},
 			"or with a paged list if the server does not support":             {"TestServerThatRejectsStreamingListsIsListedInPages"},
 			"for all watchers that share it":                                  {"TestWatchersOfAServerShareWhatTheyLearn"},
@@ -225,7 +226,7 @@ func laws() map[string]map[string][]string {
 			"A page that fails is requested again": {"TestFailedPageIsRequestedAgain"},
 			"It doubles with each further failure": {"TestBackoffDoublesUpToItsLimitAndResetsAfterAPause"},
 			"requests with Retry-After":            {"TestRetryAfterIsHonoured"},
-			"An error ends as soon as":             {"TestErrorIsClearedWhenTheWatchIsOpenAgain"},
+			"The error is cleared as soon as":      {"TestErrorIsClearedWhenTheWatchIsOpenAgain"},
 			"starts no others":                     {"TestSequenceStartsNoGoroutines"},
 			"Break closes the connection":          {"TestBreakReleasesTheConnection"},
 		},
@@ -242,7 +243,7 @@ func checkLaws(root fs.FS, list map[string]map[string][]string) ([]string, error
 		complaints = append(complaints, fmt.Sprintf(format+" (tools/arch/laws.go)", args...))
 	}
 	for _, dir := range slices.Sorted(maps.Keys(list)) {
-		doc, err := fs.ReadFile(root, dir+"/doc.go")
+		text, items, err := commentsOf(root, dir)
 		if err != nil {
 			return nil, err
 		}
@@ -250,10 +251,9 @@ func checkLaws(root fs.FS, list map[string]map[string][]string) ([]string, error
 		if err != nil {
 			return nil, err
 		}
-		text, items := comment(string(doc))
 		for _, words := range slices.Sorted(maps.Keys(list[dir])) {
 			if !strings.Contains(text, words) {
-				complain("%s/doc.go has no law with the words %q: change the entry", dir, words)
+				complain("%s has no law with the words %q: change the entry", dir, words)
 			}
 			for _, name := range list[dir][words] {
 				if !tests[name] {
@@ -264,7 +264,7 @@ func checkLaws(root fs.FS, list map[string]map[string][]string) ([]string, error
 		for _, law := range items {
 			stated := func(words string) bool { return strings.Contains(law, words) && len(list[dir][words]) > 0 }
 			if !slices.ContainsFunc(slices.Collect(maps.Keys(list[dir])), stated) {
-				complain("%s/doc.go has a law without a test: add an entry for %q", dir, law)
+				complain("%s has a law without a test: add an entry for %q", dir, law)
 			}
 		}
 	}
@@ -290,15 +290,45 @@ func testsOf(root fs.FS, dir string) (map[string]bool, error) {
 	return names, nil
 }
 
-// comment returns the text of the comments of a file with single spaces, and the items of its lists.
-func comment(file string) (text string, items []string) {
+// commentsOf returns the text of the comments in a folder with single spaces, and the items of the lists that have laws.
+func commentsOf(root fs.FS, dir string) (text string, items []string, err error) {
+	files, err := fs.Glob(root, dir+"/*.go")
+	if err != nil {
+		return "", nil, err
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		content, err := fs.ReadFile(root, file)
+		if err != nil {
+			return "", nil, err
+		}
+		more, laws := comment(string(content), path.Base(file) == "doc.go")
+		text += more
+		items = append(items, laws...)
+	}
+	return text, items, nil
+}
+
+// comment returns the text of the comments of a file with single spaces, and the items of all lists, or of those below
+// the heading Guarantees.
+func comment(file string, all bool) (text string, items []string) {
+	guarantees := false
 	for line := range strings.Lines(file) {
 		line, ok := strings.CutPrefix(strings.TrimSpace(line), "//")
 		if !ok {
+			guarantees = false
 			continue
 		}
 		words := strings.Join(strings.Fields(line), " ")
 		text += words + " "
+		if heading, is := strings.CutPrefix(words, "# "); is {
+			guarantees = heading == "Guarantees"
+		}
+		if !all && !guarantees {
+			continue
+		}
 		if item, begins := strings.CutPrefix(words, "- "); begins {
 			items = append(items, item)
 		} else if strings.HasPrefix(line, "     ") && len(items) > 0 {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command arch checks the architecture of the repository whose root it is given: each package imports only what is
-// listed in imports.go, the comment of each public package is in its doc.go, and the laws in laws.go have tests. Tests
-// may import anything.
+// listed in imports.go, the comment of each public package is in its doc.go and not too long, and the laws in laws.go
+// have tests. Tests may import anything.
 package main
 
 import (
@@ -52,6 +52,7 @@ type pkg struct {
 	name     string
 	imports  map[string]string // from the import path to the first line that imports it
 	comments []string          // the files that have a package comment
+	lines    int               // of these comments
 }
 
 // read returns the packages below root, keyed by their folder, such as ./core/wire.
@@ -83,6 +84,7 @@ func read(root fs.FS) (map[string]*pkg, error) {
 		p := packages[dir]
 		if syntax.Doc != nil {
 			p.comments = append(p.comments, path.Base(file))
+			p.lines += positions.Position(syntax.Doc.End()).Line - positions.Position(syntax.Doc.Pos()).Line + 1
 		}
 		for _, spec := range syntax.Imports {
 			imported, err := strconv.Unquote(spec.Path.Value)
@@ -186,8 +188,12 @@ func mayImportAll(dir string, allowed map[string]map[string]string) bool {
 	return false
 }
 
-// checkComments reports the packages for users whose package comment is not in doc.go, and only there. For commands and
-// internal packages, linters check that there is one comment.
+// maxLines is the maximum length of a package comment, except that of package kube, which is a tour. Details belong to
+// the comments of types and functions, or into docs.
+const maxLines = 60
+
+// checkComments reports the packages for users whose package comment is not in doc.go, and only there, or is too long.
+// For commands and internal packages, linters check that there is one comment.
 func checkComments(packages map[string]*pkg, allowed map[string]map[string]string) []string {
 	var complaints []string
 	for _, dir := range slices.Sorted(maps.Keys(packages)) {
@@ -198,6 +204,10 @@ func checkComments(packages map[string]*pkg, allowed map[string]map[string]strin
 		}
 		if !slices.Equal(p.comments, []string{"doc.go"}) {
 			complaints = append(complaints, fmt.Sprintf("%s has comments in %q: write one in doc.go", dir, p.comments))
+		}
+		if p.lines > maxLines && dir != "./kube" {
+			complaints = append(complaints, fmt.Sprintf("%s/doc.go has %d lines, at most %d are allowed: move details to "+
+				"the comments of types and functions, or to docs", dir, p.lines, maxLines))
 		}
 	}
 	return complaints

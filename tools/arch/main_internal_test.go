@@ -4,6 +4,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -187,6 +188,13 @@ func TestCommentsOfPublicPackagesAreInDocGo(t *testing.T) {
 			files: files{"core/a.go": commented, "core/doc.go": commented},
 			want:  []string{`./core has comments in ["a.go" "doc.go"]: write one in doc.go`},
 		},
+		{name: "a long comment", files: files{"core/doc.go": strings.Repeat("// Long.\n", 60) + bare}},
+		{
+			name:  "a comment that is too long",
+			files: files{"core/doc.go": strings.Repeat("// Long.\n", 61) + bare},
+			want: []string{"./core/doc.go has 61 lines, at most 60 are allowed: move details to the comments of types and " +
+				"functions, or to docs"},
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			complaints := checkComments(readFiles(t, tt.files), lists{"./tests/...": {"all": "tests"}})
@@ -212,22 +220,41 @@ func TestEachLawHasItsTests(t *testing.T) {
 //   - It is fast.
 package a
 `
+	const other = `package a
+
+// A counts.
+//
+// # Guarantees
+//
+//   - It is exact.
+//
+// # Forms
+//
+//   - A list without laws.
+type A int
+
+// B has a list without laws, too:
+//   - B
+type B int
+`
 	const test = "package a\n\nfunc TestItNeverStops(t *testing.T) {}\n"
-	root := fstest.MapFS{"a/doc.go": {Data: []byte(doc)}, "a/a_test.go": {Data: []byte(test)}}
+	root := fstest.MapFS{
+		"a/a.go": {Data: []byte(other)}, "a/doc.go": {Data: []byte(doc)}, "a/a_test.go": {Data: []byte(test)},
+	}
 	for _, tt := range []struct {
 		name string
 		laws map[string][]string
 		want []string
 	}{
-		{name: "complete", laws: map[string][]string{"never stops": {"TestItNeverStops"}, "fast": {"TestItNeverStops"}}},
+		{name: "complete", laws: map[string][]string{"exact": {"TestItNeverStops"}, "never stops": {"TestItNeverStops"}, "fast": {"TestItNeverStops"}}},
 		{
 			name: "a law without a test",
-			laws: map[string][]string{"never stops": {"TestItNeverStops"}, "fast": nil},
-			want: []string{`a/doc.go has a law without a test: add an entry for "It is fast." (tools/arch/laws.go)`},
+			laws: map[string][]string{"exact": {"TestItNeverStops"}, "never stops": {"TestItNeverStops"}, "fast": nil},
+			want: []string{`a has a law without a test: add an entry for "It is fast." (tools/arch/laws.go)`},
 		},
 		{
 			name: "a test that does not exist",
-			laws: map[string][]string{"never stops": {"TestItNeverStops"}, "fast": {"TestFast"}},
+			laws: map[string][]string{"exact": {"TestItNeverStops"}, "never stops": {"TestItNeverStops"}, "fast": {"TestFast"}},
 			want: []string{
 				`a has no TestFast, which states the law "fast": write it, or change the entry (tools/arch/laws.go)`,
 			},
@@ -235,7 +262,7 @@ package a
 		{
 			name: "a law that does not exist",
 			laws: map[string][]string{"It": {"TestItNeverStops"}, "slow": {"TestItNeverStops"}},
-			want: []string{`a/doc.go has no law with the words "slow": change the entry (tools/arch/laws.go)`},
+			want: []string{`a has no law with the words "slow": change the entry (tools/arch/laws.go)`},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

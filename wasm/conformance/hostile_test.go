@@ -225,7 +225,7 @@ func TestGuestCanNotFillTheMemoryOfTheHost(t *testing.T) {
 				Name: "a", Binary: m.encode(), ServiceAccount: core.ObjectRef{Namespace: "home", Name: "greedy"},
 				Limits: host.Limits{BufferBytes: limit, Requests: 1 << 20},
 			})
-			w.await(t, "the start", func() bool { return w.status("a").Phase == host.Running })
+			w.await(t, "the start of the requests", func() bool { return w.status("a").Stats.BufferBytes > 0 })
 			// The buffers are full when neither the guest nor the server can send any more.
 			state := func() [3]int64 {
 				s := w.status("a").Stats

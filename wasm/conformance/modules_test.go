@@ -4,7 +4,6 @@
 package conformance_test
 
 import (
-	"encoding/binary"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/kube-go/sdk/core/abi"
 	"github.com/kube-go/sdk/wasm/host"
+	"github.com/kube-go/sdk/wasm/internal/wasmtest"
 )
 
 // module is a WebAssembly module whose functions do nothing. Its kube_describe returns a description.
@@ -62,26 +62,7 @@ func exports() []struct {
 // The addresses of the description and of the message that kube_start submits.
 const data, message = 1024, 4096
 
-func vector(items ...[]byte) []byte {
-	return append(binary.AppendUvarint(nil, uint64(len(items))), slices.Concat(items...)...)
-}
-
-func sized(b []byte) []byte { return append(binary.AppendUvarint(nil, uint64(len(b))), b...) }
-
-func text(s string) []byte { return sized([]byte(s)) }
-
-// signed is the LEB128 of a number.
-func signed(n int64) []byte {
-	var b []byte
-	for {
-		low := byte(n & 0x7f)
-		n >>= 7
-		if n == 0 && low&0x40 == 0 || n == -1 && low&0x40 != 0 {
-			return append(b, low)
-		}
-		b = append(b, low|0x80)
-	}
-}
+func text(s string) []byte { return wasmtest.Sized([]byte(s)) }
 
 // encode returns the binary.
 func (m module) encode() []byte {
@@ -97,26 +78,26 @@ func (m module) encode() []byte {
 		exported = append(exported, append(text("memory"), 2, 0))
 	}
 	for n, e := range exports() {
-		types = append(types, slices.Concat([]byte{0x60}, sized(e.in), sized(e.out)))
+		types = append(types, slices.Concat([]byte{0x60}, wasmtest.Sized(e.in), wasmtest.Sized(e.out)))
 		functions = append(functions, []byte{byte(n + 1)})
 		ofProfile := strings.Contains(m.describes, abi.ProfileReconciler) == (e.name == abi.Reconcile) ||
 			slices.Contains([]string{"_initialize", abi.Describe, abi.Alloc}, e.name)
 		if ofProfile && e.name != m.lacks {
 			exported = append(exported, append(text(e.name), exportFunc, byte(len(imports)+n)))
 		}
-		codes = append(codes, sized(m.code(e.name, e.out)))
+		codes = append(codes, wasmtest.Sized(m.code(e.name, e.out)))
 	}
-	contents := [][]byte{slices.Concat([]byte{0, constantI32}, signed(data), []byte{end}, text(m.describes))}
+	contents := [][]byte{slices.Concat([]byte{0, constantI32}, wasmtest.Signed(data), []byte{end}, text(m.describes))}
 	pages := byte(2)
 	if m.submits != nil {
 		pages = 80
 		types = append(types, []byte{0x60, 4, i32, i32, i32, i64, 1, i64})
-		contents = append(contents, slices.Concat([]byte{0, constantI32}, signed(message), []byte{end}, sized(m.submits)))
+		contents = append(contents, slices.Concat([]byte{0, constantI32}, wasmtest.Signed(message), []byte{end}, wasmtest.Sized(m.submits)))
 	}
 	sections := [][]byte{
-		1: vector(types...), 2: vector(imports...), 3: vector(functions...), 5: {1, 0, pages}, 7: vector(exported...),
-		10: vector(codes...),
-		11: vector(contents...),
+		1: wasmtest.Vector(types...), 2: wasmtest.Vector(imports...), 3: wasmtest.Vector(functions...), 5: {1, 0, pages}, 7: wasmtest.Vector(exported...),
+		10: wasmtest.Vector(codes...),
+		11: wasmtest.Vector(contents...),
 	}
 	if m.setsTable {
 		sections[4] = []byte{1, funcref, 0, 1}
@@ -124,13 +105,7 @@ func (m module) encode() []byte {
 	if m.starts {
 		sections[8] = []byte{byte(len(imports))}
 	}
-	all := []byte("\x00asm\x01\x00\x00\x00")
-	for n, s := range sections {
-		if len(s) > 0 {
-			all = append(append(all, byte(n)), sized(s)...)
-		}
-	}
-	return all
+	return wasmtest.Module(sections)
 }
 
 // code returns the code of a function.
@@ -149,30 +124,30 @@ func (m module) code(name string, out []byte) []byte {
 	if m.delays {
 		op = abi.OpDelay
 	}
-	submit := slices.Concat([]byte{constantI32, byte(op), constantI32}, signed(message),
-		[]byte{constantI32}, signed(int64(len(m.submits)+m.body)), []byte{constantI64, 0, callFunc, 0})
+	submit := slices.Concat([]byte{constantI32, byte(op), constantI32}, wasmtest.Signed(message),
+		[]byte{constantI32}, wasmtest.Signed(int64(len(m.submits)+m.body)), []byte{constantI64, 0, callFunc, 0})
 	if name == abi.Start && m.submits != nil {
 		code = slices.Concat(code, []byte{loop, noResult}, submit, []byte{constantI64, 0, greater, branchIf, 0, end})
 	}
 	spin := func(local byte) []byte { // which follows the parameters
-		return slices.Concat([]byte{1, 1, i32, constantI32}, signed(int64(m.spins)), []byte{localSet, local, loop, noResult},
-			[]byte{localGet, local, constantI32}, signed(-1), []byte{addI32, localTee, local, branchIf, 0, end})
+		return slices.Concat([]byte{1, 1, i32, constantI32}, wasmtest.Signed(int64(m.spins)), []byte{localSet, local, loop, noResult},
+			[]byte{localGet, local, constantI32}, wasmtest.Signed(-1), []byte{addI32, localTee, local, branchIf, 0, end})
 	}
 	switch {
 	case name == abi.Wake && m.spins > 0:
 		return slices.Concat(spin(4), submit, []byte{drop, constantI32, 0, end})
 	case name == abi.Reconcile && m.spins > 0: // submits is the response
-		return slices.Concat(spin(2), []byte{constantI64}, signed(message<<32|int64(len(m.submits))), []byte{end})
+		return slices.Concat(spin(2), []byte{constantI64}, wasmtest.Signed(message<<32|int64(len(m.submits))), []byte{end})
 	}
 	switch {
 	case name == abi.Wake && m.submits != nil:
-		code = append(append(code, constantI32), signed(1000)...)
+		code = append(append(code, constantI32), wasmtest.Signed(1000)...)
 	case name == abi.Describe && m.describesAt != 0:
-		code = append(append(code, constantI64), signed(int64(m.describesAt))...)
+		code = append(append(code, constantI64), wasmtest.Signed(int64(m.describesAt))...)
 	case name == abi.Describe:
-		code = append(append(code, constantI64), signed(data<<32|int64(len(m.describes)))...)
+		code = append(append(code, constantI64), wasmtest.Signed(data<<32|int64(len(m.describes)))...)
 	case name == abi.Alloc:
-		code = append(append(code, constantI32), signed(60000)...)
+		code = append(append(code, constantI32), wasmtest.Signed(60000)...)
 	case slices.Equal(out, []byte{i32}):
 		code = append(code, constantI32, 0)
 	case slices.Equal(out, []byte{i64}):

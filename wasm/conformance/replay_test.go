@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/kube-go/sdk/core/abi"
 	"github.com/kube-go/sdk/wasm/host"
 )
@@ -113,6 +115,19 @@ func TestThousandRecordedReconcilesReplayByteForByte(t *testing.T) {
 			other := bytes.Replace(first, []byte("body of"), []byte("BODY of"), 1)
 			if _, err := replay(other); err == nil || !strings.Contains(err.Error(), "differs") {
 				t.Errorf("Replay of a changed recording = %v, want that it differs", err)
+			}
+			want := []abi.Rule{
+				{APIGroups: []string{"conformance.test"}, Resources: []string{"notes"}, Verbs: []string{"list", "watch"}},
+				{APIGroups: []string{"conformance.test"}, Resources: []string{"tasks"}, Verbs: []string{"list", "watch"}},
+				{APIGroups: []string{"conformance.test"}, Resources: []string{"tasks/status"}, Verbs: []string{"patch"}},
+			}
+			var all []io.Reader
+			for _, tape := range tapes.copies() {
+				all = append(all, bytes.NewReader(tape))
+			}
+			rules, err := host.Rules(all...)
+			if diff := cmp.Diff(want, rules); err != nil || diff != "" {
+				t.Errorf("Rules: %v, (-want +got)\n%s", err, diff)
 			}
 			compare := func(tape []byte) *host.Comparison {
 				o := &host.Options{CompilationDir: p.compilation}

@@ -41,3 +41,23 @@ func TestCPUTimeIsShared(t *testing.T) {
 		}
 	}
 }
+
+// TestPendingOperationsTakeTurns has more operations with items than a turn can serve.
+func TestPendingOperationsTakeTurns(t *testing.T) {
+	i := newTestActor(t, "http://127.0.0.1:1", Limits{})
+	g := i.guest
+	const n = 10_000
+	g.cpu.spend(time.Now(), time.Hour) // each turn serves one operation
+	for id := range int64(n) {
+		op := &operation{id: id, instance: i, space: make(chan struct{}, 1), depth: 0}
+		g.pending, op.pending = append(g.pending, op), true
+	}
+	first := g.pending[0]
+	g.instance = i
+	if err := g.deliver([]*operation{first, first}, false); err != nil { // it is pending already
+		t.Fatal(err)
+	}
+	if len(g.pending) != n-1 || g.pending[0].id != 1 || first.pending {
+		t.Errorf("%d operations are pending after a turn, the first is %d; want %d and 1", len(g.pending), g.pending[0].id, n-1)
+	}
+}

@@ -16,9 +16,10 @@
 //
 // # Memory
 //
-// The instances of a module start from an image of an initialised one, which they share copy-on-write. On Linux, those of
-// a large program also share what wazero needs to run it, between calls. The memory of an idle actor is stored in a file,
-// as what differs from the image, and released; see [Options.IdleAfter]. Its watches, requests and timers go on meanwhile.
+// The instances of a module start from an image of an initialised one, which they share copy-on-write. On Linux, those
+// of a large program also share, between calls, the tables that wazero needs to run it. The memory of an idle actor is
+// stored in a file, as the difference from the image, and released; see [Options.IdleAfter]. Its watches, requests and
+// timers go on meanwhile.
 //
 // The host keeps the objects of a watch once for all modules. What a module may make it keep is limited, as if no other
 // module had the watch; see [Limits].

@@ -59,6 +59,8 @@ func TestNamesWithLocalAddressesAreRefused(t *testing.T) {
 func TestLocalAddressesAreKnown(t *testing.T) {
 	for address, want := range map[string]bool{
 		"127.0.0.1:80": true, "127.8.8.8:80": true, "[::1]:80": true, "[::ffff:127.0.0.1]:80": true, "0.0.0.0:80": true,
+		"100.100.100.200:80": true, "[fd00:ec2::254]:80": true, "[fd00:ec2::23%eth0]:80": true, "[fd20:ce::254]:80": true,
+		"168.63.129.16:80": true, "[::ffff:168.63.129.16]:80": true, "[fd00:ec2::25]:80": false, "100.100.100.201:80": false,
 		"[::]:80": true, "169.254.169.254:80": true, "[fe80::1%eth0]:80": true, "[ff02::1]:80": true,
 		"10.0.0.1:80": false, "192.0.2.1:443": false, "[2001:db8::1]:443": false,
 	} {

@@ -64,7 +64,7 @@ func FuzzReadSubscriptions(f *testing.F) {
 // FuzzReplayedTape checks that a recording from anywhere is read without a panic.
 func FuzzReplayedTape(f *testing.F) {
 	var b bytes.Buffer
-	t := newTape(&b, room(1<<20), cover{Digest: "sha256:0", Name: "a"})
+	t := newTape(&b, room(), cover{Digest: "sha256:0", Name: "a"})
 	t.output(frameLog, []byte("INFO text"))
 	if err := t.close(); err != nil {
 		f.Fatal(err)
@@ -88,7 +88,7 @@ func FuzzReplayedTape(f *testing.F) {
 func FuzzReadScript(f *testing.F) {
 	recording := func(frames ...any) []byte {
 		var b bytes.Buffer
-		t := newTape(&b, room(1<<20), cover{Digest: "sha256:0", Name: "a"})
+		t := newTape(&b, room(), cover{Digest: "sha256:0", Name: "a"})
 		for i := 0; i < len(frames); i += 2 {
 			t.output(frames[i].(frame), []byte(frames[i+1].(string)))
 		}
@@ -118,9 +118,9 @@ func FuzzReadScript(f *testing.F) {
 	})
 }
 
-// room returns the room for a recording.
-func room(bytes int64) *atomic.Int64 {
+// room returns the room for a short recording.
+func room() *atomic.Int64 {
 	n := new(atomic.Int64)
-	n.Store(bytes)
+	n.Store(1 << 20)
 	return n
 }

@@ -182,6 +182,7 @@ func (g *guest) newTape() (*tape, error) {
 	}
 	return newTape(w, &g.tapes, cover{
 		Digest: g.digest, Name: g.module.Name, Args: g.module.Args, Env: g.module.Env, Memory: g.module.Limits.MemoryBytes,
+		Wake: int64(g.module.Limits.Wake),
 	}), nil
 }
 
@@ -205,8 +206,8 @@ func (g *guest) start() error {
 	if err != nil {
 		return err
 	}
-	var d abi.Description
-	if err := wire.UnmarshalJSON(data, &d); err != nil {
+	d, err := readDescription(data)
+	if err != nil {
 		return fmt.Errorf("%s: %w", abi.Describe, err)
 	}
 	if err := g.check(d); err != nil {
@@ -238,6 +239,16 @@ func (g *guest) start() error {
 	defer g.mu.Unlock()
 	g.lifecycle.started(time.Now())
 	return nil
+}
+
+// maxDescription is the maximum size of a description in bytes. Decoded, it can need more than 50 times as much memory.
+const maxDescription = 256 << 10
+
+func readDescription(data []byte) (d abi.Description, err error) {
+	if len(data) > maxDescription {
+		return d, fmt.Errorf("the description has %d bytes: at most %d are supported", len(data), maxDescription)
+	}
+	return d, wire.UnmarshalJSON(data, &d)
 }
 
 // features returns the features of the host.
@@ -280,41 +291,47 @@ func (g *guest) deliver(items []*operation, ticking bool) error {
 		g.unread = 0
 	}
 	if ticking {
+		if !i.next.After(i.time()) {
+			i.next = time.Time{} // the guest sets the next one
+		}
 		if _, _, err := i.perform(&export{Name: abi.Tick}); err != nil {
 			return err
 		}
 	}
 	for _, op := range items {
-		if op.instance == i && !slices.Contains(g.pending, op) {
+		if op.instance == i && !op.pending {
+			op.pending = true
 			g.pending = append(g.pending, op)
 		}
 	}
 	// An operation stays pending while the guest does not read its items.
 	for progress := true; progress; {
 		progress = false
-		for _, op := range slices.Clone(g.pending) {
+		all := g.pending
+		var rest []*operation
+		for n, op := range all {
 			sent, err := i.flush(op, mayRun)
 			if err != nil {
 				return err
 			}
 			progress = progress || sent
-			if op.waiting() == 0 {
-				g.pending = slices.DeleteFunc(g.pending, func(o *operation) bool { return o == op })
+			if op.pending = op.waiting() > 0; op.pending {
+				rest = append(rest, op)
 			}
 			if !mayRun() {
-				g.interrupt(op, sent)
+				g.pending = append(all[n+1:], rest...)
+				g.interrupt(sent)
 				return nil
 			}
 		}
+		g.pending = rest
 	}
 	return nil
 }
 
-// interrupt makes another turn follow, which begins with the operation after the last one. It does not if none of the
-// pending operations could send an item, because the guest reads none.
-func (g *guest) interrupt(last *operation, sent bool) {
-	n := slices.Index(g.pending, last) + 1
-	g.pending = slices.Concat(g.pending[n:], g.pending[:n])
+// interrupt makes another turn follow, which begins with the first pending operation. It does not if none of the pending
+// operations could send an item, because the guest reads none.
+func (g *guest) interrupt(sent bool) {
 	if g.unread++; sent {
 		g.unread = 0
 	}
@@ -416,8 +433,11 @@ func (g *guest) fail(err error) {
 	g.discard(err)
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.lifecycle.phase != Starting && g.lifecycle.phase != Running {
+		return // it was removed or quarantined during the call
+	}
 	g.stats.Failures++
-	now := time.Now()
+	now, err := time.Now(), shorten(err)
 	wait, again := g.lifecycle.failed(now, err)
 	attrs := []slog.Attr{slog.Any("err", err), slog.Int("failures", g.lifecycle.failures)}
 	if !again {
@@ -461,10 +481,19 @@ const stopTime = 2 * time.Second
 
 // quiesce calls the quiesce export of a guest before it is removed.
 func (g *guest) quiesce() {
-	if i := g.instance; i != nil && i.body != nil && g.program.quiesces {
-		if _, _, err := i.perform(&export{Name: abi.Quiesce, Reason: abi.ReasonStop}); err != nil {
-			g.logger.LogAttrs(i.ctx, slog.LevelWarn, "module has failed while it was removed", slog.Any("err", err))
-		}
+	i := g.instance
+	if i == nil || !g.program.quiesces || i.ctx.Err() != nil {
+		return
+	}
+	var err error
+	if i.body == nil {
+		err = i.load()
+	}
+	if err == nil {
+		_, _, err = i.perform(&export{Name: abi.Quiesce, Reason: abi.ReasonStop})
+	}
+	if err != nil {
+		g.logger.LogAttrs(i.ctx, slog.LevelWarn, "module has failed while it was removed", slog.Any("err", err))
 	}
 }
 

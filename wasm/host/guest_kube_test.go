@@ -271,7 +271,7 @@ func TestProgramsRunAsGuests(t *testing.T) {
 			})
 		}
 		_, log := start(t, api, "objects")
-		log.await(t, "name=red value=v0")
+		log.await(t, `msg="red name=red value=v0" module=a`)
 		api.put("n/blue", object{"metadata": object{"labels": object{"color": "green"}}})
 		log.await(t, "level=WARN", "type=MODIFIED name=blue old=true")
 		api.remove("n/red")

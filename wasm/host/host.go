@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"os"
 	"reflect"
@@ -18,6 +19,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tetratelabs/wazero"
@@ -71,14 +73,15 @@ type Module struct {
 	ServiceAccount core.ObjectRef
 
 	// Origins are the servers, apart from the API server, that the module may send requests to, such as
-	// https://hooks.example.com or http://10.0.0.1:8080. A name whose address is a loopback or link-local one is refused:
-	// name the address instead, such as http://127.0.0.1:8080. See [Options] for proxies. Default: none.
+	// https://hooks.example.com or http://10.0.0.1:8080. A name whose address is a loopback or link-local one, or that
+	// of a cloud's metadata service, is refused: name the address instead, such as http://127.0.0.1:8080. See [Options]
+	// for proxies. Default: none.
 	Origins []string
 
-	// Record returns a writer for a recording of each new instance, see [Replay]. The recording contains what the module
-	// reads, such as the data of secrets. Each call of the module is written when it has ended. Recordings end, and no
-	// further ones begin, when they have 1 GiB together, until the module is replaced. The host closes a writer that is an
-	// io.Closer. Default: nothing is recorded.
+	// Record returns a writer for a recording of each new instance, see [Replay]. The recording contains what the
+	// module reads, such as the data of secrets. Each call of the module is written when it has ended. Recordings end,
+	// and no further ones begin, when they reach 1 GiB in total, until the module is replaced. The host closes a writer
+	// that is an io.Closer. Default: nothing is recorded.
 	Record func() (io.Writer, error)
 
 	Namespace string            // of requests that name none
@@ -94,11 +97,12 @@ type Limits struct {
 	CPU         float64       // CPUs that the module may use over time, after a burst of 60 s times CPU; default 0.5
 	InFlight    int           // operations of an instance that have not ended; default 16384
 	Watches     int           // watches that have not ended, and of a reconciler those of its controllers; default 128
-	Requests    int           // requests per second, after a burst of twice as many; default 50
-	Logs        int           // log records per second; default 100
+	Requests    int           // requests per second and new watches, after a burst of twice as many; default 50
+	Logs        int           // records per second, with those of runs, after a burst of ten times as many; default 100
 
 	// BufferBytes is the memory of the host in bytes for operations that have not ended: their messages, the items that
-	// wait for the guest, and 512 KiB for each request, 128 KiB for each watch. Default: 64 MiB.
+	// wait for the guest, and 512 KiB for each request, 128 KiB for each watch. One item may exceed the limit. While it is
+	// exceeded, the items of all operations wait until the guest has received some. Default: 64 MiB.
 	BufferBytes int64
 
 	// CacheBytes is the memory of the host in bytes for the objects that the module watches. All objects of a shared watch
@@ -109,13 +113,17 @@ type Limits struct {
 }
 
 func (l *Limits) setDefaults() error {
-	l.MemoryBytes = cmp.Or(l.MemoryBytes, 256<<20)
+	const (
+		maxMemory = 4 << 30 // bytes of a WebAssembly memory
+		maxRate   = 1 << 27 // no module reaches it, and the bursts do not overflow
+	)
+	l.MemoryBytes = min(cmp.Or(l.MemoryBytes, 256<<20), maxMemory)
 	l.Wake = cmp.Or(l.Wake, 10*time.Second)
 	l.CPU = cmp.Or(l.CPU, 0.5)
 	l.InFlight = cmp.Or(l.InFlight, 16384)
 	l.Watches = cmp.Or(l.Watches, 128)
-	l.Requests = cmp.Or(l.Requests, 50)
-	l.Logs = cmp.Or(l.Logs, 100)
+	l.Requests = min(cmp.Or(l.Requests, 50), maxRate)
+	l.Logs = min(cmp.Or(l.Logs, 100), maxRate)
 	l.BufferBytes = cmp.Or(l.BufferBytes, 64<<20)
 	l.CacheBytes = cmp.Or(l.CacheBytes, 256<<20)
 	if min(l.MemoryBytes, int64(l.Wake), int64(l.InFlight), int64(l.Watches), int64(l.Requests), int64(l.Logs),
@@ -144,6 +152,7 @@ type Host struct {
 
 	// identified returns the client with the credentials of the host, for modules without a service account.
 	identified func() (*client.Client, error)
+	own        atomic.Pointer[client.Client] // that identified has returned
 
 	egress  *http.Transport
 	watches *shared
@@ -158,6 +167,8 @@ type Host struct {
 	ctx   context.Context //nolint:containedctx // of the instances; ends with Run
 	end   context.CancelFunc
 	turns sync.WaitGroup
+
+	compiling sync.WaitGroup // calls of the runtime's compiler; grows only with mu held, and not after ended
 
 	mu       sync.Mutex // guards the fields below
 	running  bool
@@ -198,7 +209,9 @@ func New(ctx context.Context, c *client.Client, o *Options) (*Host, error) {
 		return nil, fmt.Errorf("host: %w", err)
 	}
 	h.identified = sync.OnceValues(func() (*client.Client, error) {
-		return forGuests(context.WithoutCancel(ctx), c.Config())
+		own, err := forGuests(context.WithoutCancel(ctx), c.Config())
+		h.own.Store(own)
+		return own, err
 	})
 	h.egress = newEgress(http.ProxyFromEnvironment)
 	h.discovered, h.kinds = discovery.NewCache(nil), newKinds(c)
@@ -229,6 +242,16 @@ func digestOf(binary []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum
 
 // acquire waits until a guest may run.
 func (h *Host) acquire() { h.slots <- struct{}{} }
+
+// acquireFor is acquire, but ends with ctx and returns the cause.
+func (h *Host) acquireFor(ctx context.Context) error {
+	select {
+	case h.slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
 
 // release lets another guest run.
 func (h *Host) release() { <-h.slots }
@@ -291,10 +314,12 @@ func (h *Host) set(ctx context.Context, m Module) error {
 	}
 	g := h.newGuest(m, digest)
 	if g.client, err = h.clientOf(ctx, &m, g.throttle); err != nil {
+		g.stop(err)
 		return err
 	}
 	// The program is used before the old guest leaves it: it may be the same.
 	if g.program, err = h.program(ctx, digest, m.Binary); err != nil {
+		g.stop(err)
 		return err
 	}
 	h.remove(ctx, m.Name)
@@ -308,15 +333,20 @@ func (h *Host) set(ctx context.Context, m Module) error {
 	}
 	h.mu.Unlock()
 	if ended {
+		g.stop(errEnded)
 		h.leave(ctx, digest, g.program)
-		return errors.New("the host has ended")
+		return errEnded
 	}
 	return nil
 }
 
+// errEnded is why a module can't be set.
+var errEnded = errors.New("the host has ended")
+
 // newGuest returns a guest without a client and a program. The module has its defaults.
 func (h *Host) newGuest(m Module, digest string) *guest {
 	m.Binary = nil // its digest and its program remain
+	m.Args, m.Env, m.Origins = slices.Clone(m.Args), maps.Clone(m.Env), slices.Clone(m.Origins)
 	g := &guest{
 		host: h, module: m, digest: digest, logger: h.options.Logger.With(slog.String("module", m.Name)),
 		logs:      rate.NewLimiter(rate.Limit(m.Limits.Logs), 10*m.Limits.Logs),
@@ -400,6 +430,12 @@ func (h *Host) Run(ctx context.Context) error {
 	removals.Wait()
 	h.end()
 	h.turns.Wait()
+	h.compiling.Wait()
+	h.egress.CloseIdleConnections()
+	h.anonymous.CloseIdleConnections()
+	if own := h.own.Load(); own != nil {
+		own.CloseIdleConnections()
+	}
 	if err := errors.Join(h.runtime.Close(context.WithoutCancel(ctx)), os.RemoveAll(h.dir)); err != nil {
 		return err
 	}

@@ -78,7 +78,13 @@ func (t *tokens) find(ctx context.Context) (string, middleware.Renew, error) {
 		switch {
 		case errors.Is(err, core.ErrNotFound):
 			t.token = nil // the server does not accept it any more
-			return "", nil, fmt.Errorf("%w: %s", errNoAccount, t.account)
+			t.noted.Do(func() {
+				t.logger.LogAttrs(context.Background(), slog.LevelWarn, "module has no service account",
+					slog.String("account", t.account.String()))
+			})
+			return "", nil, fmt.Errorf("%w: %w", errNoAccount, &abi.Error{
+				Code: abi.Forbidden, Message: fmt.Sprintf("the service account %s does not exist: create it", t.account),
+			})
 		case err != nil && t.token == nil:
 			return "", nil, t.explain(err)
 		}
@@ -171,11 +177,13 @@ func (g *guest) authorize(ctx context.Context, w *abi.Watch) error {
 		}, nil)
 		noToken, isToken := errors.AsType[*abi.Error](err)
 		switch {
+		case errors.Is(err, errNoAccount):
+			return noToken
 		case isToken && noToken.Code == abi.Forbidden:
 			return unreviewed(noToken.Message)
 		case isToken:
 			return noToken
-		case errors.Is(err, errNoAccount), errors.Is(err, core.ErrUnauthorized):
+		case errors.Is(err, core.ErrUnauthorized):
 			return &abi.Error{Code: abi.Forbidden, Message: err.Error()}
 		case errors.Is(err, core.ErrForbidden):
 			return unreviewed(err.Error())

@@ -4,19 +4,30 @@
 package host
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/client/middleware"
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/abi"
 )
 
 // TestConnectionsKeepLittleOfUnreadResponses has a server that sends as much as it can. What a connection keeps must be
@@ -84,5 +95,37 @@ func TestConnectionsKeepLittleOfUnreadResponses(t *testing.T) {
 		}
 		stop()
 		_ = resp.Body.Close()
+	}
+}
+
+// TestMissingServiceAccountIsForbiddenAndLogged checks that a guest does not repeat its requests, and that the log of
+// the host names the account.
+func TestMissingServiceAccountIsForbiddenAndLogged(t *testing.T) {
+	server := middleware.RoundTripperFunc(func(*http.Request) (*http.Response, error) {
+		body := `{"kind":"Status","apiVersion":"v1","status":"Failure","code":404,"reason":"NotFound"}`
+		return &http.Response{
+			StatusCode: http.StatusNotFound, Header: http.Header{"Content-Type": {"application/json"}},
+			Body: io.NopCloser(strings.NewReader(body)),
+		}, nil
+	})
+	c, err := client.New(t.Context(), &client.Options{Config: &config.Config{Server: "https://cluster.test"}, Transport: server})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	account := core.ObjectRef{Namespace: "apps", Name: "hello"}
+	source := &tokens{
+		client: c, account: account, logger: slog.New(slog.NewTextHandler(&log, nil)), noted: rate.Sometimes{First: 1},
+	}
+	for range 2 {
+		_, _, err = source.find(t.Context())
+		told, ok := errors.AsType[*abi.Error](err)
+		if want := fmt.Sprintf("the service account %s does not exist: create it", account); !errors.Is(err, errNoAccount) || !ok ||
+			told.Code != abi.Forbidden || told.Message != want {
+			t.Errorf("find() = %v, want %s", err, want)
+		}
+	}
+	if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "account="+account.String()) {
+		t.Errorf("the log is %q, want one line with the account", text)
 	}
 }

@@ -101,6 +101,9 @@ func (i *instance) submit(kind abi.Operation, message []byte, deadline int64) (i
 		return 0, abi.OverLimit
 	}
 	ctx, cancel := context.WithCancelCause(i.ctx)
+	if i.guest.trial != nil {
+		deadline = 0 // the recording has the error
+	}
 	if deadline > 0 {
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeout(ctx, millis(deadline))

@@ -7,11 +7,13 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"math"
 	"testing"
 	"time"
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/wasm/internal/image"
 )
 
 // newTestInstance returns an instance of smallReconciler on a host that does not run.
@@ -53,6 +55,28 @@ func newTestInstance(t *testing.T, l Limits) *instance {
 	return i
 }
 
+// TestLargestLimitsAreValid has a module for which a user wants no limits.
+func TestLargestLimitsAreValid(t *testing.T) {
+	i := newTestInstance(t, Limits{
+		MemoryBytes: math.MaxInt64, Wake: math.MaxInt64, CPU: math.MaxFloat64, InFlight: math.MaxInt,
+		Watches: math.MaxInt, Requests: math.MaxInt, Logs: math.MaxInt,
+		BufferBytes: math.MaxInt64, CacheBytes: math.MaxInt64,
+	})
+	g := i.guest
+	if err := g.pay(t.Context()); err != nil {
+		t.Errorf("a request can't be sent: %v", err)
+	}
+	if !g.mayLog() {
+		t.Error("a log record is dropped")
+	}
+	if g.budget.force(1); !g.budget.reserve(1) {
+		t.Error("no memory can be reserved")
+	}
+	if wait := g.cpu.wait(time.Now()); wait != 0 {
+		t.Errorf("a call waits for %v", wait)
+	}
+}
+
 // TestGuestThatReturnsAfterTheTimeLimitHasFailed has a guest that waits in poll_oneoff until the limit ends the wait,
 // and returns before the runtime notices the limit.
 func TestGuestThatReturnsAfterTheTimeLimitHasFailed(t *testing.T) {
@@ -68,5 +92,44 @@ func TestGuestThatReturnsAfterTheTimeLimitHasFailed(t *testing.T) {
 	})
 	if !errors.Is(err, errTimeLimit) || results != nil {
 		t.Errorf("limited = %v, %v after the time limit, want the error %v", results, err, errTimeLimit)
+	}
+}
+
+// TestWaitForOtherGuestsIsNotTimeOfTheGuest has a guest that sleeps, while other guests take all places of the host.
+func TestWaitForOtherGuestsIsNotTimeOfTheGuest(t *testing.T) {
+	i := newTestInstance(t, Limits{Wake: time.Second})
+	h := i.guest.host
+	taken := make(chan struct{})
+	go func() {
+		for range cap(h.slots) {
+			h.acquire()
+		}
+		close(taken)
+		<-time.After(1500 * time.Millisecond)
+		for range cap(h.slots) {
+			h.release()
+		}
+	}()
+	before := i.guest.stats.Running
+	_, err := i.limited("kube_tick", func(ctx context.Context) ([]uint64, error) {
+		i.sleep(ctx, time.Now().Add(10*time.Millisecond))
+		return nil, nil
+	})
+	<-taken
+	if took := i.guest.stats.Running - before; err != nil || took > 500*time.Millisecond {
+		t.Errorf("a guest that sleeps for 10 ms has run for %v, %v", took, err)
+	}
+}
+
+// TestCallWithoutMemoryIsCounted has an instance without an engine, as after a call for which the kernel has refused
+// memory.
+func TestCallWithoutMemoryIsCounted(t *testing.T) {
+	i := newTestInstance(t, Limits{})
+	body := i.body
+	defer func() { i.body = body }()
+	i.body = &image.Instance{}
+	i.guest.called(i, time.Second)
+	if s := i.guest.stats; s.Calls == 0 || s.MemoryBytes != 0 {
+		t.Errorf("the stats are %+v, want a call and no memory", s)
 	}
 }

@@ -66,6 +66,15 @@ func (l *lifecycle) failed(now time.Time, err error) (time.Duration, bool) {
 	return wait, true
 }
 
+// quarantine records that the controllers of the module can't run, and reports whether it was starting or running.
+func (l *lifecycle) quarantine(now time.Time) bool {
+	if l.phase != Starting && l.phase != Running {
+		return false
+	}
+	l.phase, l.since = Quarantined, now
+	return true
+}
+
 // due records that the time until the next start has passed, and reports whether to start.
 func (l *lifecycle) due(now time.Time) bool {
 	if l.phase != BackOff {

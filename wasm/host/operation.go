@@ -22,8 +22,9 @@ const noLimit = math.MaxInt
 
 // item is what the host sends to a guest at once.
 type item struct {
-	flags abi.Flags
-	data  []byte
+	flags    abi.Flags
+	data     []byte
+	reserved int64 // in the budget of the module
 }
 
 // operation is something that an instance has submitted and that has not ended.
@@ -35,7 +36,9 @@ type operation struct {
 	watch    *watch // of OpWatch
 	cost     int64  // what is reserved in the budget of the module, apart from the items
 
-	depth int           // items that the guest has not read; used by its turns
+	depth   int  // items that the guest has not read; used by its turns
+	pending bool // it is one of the pending operations of the guest; used by its turns
+
 	space chan struct{} // has one token when an item was taken
 
 	mu    sync.Mutex // guards the fields below
@@ -60,31 +63,43 @@ func (op *operation) start(kind abi.Operation, message []byte) error {
 	}
 }
 
-// send queues an item. It waits while there are too many, and reports whether the operation still exists.
+// send queues an item. It waits while there are too many, or while the module has no memory for it, unless some is
+// reserved for it. It reports whether the operation still exists. What is reserved for the item belongs to the operation.
 func (op *operation) send(it item) bool {
+	budget, size := &op.instance.guest.budget, int64(len(it.data))
+	if it.reserved > 0 {
+		budget.force(size - it.reserved) // little
+	} else if budget.wait(op.ctx, size) != nil {
+		return false
+	}
+	it.reserved = size
 	for !op.offer(it, maxQueued) {
 		select {
 		case <-op.space:
 		case <-op.ctx.Done():
+			budget.free(it.reserved)
 			return false
 		}
 	}
 	return op.ctx.Err() == nil
 }
 
-// offer queues an item unless there are too many, or the module has no memory for another one.
+// put queues an item without waiting. It must be small.
+func (op *operation) put(it item) {
+	it.reserved = int64(len(it.data))
+	op.instance.guest.budget.force(it.reserved)
+	op.offer(it, noLimit)
+}
+
+// offer queues an item, whose memory is reserved, unless there are too many.
 func (op *operation) offer(it item, limit int) bool {
 	op.mu.Lock()
 	defer op.mu.Unlock()
-	size, budget := int64(len(it.data)), &op.instance.guest.budget
 	switch {
 	case op.ended:
+		op.instance.guest.budget.free(it.reserved)
 		return true
 	case len(op.items) >= limit:
-		return false
-	case len(op.items) == 0 || limit == noLimit: // each operation makes progress
-		budget.force(size)
-	case !budget.reserve(size):
 		return false
 	}
 	op.items = append(op.items, it)
@@ -103,7 +118,7 @@ func (op *operation) take() (item, bool) {
 	it := op.items[0]
 	op.items[0] = item{}
 	op.items = op.items[1:]
-	op.instance.guest.budget.free(int64(len(it.data)))
+	op.instance.guest.budget.free(it.reserved)
 	select {
 	case op.space <- struct{}{}:
 	default:
@@ -116,7 +131,7 @@ func (op *operation) drop() {
 	op.mu.Lock()
 	defer op.mu.Unlock()
 	for _, it := range op.items {
-		op.instance.guest.budget.free(int64(len(it.data)))
+		op.instance.guest.budget.free(it.reserved)
 	}
 	op.items, op.ended = nil, true
 }
@@ -133,7 +148,10 @@ func (op *operation) fail(err error) {
 	if cause := context.Cause(op.ctx); errors.Is(cause, context.DeadlineExceeded) {
 		err = &abi.Error{Code: abi.DeadlineExceeded, Message: "the deadline of the operation has passed"}
 	}
-	op.offer(item{abi.FlagLast | abi.FlagError, marshal(messageOf(err))}, noLimit)
+	if op.watch != nil {
+		op.watch.revoke(err)
+	}
+	op.put(item{flags: abi.FlagLast | abi.FlagError, data: marshal(messageOf(err))})
 }
 
 // messageOf returns an error as a guest receives it.
@@ -170,7 +188,7 @@ func (op *operation) delay(message []byte) error {
 	if err := wire.UnmarshalJSON(message, &d); err != nil {
 		return abi.Invalid
 	}
-	timer := time.AfterFunc(millis(d.Millis), func() { op.offer(item{flags: abi.FlagLast}, 1) })
+	timer := time.AfterFunc(millis(d.Millis), func() { op.put(item{flags: abi.FlagLast}) })
 	context.AfterFunc(op.ctx, func() { timer.Stop() })
 	return nil
 }

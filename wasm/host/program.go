@@ -61,10 +61,15 @@ func (p *program) release(g *guest) {
 func (h *Host) program(ctx context.Context, digest string, wasm []byte) (*program, error) {
 	for {
 		h.mu.Lock()
+		if h.ended {
+			h.mu.Unlock()
+			return nil, errEnded
+		}
 		p, found := h.programs[digest]
 		if !found {
 			p = &program{ready: make(chan struct{}), images: make(map[string]*imageEntry)}
 			h.programs[digest] = p
+			h.compiling.Add(1)
 		}
 		p.users++
 		h.mu.Unlock()
@@ -72,13 +77,16 @@ func (h *Host) program(ctx context.Context, digest string, wasm []byte) (*progra
 			if p.err = p.compile(ctx, h.runtime, wasm); p.err != nil {
 				h.forget(digest, p)
 			}
+			h.compiling.Done()
 			close(p.ready)
 		}
-		err := context.Cause(ctx)
 		select {
 		case <-p.ready:
-			err = p.err
 		case <-ctx.Done():
+		}
+		err := context.Cause(ctx) // also if the compilation, which ctx does not interrupt, has succeeded
+		if err == nil {
+			err = p.err
 		}
 		if err == nil {
 			return p, nil

@@ -4,6 +4,7 @@
 package host
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -20,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/discovery"
@@ -47,10 +49,11 @@ type input struct {
 // reconciler runs the controllers of a guest with the profile of that name.
 type reconciler struct {
 	guest  *guest
+	logger *slog.Logger // for records that the guest causes
 	events *events.Recorder
 	stop   context.CancelFunc
 	ended  sync.WaitGroup
-	places chan struct{} // has a token for each instance that is used
+	places chan struct{} // has a token for each run of all controllers
 	done   []func(bool)  // end the use of the shared watches
 
 	mu    sync.Mutex     // guards the fields below
@@ -68,13 +71,15 @@ type idleInstance struct {
 	since time.Time
 }
 
-// maxInstances is the maximum number of instances of a reconciler.
+// maxInstances is the maximum number of instances of a reconciler, and of its runs. The messages and objects of a run are
+// in the memory of the host.
 const maxInstances = 8
 
 // maxChanges is the maximum number of objects that one result applies, deletes and reports events about.
 const maxChanges = 1000
 
-// startReconciler starts the controllers of a guest. The instance that has described them is the first to be used.
+// startReconciler starts the controllers of a guest. The instance that has described them is the first to be used. No
+// controller runs if one of them is invalid: the caller holds a token of the host, which the runs could wait for.
 func (g *guest) startReconciler(first *instance) (*reconciler, error) {
 	if len(g.description.Controllers) == 0 {
 		return nil, fmt.Errorf("%s: controllers is empty", abi.Describe)
@@ -82,20 +87,28 @@ func (g *guest) startReconciler(first *instance) (*reconciler, error) {
 	ctx, stop := context.WithCancel(g.host.ctx)
 	r := &reconciler{guest: g, stop: stop, places: make(chan struct{}, maxInstances)}
 	r.resources = make(map[schema.GroupVersionKind]core.Resource)
-	r.put(first)
-	r.events = events.NewRecorder(g.client, &events.Options{Controller: g.module.Name, Logger: g.logger})
-	r.ended.Go(func() { _ = r.events.Run(ctx) }) // it returns the end of its context
+	r.logger = slog.New(&limitedHandler{g.logger.Handler(), g})
+	r.events = events.NewRecorder(g.client, &events.Options{Controller: reporterOf(g.module.Name), Logger: r.logger})
+	starts := []func(){func() {
+		if err := r.events.Run(ctx); ctx.Err() == nil {
+			g.logger.LogAttrs(ctx, slog.LevelError, "module can't write events", slog.Any("err", err))
+		}
+	}}
 	for _, c := range g.description.Controllers {
 		inputs, run, err := r.controller(c)
 		if err != nil {
 			r.end(err)
 			return nil, fmt.Errorf("%s: controller %q: %w", abi.Describe, c.Name, err)
 		}
-		r.ended.Go(func() {
+		starts = append(starts, func() {
 			if err := r.authorized(ctx, inputs, run); ctx.Err() == nil {
 				g.broken(fmt.Errorf("controller %q: %w", c.Name, err))
 			}
 		})
+	}
+	r.put(first)
+	for _, start := range starts {
+		r.ended.Go(start)
 	}
 	return r, nil
 }
@@ -150,6 +163,11 @@ func (r *reconciler) guarded(ctx context.Context, inputs []input, run func(conte
 				stop(err)
 			}
 		})
+		if err := g.payWatch(ctx, in.shared); err != nil {
+			return err
+		}
+		in.shared.running.Add(1)
+		defer in.shared.running.Add(-1)
 		use := g.quota.claim(in.shared, nil, stop)
 		defer use.end()
 		defer in.Observe(sizes(use.resize))()
@@ -181,7 +199,7 @@ func (r *reconciler) controller(c abi.Controller) ([]input, func(context.Context
 	if err != nil {
 		return nil, nil, fmt.Errorf("for: %w", err)
 	}
-	ctl := controller.New(controller.ForView(primary.dynamic), &controller.Options{Name: c.Name, Logger: r.guest.logger})
+	ctl := controller.New(controller.ForView(primary.dynamic), &controller.Options{Name: c.Name, Logger: r.logger})
 	inputs, owned := []input{primary}, make([]*dynamic, len(c.Owns))
 	for n, w := range c.Owns {
 		in, err := r.input(&w)
@@ -192,8 +210,12 @@ func (r *reconciler) controller(c abi.Controller) ([]input, func(context.Context
 		ctl.Owns(controller.SourceView(in.dynamic))
 	}
 	return inputs, func(ctx context.Context) error {
-		return ctl.Run(ctx, func(ctx context.Context, obj *unstructured.Unstructured) (controller.Action, error) {
-			return r.reconcile(ctx, &c, owned, obj)
+		return ctl.RunPacked(ctx, func(ctx context.Context, object wire.Packed) (controller.Action, error) {
+			action, err := r.reconcile(ctx, &c, owned, object)
+			if err != nil {
+				err = shorten(err)
+			}
+			return action, err
 		})
 	}, nil
 }
@@ -212,15 +234,17 @@ func (r *reconciler) input(w *abi.Watch) (input, error) {
 	return input{w, view, shared}, nil
 }
 
-// reconcile calls the guest for an object, and does what it returns.
+// reconcile calls the guest for an object, and does what it returns. A run that waits needs no memory for its object.
 func (r *reconciler) reconcile(
-	ctx context.Context, c *abi.Controller, owned []*dynamic, obj *unstructured.Unstructured,
+	ctx context.Context, c *abi.Controller, owned []*dynamic, object wire.Packed,
 ) (controller.Action, error) {
-	message, err := requestOf(c, owned, obj)
-	if err != nil {
-		return controller.Action{}, err
+	select {
+	case r.places <- struct{}{}:
+		defer func() { <-r.places }()
+	case <-ctx.Done():
+		return controller.Action{}, context.Cause(ctx)
 	}
-	out, err := r.call(ctx, message)
+	obj, out, err := r.call(ctx, c, owned, object)
 	if err != nil {
 		return controller.Action{}, err
 	}
@@ -274,20 +298,36 @@ func requestOf(c *abi.Controller, owned []*dynamic, obj *unstructured.Unstructur
 	return message, nil
 }
 
-// call calls the guest in an instance that nobody else uses. An instance that fails is discarded.
-func (r *reconciler) call(ctx context.Context, message []byte) (*abi.ReconcileResponse, error) {
+// call calls the guest for an object when it may run, and returns the decoded object and the response.
+func (r *reconciler) call(
+	ctx context.Context, c *abi.Controller, owned []*dynamic, object wire.Packed,
+) (*unstructured.Unstructured, *abi.ReconcileResponse, error) {
 	h := r.guest.host
-	select {
-	case r.places <- struct{}{}:
-		defer func() { <-r.places }()
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
 	if r.guest.throttleCPU(ctx); ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+		return nil, nil, context.Cause(ctx)
 	}
-	h.acquire()
+	if err := h.acquireFor(ctx); err != nil {
+		return nil, nil, err
+	}
 	defer h.release()
+	obj := new(unstructured.Unstructured)
+	if err := object.Decode(obj); err != nil {
+		return nil, nil, controller.Terminal(err)
+	}
+	if obj.GetKind() == "" { // servers leave it out in lists
+		obj.SetGroupVersionKind(resourceOf(&c.For).GroupVersionKind())
+	}
+	message, err := requestOf(c, owned, obj)
+	if err != nil {
+		return nil, nil, err
+	}
+	out, err := r.ask(message)
+	return obj, out, err
+}
+
+// ask calls the guest in an instance that nobody else uses. An instance that fails is discarded. The caller holds a token
+// of the host.
+func (r *reconciler) ask(message []byte) (*abi.ReconcileResponse, error) {
 	i, err := r.take()
 	if err != nil {
 		return nil, err
@@ -295,12 +335,12 @@ func (r *reconciler) call(ctx context.Context, message []byte) (*abi.ReconcileRe
 	var out abi.ReconcileResponse
 	data, _, err := i.perform(&export{Name: abi.Reconcile, Message: message})
 	if err == nil {
-		if err = wire.UnmarshalJSON(data, &out); err != nil {
+		if err = checkLists(data); err == nil {
+			err = wire.UnmarshalJSON(data, &out)
+		}
+		if err != nil {
 			err = fmt.Errorf("%s: the result: %w", abi.Reconcile, err)
 		}
-	}
-	if n := len(out.Apply) + len(out.Delete) + len(out.Events); err == nil && n > maxChanges {
-		err = fmt.Errorf("%s: the result has %d objects and events, more than %d", abi.Reconcile, n, maxChanges)
 	}
 	if err != nil {
 		i.end(err)
@@ -310,6 +350,37 @@ func (r *reconciler) call(ctx context.Context, message []byte) (*abi.ReconcileRe
 	r.guest.healthy()
 	r.put(i)
 	return &out, nil
+}
+
+// checkLists returns an error if the lists of a response have more than maxChanges elements together. Decoded, an
+// element needs many times as much memory as it has bytes. Other errors are those of the decoder.
+func checkLists(response []byte) error {
+	d := jsontext.NewDecoder(bytes.NewBuffer(response), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
+		return nil
+	}
+	for elements := 0; d.PeekKind() == '"'; {
+		if _, err := d.ReadToken(); err != nil {
+			return nil
+		}
+		if d.PeekKind() != '[' {
+			if d.SkipValue() != nil {
+				return nil
+			}
+			continue
+		}
+		_, _ = d.ReadToken() // the beginning of the list
+		for ; d.PeekKind() != ']'; elements++ {
+			if elements == maxChanges {
+				return fmt.Errorf("it has more than %d objects and events", maxChanges)
+			}
+			if d.SkipValue() != nil {
+				return nil
+			}
+		}
+		_, _ = d.ReadToken() // its end
+	}
+	return nil
 }
 
 // take returns an instance that is not used.
@@ -361,11 +432,10 @@ func (g *guest) trapped(err error) {
 	defer g.mu.Unlock()
 	g.stats.Failures++
 	g.lifecycle.failures++
-	g.lifecycle.err = err
-	if g.lifecycle.phase == Running && g.lifecycle.failures >= g.lifecycle.maxFailures {
-		g.lifecycle.phase, g.lifecycle.since = Quarantined, time.Now()
+	g.lifecycle.err = shorten(err)
+	if g.lifecycle.failures >= g.lifecycle.maxFailures && g.lifecycle.quarantine(time.Now()) {
 		g.logger.LogAttrs(context.Background(), slog.LevelError, "module is quarantined",
-			slog.Any("err", err), slog.Int("failures", g.lifecycle.failures))
+			slog.Any("err", g.lifecycle.err), slog.Int("failures", g.lifecycle.failures))
 		g.schedule()
 	}
 }
@@ -374,8 +444,8 @@ func (g *guest) trapped(err error) {
 func (g *guest) note(err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.lifecycle.err = err
-	g.logger.LogAttrs(context.Background(), slog.LevelWarn, "controller is not running", slog.Any("err", err))
+	g.lifecycle.err = shorten(err)
+	g.logger.LogAttrs(context.Background(), slog.LevelWarn, "controller is not running", slog.Any("err", g.lifecycle.err))
 }
 
 // healthy records that a call has succeeded.
@@ -385,14 +455,13 @@ func (g *guest) healthy() {
 	g.lifecycle.failures = 0
 }
 
-// broken records that the controllers can't run.
+// broken records that the controllers can't run. The start of the module may not have ended yet.
 func (g *guest) broken(err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.lifecycle.err = err
-	if g.lifecycle.phase == Running {
-		g.lifecycle.phase, g.lifecycle.since = Quarantined, time.Now()
-		g.logger.LogAttrs(context.Background(), slog.LevelError, "module is quarantined", slog.Any("err", err))
+	g.lifecycle.err = shorten(err)
+	if g.lifecycle.quarantine(time.Now()) {
+		g.logger.LogAttrs(context.Background(), slog.LevelError, "module is quarantined", slog.Any("err", g.lifecycle.err))
 		g.schedule()
 	}
 }
@@ -422,6 +491,12 @@ func (r *reconciler) perform(
 		return err
 	}
 	for _, e := range out.Events {
+		switch typ := events.Type(e.Type); {
+		case typ != "" && typ != events.Normal && typ != events.Warning:
+			return fmt.Errorf("event: type is %.100q, want %s or %s", e.Type, events.Normal, events.Warning)
+		case e.Reason == "":
+			return errors.New("event: reason is empty")
+		}
 		r.events.Event(obj, events.Event{Type: events.Type(e.Type), Reason: e.Reason, Note: e.Message})
 	}
 	return nil
@@ -436,9 +511,33 @@ func managerOf(module string) string {
 	if len(manager) <= maxManager {
 		return manager
 	}
-	hash := fmt.Sprintf("-%x", sha256.Sum256([]byte(module)))[:17]
+	hash := hashOf(module)
 	return strings.ToValidUTF8(manager[:maxManager-len(hash)], "") + hash
 }
+
+// maxReporter is the maximum length of the name of a reporting controller in bytes.
+const maxReporter = 63
+
+// reporterOf returns the name of the reporting controller in the events of a module: its name, if that is a qualified
+// name. Otherwise invalid bytes are replaced, the end is cut off, and a hash of the name follows.
+func reporterOf(module string) string {
+	if len(validation.IsQualifiedName(module)) == 0 {
+		return module
+	}
+	valid := []byte("wasm-" + module)
+	for n, b := range valid {
+		switch {
+		case 'a' <= b && b <= 'z', 'A' <= b && b <= 'Z', '0' <= b && b <= '9', b == '.':
+		default:
+			valid[n] = '-'
+		}
+	}
+	hash := hashOf(module)
+	return string(valid[:min(len(valid), maxReporter-len(hash))]) + hash
+}
+
+// hashOf returns the end of a name that is made from the name of a module.
+func hashOf(module string) string { return fmt.Sprintf("-%x", sha256.Sum256([]byte(module)))[:17] }
 
 // apply applies an object. If its kind is one that the controller owns, the reconciled object becomes its owner.
 func (r *reconciler) apply(
@@ -454,6 +553,11 @@ func (r *reconciler) apply(
 	}
 	for _, w := range c.Owns {
 		if w.Group == res.Group && w.Kind == res.Kind && obj.GetOwnerReferences() == nil {
+			if ns := owner.GetNamespace(); ns != "" && ns != obj.GetNamespace() {
+				return fmt.Errorf("apply: %s %s can't be owned by %s %s, which is in a namespace and owns only objects of the "+
+					"same namespace, because servers delete others: leave the kind out of owns", obj.GetKind(),
+					core.RefOf(obj), owner.GetKind(), core.RefOf(owner))
+			}
 			obj.SetOwnerReferences([]metav1.OwnerReference{{
 				APIVersion: owner.GetAPIVersion(), Kind: owner.GetKind(), Name: owner.GetName(), UID: owner.GetUID(),
 				Controller: new(true), BlockOwnerDeletion: new(true),

@@ -4,11 +4,24 @@
 package host
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/abi"
+	"github.com/kube-go/sdk/core/request"
+	"github.com/kube-go/sdk/core/wire"
+	"github.com/kube-go/sdk/runtime/controller"
 )
 
 func TestFieldManagersAreShortAndDiffer(t *testing.T) {
@@ -40,5 +53,216 @@ func TestDurationsOfGuestsDoNotOverflow(t *testing.T) {
 		if d := millis(n); d < time.Millisecond || time.Now().Add(d).Before(time.Now()) {
 			t.Errorf("millis(%d) = %v", n, d)
 		}
+	}
+}
+
+// TestInvalidControllerDoesNotBlockTheHost has a module whose valid controllers would run before the invalid one is
+// found, while the start of the module holds the only token of the host.
+func TestInvalidControllerDoesNotBlockTheHost(t *testing.T) {
+	h, _ := runTestHost(t, newPodServer(t, 1, "").URL, Options{Workers: 1, MaxFailures: 1})
+	good := testGuest{describes: describing(podController("")), response: `{"requeueAfterMillis":10}`}
+	setGuest(t, h, Module{Name: "good", Binary: good.encode()})
+	calls := func() uint64 { return statusOf(h, "good").Stats.Calls }
+	await(t, "a call", func() bool { return calls() > 2 })
+	var terms []string // which take long to check
+	for n := range 200 {
+		terms = append(terms, fmt.Sprintf("k%d!=v", n))
+	}
+	controllers := []string{podController("")}
+	for n := range 100 {
+		controllers = append(controllers, podController(fmt.Sprintf(`,"labelSelector":"x=y%d,%s"`, n,
+			strings.Join(terms, ","))))
+	}
+	controllers = append(controllers, `{"name":"bad","for":{"version":"v1","resource":"pods"}}`)
+	setGuest(t, h, Module{Name: "bad", Binary: testGuest{describes: describing(controllers...)}.encode()})
+	await(t, "the quarantine", func() bool { return statusOf(h, "bad").Phase == Quarantined })
+	before := calls()
+	await(t, "another call", func() bool { return calls() > before+1 })
+}
+
+// TestRunsThatWaitHaveNotDecodedTheirObjects has runs that end while they wait for a place, for CPU time and for a worker.
+func TestRunsThatWaitHaveNotDecodedTheirObjects(t *testing.T) {
+	m := Module{Name: "a"}
+	if err := m.Limits.setDefaults(); err != nil {
+		t.Fatal(err)
+	}
+	for name, limit := range map[string]func(g *guest, r *reconciler){
+		"place":    func(_ *guest, r *reconciler) { r.places <- struct{}{} },
+		"CPU time": func(g *guest, _ *reconciler) { g.cpu.spend(time.Now(), time.Hour) },
+		"worker":   func(g *guest, _ *reconciler) { g.host.acquire() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, _ := newTestHost(t, "http://127.0.0.1:1", Options{Workers: 1})
+			g := h.newGuest(m, "")
+			r := &reconciler{guest: g, places: make(chan struct{}, 1)}
+			limit(g, r)
+			ctx, stop := context.WithTimeout(t.Context(), 10*time.Millisecond)
+			defer stop()
+			var invalid wire.Packed // it can't be decoded
+			if _, err := r.reconcile(ctx, &abi.Controller{}, nil, invalid); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("reconcile = %v, want the end of its context", err)
+			}
+		})
+	}
+}
+
+func TestControllerThatBreaksDuringTheStartQuarantinesTheModule(t *testing.T) {
+	h, log := newTestHost(t, "http://127.0.0.1:1", Options{})
+	g := h.newGuest(Module{Name: "a"}, "")
+	g.closed = true // no turns
+	g.broken(errors.New("on purpose"))
+	g.lifecycle.started(time.Now())
+	if s := g.status(); s.Phase != Quarantined || s.Err == nil {
+		t.Errorf("the module is %s with the error %v, want %s", s.Phase, s.Err, Quarantined)
+	}
+	if !strings.Contains(log.String(), "quarantined") {
+		t.Errorf("the log is %q", log)
+	}
+}
+
+func TestFailureOfARemovedModuleIsNotRecorded(t *testing.T) {
+	h, log := newTestHost(t, "http://127.0.0.1:1", Options{})
+	g := h.newGuest(Module{Name: "a"}, "")
+	g.lifecycle.removed(time.Now())
+	g.fail(errRemoved)
+	if s := g.status(); s.Stats.Failures > 0 || s.Failures > 0 || log.String() != "" {
+		t.Errorf("the status is %+v, the log %q", s, log)
+	}
+}
+
+func TestLimitOfLogRecordsIncludesThoseThatAReconcilerCauses(t *testing.T) {
+	controllers := describing(podController(""))
+	invalid := fmt.Sprintf(`{"type":"bad","reason":"R","message":%q}`, strings.Repeat("x", 1000))
+	for name, response := range map[string]string{
+		"errors":         fmt.Sprintf(`{"error":%q}`, strings.Repeat("x", 1<<20)),
+		"invalid events": `{"events":[` + strings.Repeat(invalid+",", 99) + invalid + `]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, log := runTestHost(t, newPodServer(t, 40, "").URL, Options{})
+			begun := time.Now()
+			setGuest(t, h, Module{
+				Name: "a", Binary: testGuest{describes: controllers, response: response}.encode(), Limits: Limits{Logs: 1},
+			})
+			await(t, "a dropped record", func() bool { return statusOf(h, "a").Stats.Dropped > 10 })
+			records := strings.Split(log.String(), "\n")
+			if took := time.Since(begun); len(records) > 30+int(took.Seconds()) {
+				t.Errorf("the log has %d records after %v, and the limit is 1 per second after a burst of 10", len(records), took)
+			}
+			for _, r := range records {
+				if len(r) > 2*maxErrorBytes {
+					t.Errorf("a log record has %d bytes: %.200s", len(r), r)
+				}
+			}
+		})
+	}
+}
+
+func TestLongErrorsAreShortened(t *testing.T) {
+	for _, n := range []int{1, maxErrorBytes, maxErrorBytes + 1, 1 << 20} {
+		text := strings.Repeat("ü", n/2) + "x"[:n%2]
+		if got := shorten(errors.New(text)).Error(); len(got) > maxErrorBytes+10 || !utf8.ValidString(got) ||
+			n <= maxErrorBytes && got != text {
+			t.Errorf("an error of %d bytes becomes one of %d", n, len(got))
+		}
+	}
+}
+
+func TestEventsOfModulesWithLongNamesAreWritten(t *testing.T) {
+	s := newPodServer(t, 1, "")
+	h, _ := runTestHost(t, s.URL, Options{})
+	setGuest(t, h, Module{Name: "apps/" + strings.Repeat("n", 64), Binary: testGuest{
+		describes: describing(podController("")), response: `{"events":[{"type":"Normal","reason":"Tested"}]}`,
+	}.encode()})
+	await(t, "the event", func() bool { return s.count("POST /apis/events.k8s.io/v1/namespaces/a/events") > 0 })
+}
+
+func TestReportingControllersAreQualifiedNamesAndDiffer(t *testing.T) {
+	long := strings.Repeat("a", 63)
+	seen := map[string]bool{}
+	for _, module := range []string{"", "a", "ns/a", "ns/" + long, "ns/" + long + "b", long + "bc", "a b", "a-b", "a/b/c", "ü", "_", "-"} {
+		name := reporterOf(module)
+		if problems := validation.IsQualifiedName(name); len(problems) > 0 || seen[name] {
+			t.Errorf("the reporting controller of %q is %q: %q, or another module has it", module, name, problems)
+		}
+		seen[name] = true
+	}
+	if got := reporterOf("ns/a"); got != "ns/a" {
+		t.Errorf("the reporting controller of ns/a is %q", got)
+	}
+}
+
+func TestDescriptionsAndResponsesWithManyElementsAreRefused(t *testing.T) {
+	controllers := func(n int) string { return `{"controllers":[` + strings.Repeat("{},", n-1) + `{}]}` }
+	if _, err := readDescription([]byte(controllers(1000))); err != nil {
+		t.Error(err)
+	}
+	if _, err := readDescription([]byte(controllers(abi.MaxMessage / 3))); err == nil {
+		t.Error("a description with a million controllers is accepted")
+	}
+	many := strings.Repeat("{},", maxChanges-2)
+	for response, want := range map[string]bool{
+		`{"apply":[` + many + `{}],"delete":[{}],"status":[1]}`:             false,
+		`{"apply":[` + many + `{}],"status":{"a":[` + many + many + `{}]}}`: true,
+		`{"error":"x","events":[` + many + `{}],"delete":[{}]}`:             true,
+		`{"apply":[],"delete":[` + many + `{}],"events":[{},{}]}`:           false,
+		`{"apply":[` + many + `{}],"apply":[` + many + `{}]}`:               false,
+		`{"apply":[` + many + many + `{}`:                                   false,
+		`{"apply":[{}`:                                                      true, // the decoder refuses it
+		`{"apply":`:                                                         true,
+		`[]`:                                                                true,
+		``:                                                                  true,
+		`{}`:                                                                true,
+		`{"requeueAfterMillis":1,"apply":[{"a":[` + many + many + `{}]}],"x":true}`: true,
+	} {
+		if err := checkLists([]byte(response)); (err == nil) != want {
+			t.Errorf("checkLists(%.60q… of %d bytes) = %v, want success: %v", response, len(response), err, want)
+		}
+	}
+}
+
+func TestShortenedErrorsKeepTheResponseOfTheServer(t *testing.T) {
+	long := strings.Repeat("x", 2*maxErrorBytes)
+	busy := &core.StatusError{Status: metav1.Status{Code: http.StatusTooManyRequests, Message: long}, RetryAfter: time.Minute}
+	for name, err := range map[string]error{
+		"a response": fmt.Errorf("apply: %w", busy), "a terminal error": controller.Terminal(errors.New(long)),
+	} {
+		short := shorten(err)
+		before, _ := core.RetryAfter(err)
+		after, _ := core.RetryAfter(short)
+		if len(short.Error()) > maxErrorBytes+10 || after != before || controller.IsTerminal(short) != controller.IsTerminal(err) {
+			t.Errorf("%s became %d bytes, to be retried after %v, terminal: %v", name, len(short.Error()), after,
+				controller.IsTerminal(short))
+		}
+	}
+}
+
+// TestAppliedObjectHasAnOwnerThatServersKeep has objects that servers would delete, because their owner is in another
+// namespace.
+func TestAppliedObjectHasAnOwnerThatServersKeep(t *testing.T) {
+	server := newPodServer(t, 0, "")
+	h, _ := newTestHost(t, server.URL, Options{})
+	g := h.newGuest(Module{Name: "a"}, "")
+	g.client = h.client
+	node := abi.Watch{Version: "v1", Kind: "Node", Resource: "nodes"}
+	pod := abi.Watch{Version: "v1", Kind: "Pod", Resource: "pods", Namespaced: true}
+	c := &abi.Controller{For: pod, Owns: []abi.Watch{pod, node}}
+	g.description.Controllers = []abi.Controller{*c}
+	r := &reconciler{guest: g}
+	owner := new(unstructured.Unstructured)
+	owner.SetGroupVersionKind(resourceOf(&pod).GroupVersionKind())
+	owner.SetNamespace("apps")
+	owner.SetName("web")
+	owner.SetUID("1")
+	for _, object := range []string{
+		`{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"other","name":"x"}}`,
+		`{"apiVersion":"v1","kind":"Node","metadata":{"name":"x"}}`,
+	} {
+		err := r.apply(t.Context(), c, owner, []byte(object), &request.ApplyOptions{FieldManager: "a"})
+		if err == nil || !strings.Contains(err.Error(), "apps/web") {
+			t.Errorf("apply of %s = %v, want an error about its owner", object, err)
+		}
+	}
+	if len(server.received) > 0 {
+		t.Errorf("the server has received %v", server.received)
 	}
 }

@@ -7,15 +7,20 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
+	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/abi"
 	"github.com/kube-go/sdk/wasm/internal/image"
 )
@@ -131,5 +136,186 @@ func TestRecordingsOfAModuleAreLimitedTogether(t *testing.T) {
 	}
 	if n := written(); n == 0 || n > room {
 		t.Errorf("the recordings have %d bytes, want at most %d", n, room)
+	}
+}
+
+// compiling waits until a host compiles a module.
+func compiling(t *testing.T, h *Host) {
+	t.Helper()
+	await(t, "the compilation", func() bool {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return len(h.programs) > 0
+	})
+}
+
+func TestRunWaitsForCompilations(t *testing.T) {
+	h, _ := newTestHost(t, "http://127.0.0.1:1", Options{})
+	ctx, stop := context.WithCancel(t.Context())
+	ran, set := make(chan error, 1), make(chan error, 1)
+	go func() { ran <- h.Run(ctx) }()
+	m := Module{Name: "a", Binary: testGuest{describes: describing(), initialize: slow()}.encode()}
+	go func() { set <- h.Set(t.Context(), m) }()
+	compiling(t, h)
+	stop()
+	if err := <-ran; !errors.Is(err, context.Canceled) {
+		t.Errorf("Run = %v, want the cause of its end", err)
+	}
+	if err := <-set; err != nil && !errors.Is(err, errEnded) {
+		t.Errorf("Set = %v while the host ends, want nil or %v", err, errEnded)
+	}
+	if err := h.Set(t.Context(), m); !errors.Is(err, errEnded) {
+		t.Errorf("Set = %v after the end of the host, want %v", err, errEnded)
+	}
+}
+
+func TestSetReturnsTheEndOfItsContextAfterACompilation(t *testing.T) {
+	h, _ := newTestHost(t, "http://127.0.0.1:1", Options{})
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	set := make(chan error, 1)
+	go func() {
+		set <- h.Set(ctx, Module{Name: "a", Binary: testGuest{describes: describing(), initialize: slow()}.encode()})
+	}()
+	compiling(t, h)
+	stop()
+	if err := <-set; !errors.Is(err, context.Canceled) {
+		t.Errorf("Set = %v, want the cause of the end of its context", err)
+	}
+	if len(h.Status()) > 0 || len(h.programs) > 0 {
+		t.Errorf("the host has %d modules and %d programs, want none", len(h.Status()), len(h.programs))
+	}
+}
+
+// TestFailedSetReleasesTheContextOfItsModule counts the contexts that depend on that of the host.
+func TestFailedSetReleasesTheContextOfItsModule(t *testing.T) {
+	h, _ := newTestHost(t, "http://127.0.0.1:1", Options{})
+	parent := &countingContext{Context: context.Background(), done: make(chan struct{})}
+	h.ctx = parent
+	for _, m := range []Module{
+		{Name: "a", Binary: []byte("no module")},
+		{Name: "a", ServiceAccount: core.ObjectRef{Name: "b"}},
+	} {
+		if err := h.Set(t.Context(), m); err == nil {
+			t.Fatalf("Set of %+v has succeeded", m)
+		}
+	}
+	if n := parent.dependent.Load(); n != 0 {
+		t.Errorf("%d contexts of modules remain", n)
+	}
+}
+
+// countingContext counts the contexts that depend on it.
+type countingContext struct {
+	context.Context //nolint:containedctx // it is one
+
+	done      chan struct{}
+	dependent atomic.Int64
+}
+
+func (c *countingContext) Done() <-chan struct{} { return c.done }
+
+// AfterFunc is called by package context for each dependent context.
+func (c *countingContext) AfterFunc(func()) func() bool {
+	c.dependent.Add(1)
+	return func() bool {
+		c.dependent.Add(-1)
+		return true
+	}
+}
+
+// TestSetCopiesTheModule has a caller that changes a module and sets it again.
+func TestSetCopiesTheModule(t *testing.T) {
+	binary, err := base64.StdEncoding.DecodeString(smallReconciler)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := Module{
+		Name: "a", Binary: binary,
+		Args: []string{"x"}, Env: map[string]string{"a": "x"}, Origins: []string{"https://a.test"},
+	}
+	h, _ := newTestHost(t, "http://127.0.0.1:1", Options{})
+	setGuest(t, h, m)
+	for name, change := range map[string]func(){
+		"Args":    func() { m.Args[0] = "y" },
+		"Env":     func() { m.Env["a"] = "y" },
+		"Origins": func() { m.Origins[0] = "https://b.test" },
+	} {
+		before := h.guests["a"]
+		change()
+		if setGuest(t, h, m); h.guests["a"] == before {
+			t.Errorf("Set has not replaced the module, although its %s differ", name)
+		}
+	}
+}
+
+// TestRunClosesItsConnections has connections that are idle when the host ends.
+func TestRunClosesItsConnections(t *testing.T) {
+	var open atomic.Int64
+	server := httptest.NewUnstartedServer(nil)
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			open.Add(1)
+		case http.StateClosed:
+			open.Add(-1)
+		case http.StateActive, http.StateIdle, http.StateHijacked:
+		}
+	}
+	server.Start()
+	defer server.Close()
+	h, _ := newTestHost(t, server.URL, Options{})
+	own, err := h.identified()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for sender, url := range map[http.RoundTripper]string{h.anonymous: "/", own: "/", h.egress: server.URL} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := sender.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = io.Copy(io.Discard, resp.Body)
+		if err := errors.Join(err, resp.Body.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := open.Load(); n != 3 {
+		t.Errorf("%d connections are open, want 3", n)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if err := h.Run(ctx); err != context.Canceled {
+		t.Errorf("Run = %v", err)
+	}
+	await(t, "the end of the connections", func() bool { return open.Load() == 0 })
+}
+
+// TestRunWaitsForOperations has a request that has not ended when the host ends.
+func TestRunWaitsForOperations(t *testing.T) {
+	i := newTestInstance(t, Limits{})
+	i.guest.closed = true // no turns
+	i.open, i.guest.description.Profile, i.guest.client = true, abi.ProfileActor, i.guest.host.anonymous
+	head := marshal(abi.Request{Method: "GET", URL: "/"})
+	i.guest.mu.Lock() // the request can't end
+	_, err := i.submit(abi.OpRequest, abi.AppendFrame(nil, head), 0)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		ctx, stop := context.WithCancel(context.Background())
+		stop()
+		_ = i.guest.host.Run(ctx) // it returns the end of its context
+	}()
+	select {
+	case <-ended:
+		t.Error("Run has returned before the request has ended")
+	case <-time.After(200 * time.Millisecond):
+	}
+	i.guest.mu.Unlock()
+	if <-ended; err != nil {
+		t.Error(err)
 	}
 }

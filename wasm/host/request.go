@@ -92,11 +92,11 @@ func (op *operation) request(kind abi.Operation, message []byte) error {
 	if err != nil {
 		return err
 	}
-	go func() { // ends with the context of the operation, which the instance owns
+	op.instance.guest.host.spawn(func() { // ends with the context of the operation, which the instance owns
 		if err := op.stream(r); err != nil {
 			op.fail(err)
 		}
-	}()
+	})
 	return nil
 }
 
@@ -216,15 +216,38 @@ func (g *guest) send(r *http.Request) (*http.Response, error) {
 // throttle limits the rate of the requests of the module: its own, and those that the host sends for it.
 func (g *guest) throttle(next http.RoundTripper) http.RoundTripper {
 	return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
-		if err := g.requests.Wait(r.Context()); err != nil {
+		if err := g.pay(r.Context()); err != nil {
 			if r.Body != nil {
 				_ = r.Body.Close() // it is in memory
 			}
 			return nil, err
 		}
-		g.mu.Lock()
-		g.stats.Requests++
-		g.mu.Unlock()
 		return next.RoundTrip(r)
 	})
+}
+
+// pay waits until a request may be sent by the module, or for it, and counts it.
+func (g *guest) pay(ctx context.Context) error {
+	if err := g.requests.Wait(ctx); err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.stats.Requests++
+	return nil
+}
+
+// payWatch is pay for the requests of a shared watch that does not run: otherwise a module could make the host list
+// objects without a limit. The caller counts the watch as running after that, so that each of several concurrent calls
+// has paid.
+func (g *guest) payWatch(ctx context.Context, w *sharedWatch) error {
+	if w.running.Load() > 0 {
+		return nil
+	}
+	err := g.pay(ctx)
+	if err != nil && ctx.Err() == nil {
+		return &abi.Error{Code: abi.DeadlineExceeded, Message: "the deadline of the watch is before the time at which the " +
+			"module may send another request (Limits.Requests)"}
+	}
+	return err
 }

@@ -12,54 +12,171 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/kube-go/sdk/core/abi"
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// Rules returns the permissions that a module has used in a recording of [Module.Record]. They are those that it needs if
-// the recording has everything that it does.
-func Rules(recording io.Reader) ([]abi.Rule, error) {
-	s, err := readScript(recording)
-	if err != nil {
-		return nil, err
-	}
-	type target struct{ group, resource string }
-	used := make(map[target]map[string]bool)
-	add := func(group, resource string, verbs ...string) {
-		t := target{group, resource}
-		if used[t] == nil {
-			used[t] = make(map[string]bool)
+// Rules returns the permissions that a module has used in recordings of [Module.Record]. They are those that it needs if
+// the recordings have everything that it does. The permissions for what the host does for a reconciler are among them.
+// Only the first recording of a reconciler has its description. Without it, and for kinds that the module does not watch,
+// the plural name of a kind is derived from the kind.
+func Rules(recordings ...io.Reader) ([]abi.Rule, error) {
+	p := permissions{make(map[schema.GroupResource]map[string]bool), make(map[schema.GroupVersionKind]string)}
+	var runs []step
+	for _, r := range recordings {
+		s, err := readScript(r)
+		if err != nil {
+			return nil, err
 		}
-		for _, verb := range verbs {
-			used[t][verb] = true
+		for key, all := range s.asked {
+			p.addOperation(key, all)
 		}
-	}
-	for key := range s.asked {
-		kind, text, _ := strings.Cut(key, " ")
-		switch kind[1:] {
-		case "1": // abi.OpRequest
-			method, target, _ := strings.Cut(text, " ")
-			if group, resource, verb := usedBy(method, target); verb != "" {
-				add(group, resource, verb)
+		for i := range s.steps {
+			switch st := &s.steps[i]; st.Name {
+			case abi.Describe:
+				p.addDescription(st)
+			case abi.Reconcile:
+				runs = append(runs, *st)
 			}
-		case "3": // abi.OpWatch
-			var w abi.Watch
-			if err := wire.UnmarshalJSON([]byte(text), &w); err != nil {
-				continue // the host has refused it
-			}
-			add(w.Group, w.Resource, "list", "watch")
 		}
 	}
-	var rules []abi.Rule
-	for t, verbs := range used {
+	for i := range runs { // when all descriptions are known
+		p.addReconcile(&runs[i])
+	}
+	return p.rules(), nil
+}
+
+// permissions are verbs by resource.
+type permissions struct {
+	used    map[schema.GroupResource]map[string]bool
+	plurals map[schema.GroupVersionKind]string // of the kinds that a reconciler watches
+}
+
+func (p *permissions) add(group, resource string, verbs ...string) {
+	key := schema.GroupResource{Group: group, Resource: resource}
+	if p.used[key] == nil {
+		p.used[key] = make(map[string]bool)
+	}
+	for _, verb := range verbs {
+		p.used[key][verb] = true
+	}
+}
+
+// addOperation adds the permissions for operations with the same key.
+func (p *permissions) addOperation(key string, all []*question) {
+	kind, text, _ := strings.Cut(key, " ")
+	switch kind[1:] {
+	case "1": // abi.OpRequest
+		method, target, _ := strings.Cut(text, " ")
+		group, resource, verb := usedBy(method, target)
+		if verb == "" {
+			return
+		}
+		p.add(group, resource, verb)
+		if verb == "patch" && slices.ContainsFunc(all, (*question).created) { // by an apply
+			p.add(group, resource, "create")
+		}
+	case "3": // abi.OpWatch
+		var w abi.Watch
+		if wire.UnmarshalJSON([]byte(text), &w) == nil { // otherwise, the host has refused it
+			p.add(w.Group, w.Resource, "list", "watch")
+		}
+	}
+}
+
+// created reports whether the response says that an object was created.
+func (q *question) created() bool {
+	var head []byte
+	switch {
+	case len(q.items) > 0:
+		head = q.items[0].data
+	case len(q.answer) > 8:
+		head, _, _ = abi.CutFrame(q.answer[8:])
+	}
+	var r abi.Response
+	return wire.UnmarshalJSON(head, &r) == nil && r.Status == http.StatusCreated
+}
+
+// addDescription adds the permissions for the watches of a reconciler.
+func (p *permissions) addDescription(st *step) {
+	var d abi.Description
+	if wire.UnmarshalJSON(st.result, &d) != nil || d.Profile != abi.ProfileReconciler {
+		return
+	}
+	for _, c := range d.Controllers {
+		for _, w := range watchesOf(&c) {
+			p.plurals[resourceOf(&w).GroupVersionKind()] = w.Resource
+			p.add(w.Group, w.Resource, "list", "watch")
+		}
+	}
+}
+
+// addReconcile adds the permissions for what the host does before and after a run.
+func (p *permissions) addReconcile(st *step) {
+	var in abi.ReconcileRequest
+	var out abi.ReconcileResponse
+	if wire.UnmarshalJSON(st.Message, &in) != nil {
+		return
+	}
+	for _, obj := range append(in.Owned, in.Object) {
+		p.addKind(kindOf(obj), "", "list", "watch")
+	}
+	if wire.UnmarshalJSON(st.result, &out) != nil {
+		return
+	}
+	for _, obj := range out.Apply {
+		p.addKind(kindOf(obj), "", "create", "patch")
+	}
+	for _, ref := range out.Delete {
+		p.addKind(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind), "", "delete")
+	}
+	if len(out.Status) > 0 {
+		p.addKind(kindOf(in.Object), "/status", "patch")
+	}
+	if len(out.Events) > 0 {
+		p.add("events.k8s.io", "events", "create", "patch")
+	}
+}
+
+// kindOf returns the kind of an object, or the zero value.
+func kindOf(obj jsontext.Value) schema.GroupVersionKind {
+	var head struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+	}
+	if wire.UnmarshalJSON(obj, &head) != nil {
+		return schema.GroupVersionKind{}
+	}
+	return schema.FromAPIVersionAndKind(head.APIVersion, head.Kind)
+}
+
+func (p *permissions) addKind(kind schema.GroupVersionKind, subresource string, verbs ...string) {
+	plural, known := p.plurals[kind]
+	switch {
+	case kind.Kind == "":
+		return // the server has refused it
+	case !known:
+		guess, _ := meta.UnsafeGuessKindToResource(kind)
+		plural = guess.Resource
+	}
+	p.add(kind.Group, plural+subresource, verbs...)
+}
+
+func (p *permissions) rules() []abi.Rule {
+	rules := make([]abi.Rule, 0, len(p.used))
+	for key, verbs := range p.used {
 		rules = append(rules, abi.Rule{
-			APIGroups: []string{t.group}, Resources: []string{t.resource}, Verbs: slices.Sorted(maps.Keys(verbs)),
+			APIGroups: []string{key.Group}, Resources: []string{key.Resource}, Verbs: slices.Sorted(maps.Keys(verbs)),
 		})
 	}
 	slices.SortFunc(rules, func(a, b abi.Rule) int {
 		return cmp.Or(strings.Compare(a.APIGroups[0], b.APIGroups[0]), strings.Compare(a.Resources[0], b.Resources[0]))
 	})
-	return rules, nil
+	return rules
 }
 
 // usedBy returns the permission that a request needs. The verb is empty if it is not a request for objects.

@@ -140,12 +140,12 @@ func (p *scriptReader) frame(kind frame, data []byte) error {
 			return err
 		}
 		if q := p.ids[st.ID]; st.Name == abi.Wake && q != nil && (len(st.Message) > 0 || st.Flags != 0) {
-			q.items = append(q.items, scriptItem{item{st.Flags, st.Message}, len(s.steps)})
+			q.items = append(q.items, scriptItem{item{flags: st.Flags, data: st.Message}, len(s.steps)})
 		}
 		s.steps, p.monos = append(s.steps, st), append(p.monos, 0)
 	case frameResult:
 		if len(s.steps) == 0 {
-			return errors.New("the recording has the result of a call that it does not have")
+			return errors.New("the recording has a result without a call")
 		}
 		s.steps[len(s.steps)-1].result = data
 	case frameSubmit, frameCall:

@@ -38,6 +38,8 @@ type sharedWatch struct {
 	bytes  atomic.Int64 // of its objects
 	users  int
 	unused time.Time // since when; valid if there are no users
+
+	running atomic.Int32 // the number of uses that run a view of it
 }
 
 func newShared(c *client.Client, o *cache.Options) *shared {

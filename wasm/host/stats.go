@@ -20,7 +20,7 @@ type Stats struct {
 	Starts      uint64 // of instances
 	Failures    uint64 // of instances
 	Unloads     uint64 // of idle instances
-	Requests    uint64 // that were sent, by the guest and for it
+	Requests    uint64 // that were sent, by the guest and for it, with one for each shared watch that began
 	Dropped     uint64 // log records over the limit
 	Operations  int    // that have not ended
 	Watches     int    // that have not ended, of actors
@@ -42,7 +42,11 @@ func (g *guest) called(i *instance, took time.Duration) {
 	g.stats.Running += took
 	g.stats.LastCall = time.Now()
 	g.mu.Unlock()
-	g.count(i, counted{len(i.operations), i.watching, int64(i.body.Memory().Size())})
+	memory := int64(0)
+	if m := i.body.Memory(); m != nil { // the kernel may refuse memory for the call
+		memory = int64(m.Size())
+	}
+	g.count(i, counted{len(i.operations), i.watching, memory})
 }
 
 // count replaces what an instance contributes to the stats.

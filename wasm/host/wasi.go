@@ -391,13 +391,15 @@ func (i *instance) sleep(ctx context.Context, until time.Time) {
 		return
 	}
 	i.seat.leave()
-	defer i.seat.back()
 	begun := time.Now()
-	defer func() { i.slept += time.Since(begun) }()
 	timer := time.NewTimer(time.Until(until))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 	case <-ctx.Done():
 	}
+	i.slept += time.Since(begun)
+	i.clock.pause() // while other guests run
+	defer i.clock.resume()
+	i.seat.back()
 }

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -99,6 +100,9 @@ func checkWatch(w *abi.Watch) error {
 	}
 	if w.Namespace != "" && !w.Namespaced {
 		return fmt.Errorf("the namespace is %q, but %s are not namespaced", w.Namespace, w.Resource)
+	}
+	if ns := w.Namespace; ns == "." || ns == ".." || url.PathEscape(ns) != ns {
+		return fmt.Errorf("the namespace is %.100q, which can't be part of a URL", ns)
 	}
 	return resourceOf(w).Validate()
 }
@@ -221,7 +225,7 @@ func (op *operation) startWatch(message []byte) error {
 		return abi.Invalid
 	}
 	op.watch = &watch{keysOnly: w.KeysOnly, previous: make(map[core.ObjectRef]reflector.State)}
-	go op.runWatch(&w) // ends with the context of the operation, which the instance owns
+	op.instance.guest.host.spawn(func() { op.runWatch(&w) }) // ends with the context of the operation, as of a request
 	return nil
 }
 
@@ -254,6 +258,12 @@ func (op *operation) runWatch(w *abi.Watch) {
 // more: they may be discarded.
 func (op *operation) watchShared(w *abi.Watch, shared *sharedWatch) {
 	g, view := op.instance.guest, shared.view(w)
+	if err := g.payWatch(op.ctx, shared); err != nil {
+		op.fail(err)
+		return
+	}
+	shared.running.Add(1)
+	defer shared.running.Add(-1)
 	op.watch.begin(view)
 	use := g.quota.claim(shared, op.watch.held, op.cancel)
 	defer use.end()
@@ -273,9 +283,7 @@ func (op *operation) watchShared(w *abi.Watch, shared *sharedWatch) {
 	})
 	err := op.follow(view, use)
 	op.cancel(err)
-	err = context.Cause(op.ctx) // the first one
-	op.watch.revoke(err)
-	op.fail(err)
+	op.fail(context.Cause(op.ctx)) // the first one
 }
 
 // noticeRefusal ends the operation if the server does not allow the host to watch the objects. The watch itself would
@@ -298,10 +306,22 @@ func (op *operation) noticeRefusal(w *abi.Watch, view *objects) {
 	}
 }
 
-// follow sends the changes of the watch. It returns an error.
+// changeBytes is the memory for a change without its object, and for what encoding adds to an object.
+const changeBytes = 2 << 10
+
+// follow sends the changes of the watch. It returns an error. The memory for an object is reserved before it is encoded.
 func (op *operation) follow(view *objects, use *claim) error {
 	w := op.watch
 	it := item{flags: abi.FlagSyncBegin}
+	defer func() { op.instance.guest.budget.free(it.reserved) }()
+	send := func() error {
+		next := it
+		it = item{}
+		if !op.send(next) {
+			return context.Cause(op.ctx)
+		}
+		return nil
+	}
 	for c, err := range view.changes(op.ctx, &w.waiting) {
 		use.check()
 		switch {
@@ -317,20 +337,8 @@ func (op *operation) follow(view *objects, use *claim) error {
 				continue
 			}
 		default:
-			before := len(it.data)
-			if it.data, err = w.append(view, it.data, c.Change); err != nil {
+			if err := op.add(&it, view, c.Change, send); err != nil {
 				return err
-			}
-			if len(it.data) > abi.MaxMessage && before > 0 { // the change may fit into an item of its own
-				if !op.send(item{it.flags, it.data[:before]}) {
-					return context.Cause(op.ctx)
-				}
-				it = item{data: it.data[before:]}
-			}
-			if len(it.data) > abi.MaxMessage {
-				return &abi.Error{Code: abi.TooLarge, Message: fmt.Sprintf("object %s has %d bytes in JSON, and a message has "+
-					"at most %d: leave it out with a selector, or set the projection %s or keysOnly",
-					c.Ref, len(it.data), abi.MaxMessage, abi.ProjectionMetadata)}
 			}
 		}
 		if c.Seen != "" && w.isReady() {
@@ -340,10 +348,51 @@ func (op *operation) follow(view *objects, use *claim) error {
 		if c.Initial && len(it.data) < abi.MaxChunk {
 			continue
 		}
-		if !op.send(it) {
-			return context.Cause(op.ctx)
+		if err := send(); err != nil {
+			return err
 		}
-		it = item{}
+	}
+	return nil
+}
+
+// add adds a change to an item. If the item has no room for the change, or the budget no memory, add sends it first.
+func (op *operation) add(it *item, view *objects, c reflector.Change, send func() error) (err error) {
+	w, budget := op.watch, &op.instance.guest.budget
+	need := int64(changeBytes)
+	if c.New.Exists() && !w.keysOnly {
+		need += int64(c.New.Size())
+	}
+	if len(it.data) == 0 || !budget.reserve(need) {
+		if len(it.data) > 0 { // what has memory must not wait for more
+			if err := send(); err != nil {
+				return err
+			}
+		}
+		if err := budget.wait(op.ctx, need); err != nil {
+			return err
+		}
+	}
+	it.reserved += need
+	before := len(it.data)
+	if it.data, err = w.append(view, it.data, c); err != nil {
+		return err
+	}
+	size := int64(len(it.data) - before)
+	budget.force(size - need)
+	it.reserved += size - need
+	if len(it.data) > abi.MaxMessage && before > 0 { // the change may fit into an item of its own
+		next := item{data: it.data[before:], reserved: size}
+		it.data, it.reserved = it.data[:before], it.reserved-size
+		err := send()
+		*it = next
+		if err != nil {
+			return err
+		}
+	}
+	if len(it.data) > abi.MaxMessage {
+		return &abi.Error{Code: abi.TooLarge, Message: fmt.Sprintf("object %s has %d bytes in JSON, and a message has "+
+			"at most %d: leave it out with a selector, or set the projection %s or keysOnly",
+			c.Ref, len(it.data), abi.MaxMessage, abi.ProjectionMetadata)}
 	}
 	return nil
 }
@@ -471,11 +520,13 @@ func (w *watch) begin(view *objects) {
 	w.objects = view
 }
 
-// revoke ends the access to the objects.
+// revoke ends the access to the objects. The first error remains, which the guest receives.
 func (w *watch) revoke(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.revoked = codeOf(err)
+	if w.revoked == nil {
+		w.revoked = codeOf(err)
+	}
 }
 
 // watchOf returns the watch with an id.
@@ -560,7 +611,22 @@ func (i *instance) list(ctx context.Context, message []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return marshal(page), nil
+	return encodePage(page), nil
+}
+
+// encodePage encodes a page. Its objects have their JSON unchanged: the encoder would escape characters, so that they
+// would need up to six times as many bytes.
+func encodePage(page *abi.Page) []byte {
+	const begin = `{"items":[`
+	empty := marshal(&abi.Page{Items: []jsontext.Value{}, Continue: page.Continue})
+	data := []byte(begin)
+	for n, object := range page.Items {
+		if n > 0 {
+			data = append(data, ',')
+		}
+		data = append(data, object...)
+	}
+	return append(data, empty[len(begin):]...)
 }
 
 // indexedTerms is the number of terms of a label selector that the store evaluates, in one step that nothing can

@@ -165,9 +165,120 @@ func TestSelectorsHaveOneForm(t *testing.T) {
 	for _, w := range []abi.Watch{
 		{Version: "v1", Kind: "Node", Resource: "nodes", Namespace: "n"},
 		{Version: "v1", Kind: "Pod", Resource: "pods", Namespaced: true, Namespace: "n", FieldSelector: "metadata.namespace=m"},
+		{Version: "v1", Kind: "Pod", Resource: "pods", Namespaced: true, Namespace: "a/b"},
 	} {
 		if err := checkWatch(&w); err == nil {
 			t.Errorf("%+v is valid", w)
 		}
+	}
+}
+
+// newTestActor returns an instance without a body on a host that does not run. The guest reads nothing.
+func newTestActor(t *testing.T, server string, l Limits) *instance {
+	t.Helper()
+	h, _ := newTestHost(t, server, Options{})
+	m := Module{Name: "a", Limits: l}
+	if err := m.Limits.setDefaults(); err != nil {
+		t.Fatal(err)
+	}
+	g := h.newGuest(m, "")
+	var err error
+	if g.client, err = h.clientOf(t.Context(), &m, g.throttle); err != nil {
+		t.Fatal(err)
+	}
+	g.description.Profile = abi.ProfileActor
+	g.closed = true // no turns
+	i := &instance{guest: g, operations: make(map[int64]*operation), seat: seat{host: h}, open: true}
+	i.ctx, i.stop = context.WithCancelCause(g.ctx)
+	t.Cleanup(func() { g.stop(errRemoved) })
+	return i
+}
+
+// TestWatchesCountAsRequests has a guest that starts a watch, waits for its objects and cancels it, again and again.
+func TestWatchesCountAsRequests(t *testing.T) {
+	const perSecond, watches = 5, 20
+	s := newPodServer(t, 1, "")
+	i := newTestActor(t, s.URL, Limits{Requests: perSecond})
+	begun := time.Now()
+	for n := range watches {
+		selector := fmt.Sprintf(`,"labelSelector":"x!=%d"`, n%2) // so that half of them begin again
+		id, err := i.submit(abi.OpWatch, []byte(podWatch(selector)), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		await(t, "an item", func() bool { return i.operations[id].waiting() > 0 })
+		op := i.operations[id]
+		i.cancel(id)
+		await(t, "the end of the watch", func() bool {
+			op.watch.mu.Lock()
+			defer op.watch.mu.Unlock()
+			return op.watch.revoked != nil
+		})
+	}
+	if took := time.Since(begun); took < (watches-2*perSecond-1)*time.Second/perSecond {
+		t.Errorf("%d watches have begun in %v, and the limit is %d requests per second", watches, took, perSecond)
+	}
+	if got := i.guest.status().Stats.Requests; got < watches {
+		t.Errorf("%d requests were counted, want one for each of %d watches", got, watches)
+	}
+}
+
+func TestWatchThatRunsCostsNoRequest(t *testing.T) {
+	i := newTestActor(t, newPodServer(t, 1, "").URL, Limits{})
+	counted := func() uint64 { return i.guest.status().Stats.Requests }
+	for n := range 3 {
+		id, err := i.submit(abi.OpWatch, []byte(podWatch("")), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		await(t, "an item", func() bool { return i.operations[id].waiting() > 0 })
+		if got := counted(); got != 1 {
+			t.Errorf("%d requests were counted for %d watches of the same objects, want 1", got, n+1)
+		}
+	}
+}
+
+// TestEndedWatchHasItsCodeUntilItsLastItem has a watch that is refused before it has objects.
+func TestEndedWatchHasItsCodeUntilItsLastItem(t *testing.T) {
+	i := newTestInstance(t, Limits{})
+	i.open, i.guest.description.Profile = true, abi.ProfileActor
+	i.guest.closed = true // no turns
+	w := abi.Watch{Version: "v1", Kind: "Pod", Resource: "pods", Namespaced: true}
+	i.guest.quota.refuse(w, time.Now())
+	id, err := i.submit(abi.OpWatch, marshal(w), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the end of the watch", func() bool { return i.operations[id].waiting() > 0 })
+	if _, err := i.get(marshal(abi.Get{Watch: id, Name: "a"})); err != abi.OverLimit {
+		t.Errorf("get of a watch that has ended = %v, want %v", err, abi.OverLimit)
+	}
+	if _, err := i.list(t.Context(), marshal(abi.List{Watch: id})); err != abi.OverLimit {
+		t.Errorf("list of a watch that has ended = %v, want %v", err, abi.OverLimit)
+	}
+}
+
+// TestPageFitsIntoAMessage has objects with characters that the encoder of JSON escapes.
+func TestPageFitsIntoAMessage(t *testing.T) {
+	refs := make([]core.ObjectRef, 10)
+	for n := range refs {
+		refs[n] = core.ObjectRef{Namespace: "n", Name: fmt.Sprint("o", n)}
+	}
+	object := fmt.Appendf(nil, "%q", strings.Repeat("<", abi.MaxMessage/8))
+	view := &objects{
+		refs: func(string, string) ([]core.ObjectRef, error) { return refs, nil },
+		state: func(core.ObjectRef) reflector.State {
+			return reflector.StateOf(wire.NewPacked(wire.JSON, object))
+		},
+		encode: func(s reflector.State) ([]byte, error) { return s.Packed().Bytes(), nil },
+	}
+	i := &instance{operations: map[int64]*operation{1: {watch: &watch{objects: view, synced: true}}}}
+	data, err := i.list(t.Context(), marshal(abi.List{Watch: 1}))
+	if err != nil || len(data) > abi.MaxMessage {
+		t.Fatalf("the page has %d bytes, more than %d; %v", len(data), abi.MaxMessage, err)
+	}
+	var page abi.Page
+	if err := wire.UnmarshalJSON(data, &page); err != nil || len(page.Items) == 0 || page.Continue == "" {
+		t.Errorf("the page has %d objects and the token %q, %v", len(page.Items), page.Continue, err)
 	}
 }

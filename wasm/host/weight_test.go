@@ -18,7 +18,7 @@ func TestGuestsStaySmall(t *testing.T) {
 		"./restarts":         18_400_000, // its only kind is a type of its own
 	} {
 		n := len(guestOf(t, "../../examples", program))
-		t.Logf("as a module, %s has %.1f MB (limit %.1f)", program[2:], float64(n)/1e6, float64(limit)/1e6)
+		t.Logf("as a module, %s has %.2f MB (limit %.2f)", program[2:], float64(n)/1e6, float64(limit)/1e6)
 		if n > limit {
 			t.Errorf("as a module, %s has %d bytes, want at most %d", program[2:], n, limit)
 		}

@@ -4,7 +4,9 @@
 package registry
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -117,13 +119,17 @@ func (d *Directory) list() (map[string]mark, error) {
 			continue
 		}
 		info, err := os.Stat(filepath.Join(d.path, name)) // also of what a link leads to, as in mounted ConfigMaps
-		if err != nil || !info.Mode().IsRegular() {
+		state := mark{size: -1}                           // not known: to read the file fails, too
+		switch {
+		case errors.Is(err, fs.ErrNotExist), err == nil && !info.Mode().IsRegular():
 			continue
+		case err == nil:
+			state = mark{info.Size(), info.ModTime()}
 		}
 		if len(found) == maxFiles {
 			return nil, fmt.Errorf("%s has more than %d modules", d.path, maxFiles)
 		}
-		found[name] = mark{info.Size(), info.ModTime()}
+		found[name] = state
 	}
 	return found, nil
 }

@@ -4,6 +4,7 @@
 package registry_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,6 +77,11 @@ func TestDirectoryReportsModulesThatAreAddedChangedAndRemoved(t *testing.T) {
 	want("the module that still runs is not reported again", "", "")
 	write("b.wasm", string(module(strings.Repeat("x", 100))))
 	want("a large file", "", "b bad", "")
+	path := filepath.Join(dir, "a.wasm")
+	if err := errors.Join(os.Remove(path), os.Symlink(path, path)); err != nil {
+		t.Fatal(err)
+	}
+	want("a file that can't be found for another reason than its absence", "", "a bad", "")
 	for _, name := range []string{"a.wasm", "b.wasm"} {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)

@@ -18,4 +18,7 @@
 // Nothing that a registry sends is trusted: manifests and modules have a maximum size, and must have their digests.
 // They are kept in a directory by digest, and verified again when they are read from it, so that the directory needs no
 // repair after a crash.
+//
+// Registries may refer to other hosts, for blobs and for tokens. The addresses of the metadata services of clouds are
+// refused. To restrict the registries, set [Options.Prefixes].
 package registry

@@ -44,7 +44,7 @@ func ReadFile(path string, maxBytes int64) (*Module, error) {
 	return readModule(f, path, maxBytes)
 }
 
-// ReadFileIn is [ReadFile] for a path in a root: the file is in the root, also if links lead to it.
+// ReadFileIn is [ReadFile] for a path in a root: the file must be in the root, even if links lead to it.
 func ReadFileIn(root *os.Root, path string, maxBytes int64) (*Module, error) {
 	f, err := openRegular(path, root.Stat, root.Open)
 	if err != nil {

@@ -12,10 +12,12 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/opencontainers/go-digest"
@@ -126,12 +128,29 @@ func New(o *Options) (*Store, error) {
 
 // newTransport returns a transport. A program may have replaced [http.DefaultTransport], so it is not a copy of that.
 func newTransport(config *tls.Config) *http.Transport {
-	dialer := &net.Dialer{Timeout: 30 * time.Second}
+	dialer := &net.Dialer{Timeout: 30 * time.Second, Control: refuseMetadata}
 	return &http.Transport{
 		Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, TLSClientConfig: config,
 		TLSHandshakeTimeout: 10 * time.Second, ResponseHeaderTimeout: time.Minute, IdleConnTimeout: 90 * time.Second,
 		MaxIdleConns: 100, ForceAttemptHTTP2: true,
 	}
+}
+
+// refuseMetadata returns an error for addresses on which clouds have their metadata services, such as 169.254.169.254. A
+// registry can redirect the store to any address. The library already checks the issuers of tokens. Local registries have
+// loopback addresses.
+func refuseMetadata(_, address string, _ syscall.RawConn) error {
+	to, err := netip.ParseAddrPort(address)
+	addr := to.Addr().Unmap().WithZone("")
+	if err != nil || addr.IsLoopback() {
+		return err
+	}
+	for _, prefix := range auth.DefaultBlockedRealmPrefixes() {
+		if prefix.Contains(addr) {
+			return fmt.Errorf("a registry may not refer to %s, which is in %s", addr, prefix)
+		}
+	}
+	return nil
 }
 
 // Pull returns the module of an image, which is a reference with a digest. It is read from the directory of the store,

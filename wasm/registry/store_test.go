@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -288,6 +289,31 @@ func TestPullEndsBeforeItsLastCallerReturns(t *testing.T) {
 				t.Errorf("the next pull: %v", err)
 			}
 		})
+	}
+}
+
+// TestRegistriesMayNotReferToMetadataServices checks the issuer of tokens, and the target of a redirect.
+func TestRegistriesMayNotReferToMetadataServices(t *testing.T) {
+	for want, refer := range map[string]http.HandlerFunc{
+		"169.254.169.254, in blocked prefix 169.254.0.0/16": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="http://169.254.169.254/latest",service="x"`)
+			w.WriteHeader(http.StatusUnauthorized)
+		},
+		"a registry may not refer to fe80::1, which is in fe80::/10": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://[fe80::1%25lo]/latest", http.StatusTemporaryRedirect)
+		},
+	} {
+		server := httptest.NewServer(refer)
+		host := strings.TrimPrefix(server.URL, "http://")
+		store, err := registry.New(&registry.Options{Dir: t.TempDir(), PlainHTTP: []string{host}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = store.Pull(t.Context(), host+"/modules/test@sha256:"+strings.Repeat("0", 64))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Pull = %v, want %q", err, want)
+		}
+		server.Close()
 	}
 }
 

@@ -24,7 +24,8 @@ const shortest = 4
 type Secrets struct {
 	mu       sync.Mutex // guards the fields below
 	secrets  []string
-	replacer *strings.Replacer // replaces all forms of the secrets; nil until it is needed
+	forms    []string          // of the secrets, see forms
+	replacer *strings.Replacer // replaces the forms; nil until they are needed
 }
 
 // Add adds secrets. Those of fewer than four bytes are ignored.
@@ -65,24 +66,52 @@ func (s *Secrets) Text(text string) string {
 	if len(s.secrets) == 0 || text == "" {
 		return text
 	}
-	if s.replacer == nil {
-		var all []string
-		for _, secret := range s.secrets {
-			for _, part := range parts(secret) {
-				all = append(all, forms(part)...)
-			}
-		}
-		slices.Sort(all)
-		slices.Reverse(all) // so that of a text and its beginning, the whole text is replaced
-		var pairs []string
-		for _, form := range all {
-			if len(form) >= shortest {
-				pairs = append(pairs, form, Mark)
-			}
-		}
-		s.replacer = strings.NewReplacer(pairs...)
-	}
+	s.prepare()
 	return s.replacer.Replace(text)
+}
+
+// Start is [Secrets.Text] for the start of a text, which may end within a secret.
+func (s *Secrets) Start(text string) string {
+	text = s.Text(text)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.secrets) == 0 {
+		return text
+	}
+	s.prepare()
+	cut := 0
+	for _, form := range s.forms {
+		for n := min(len(form)-1, len(text)); n >= max(shortest, cut+1); n-- {
+			if strings.HasSuffix(text, form[:n]) {
+				cut = n
+			}
+		}
+	}
+	if cut == 0 {
+		return text
+	}
+	return text[:len(text)-cut] + Mark
+}
+
+// prepare sets forms and replacer. The caller holds the mutex.
+func (s *Secrets) prepare() {
+	if s.replacer != nil {
+		return
+	}
+	s.forms = nil
+	for _, secret := range s.secrets {
+		for _, part := range parts(secret) {
+			s.forms = append(s.forms, forms(part)...)
+		}
+	}
+	s.forms = slices.DeleteFunc(s.forms, func(form string) bool { return len(form) < shortest })
+	slices.Sort(s.forms)
+	slices.Reverse(s.forms) // so that of a text and its beginning, the whole text is replaced
+	var pairs []string
+	for _, form := range s.forms {
+		pairs = append(pairs, form, Mark)
+	}
+	s.replacer = strings.NewReplacer(pairs...)
 }
 
 // Error returns an error whose text contains no secret. It returns err itself if its text contains none, and wraps it

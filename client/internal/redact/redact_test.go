@@ -83,6 +83,30 @@ func TestTextContainsNoCredentialInAnyForm(t *testing.T) {
 	}
 }
 
+// TestStartContainsNoPartOfACredential checks texts that end within a credential.
+func TestStartContainsNoPartOfACredential(t *testing.T) {
+	var s redact.Secrets
+	s.AddHeader(http.Header{"Authorization": {"Bearer abc.d+e/f="}})
+	for in, want := range map[string]string{
+		"":                        "",
+		"user ann":                "user ann",
+		"got Bearer abc.d+e/f=":   "got [redacted]",
+		"got Bearer abc.d+e/f":    "got [redacted]",
+		"token abc.d+e":           "token [redacted]",
+		"token abc.":              "token [redacted]",
+		"token abc":               "token abc", // too short, as in Text
+		"go to /?t=abc.d%2Be%2":   "go to /?t=[redacted]",
+		"abc.d+e/f= and abc.d+e/": "[redacted] and [redacted]",
+	} {
+		if got := s.Start(in); got != want {
+			t.Errorf("Start(%q) = %q, want %q", in, got, want)
+		}
+	}
+	if got := new(redact.Secrets).Start("user ann"); got != "user ann" {
+		t.Errorf("Start without secrets = %q", got)
+	}
+}
+
 func TestErrorWrapsTheOriginalError(t *testing.T) {
 	var s redact.Secrets
 	s.AddPassword("ann", "hunter2")

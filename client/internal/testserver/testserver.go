@@ -100,7 +100,7 @@ func CheckGoroutines(t testing.TB) {
 	t.Helper()
 	before := runtime.NumGoroutine()
 	t.Cleanup(func() {
-		deadline := time.After(5 * time.Second)
+		deadline := time.After(time.Minute)
 		for runtime.NumGoroutine() > before {
 			select {
 			case <-deadline:

@@ -109,8 +109,11 @@ func (d *decoder) decode(p *plan, data []byte, obj address, depth int) error {
 	return nil
 }
 
-// Values returns the number of values in a message that Unmarshal would decode into obj. In a malformed message, it
-// counts the values before the error.
+// Scalars is the size of a message in scalars, which are strings, numbers and booleans, see [Values].
+const Scalars = 8
+
+// Values returns the number of values in a message that Unmarshal would decode into obj. A nested message counts as
+// several values, see [Scalars]. In a malformed message, it counts the values before the error.
 func Values(data []byte, obj any) int {
 	p, err := planOfValue(reflect.ValueOf(obj))
 	if err != nil {
@@ -138,8 +141,28 @@ func (p *plan) count(data []byte, depth int) (n int) {
 		if err != nil {
 			return n
 		}
-		if f.kind == message && f.shape != dict {
-			n += f.elem.count(value, depth-1)
+		switch {
+		case f.kind == message && f.shape == dict:
+			n += Scalars - 1 + f.elem.countEntry(value, depth-1)
+		case f.kind == message:
+			n += Scalars - 1 + f.elem.count(value, depth-1)
+		case f.kind < text: // packed numbers
+			n += len(value)
+		}
+		pos = next
+	}
+	return n
+}
+
+// countEntry is Values for the values in an entry of a map.
+func (p *plan) countEntry(data []byte, depth int) (n int) {
+	for pos := 0; pos < len(data); {
+		num, value, next, err := part(data, pos, valueNum)
+		if err != nil {
+			return n
+		}
+		if num == valueNum {
+			n += p.count(value, depth)
 		}
 		pos = next
 	}

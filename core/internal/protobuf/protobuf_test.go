@@ -327,6 +327,30 @@ func TestDecodedObjectSharesNoMemoryWithTheData(t *testing.T) {
 	}
 }
 
+func TestValuesCountsAllThatIsDecoded(t *testing.T) {
+	const message = protobuf.Scalars
+	children := slices.Concat(field(7), field(7), field(7)) // three empty messages
+	for _, tt := range []struct {
+		name string
+		data []byte
+		want int
+	}{
+		{"strings", slices.Concat(field(11), field(11)), 2},
+		{"a number", []byte{0x08, 0}, 1},
+		{"messages", children, 3 * message},
+		{"messages in a message", field(6, children), 4 * message},
+		{"pointers to messages", slices.Concat(field(8), field(8, children)), 5 * message},
+		{"messages in a map", field(9, field(1), field(2, children)), 4 * message},
+		{"packed numbers", field(5, make([]byte, 16)), 1 + 16},
+		{"unknown fields", field(99, children), 1},
+		{"messages before an error", append(children, 0xff), 3 * message},
+	} {
+		if got := protobuf.Values(tt.data, &shapes{}); got != tt.want {
+			t.Errorf("Values of %s = %d, want %d", tt.name, got, tt.want)
+		}
+	}
+}
+
 func TestConcurrentUseOfNewTypes(t *testing.T) {
 	type fresh struct { // used by no other test, so it has no plan yet
 		Pod corev1.Pod `protobuf:"bytes,1,opt,name=pod"`

@@ -101,7 +101,7 @@ func addVersion() *command {
 		long: `
 Adds a version to a kind: a copy of the types of the version that the API server stores, which
 stays the same; functions that convert between the two, with a test that converts random objects;
-and the conversion webhook, which make deploy deploys.
+and the conversion webhook, which make run and make deploy serve.
 
 	kube-derive add version Order v2` + allOrNothing,
 	}
@@ -139,7 +139,7 @@ the first one, a server in the program with its service. The server makes its ce
 			if which == (scaffold.Webhooks{}) {
 				which.Validate = true
 			}
-			return "make test  # webhooks run only in a cluster: see make deploy", t.AddWebhook(args[0], *group, which)
+			return "make test run", t.AddWebhook(args[0], *group, which)
 		})
 	}
 	return c

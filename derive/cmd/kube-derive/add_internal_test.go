@@ -50,8 +50,11 @@ What next:
 created config/webhook/service.yaml
 created internal/webhook/order_mutate.go
 created internal/webhook/order_mutate_test.go
+created internal/webhook/outside.go
 created internal/webhook/webhooks.go
 changed main.go
+changed test/e2e/e2e_test.go
+created test/e2e/webhooks_test.go
 What next:
 `
 	if code != 0 || !strings.HasPrefix(stdout, hook) || stderr != "" {
@@ -98,7 +101,7 @@ func TestAddSaysWhatIsWrong(t *testing.T) {
 	dir := newProject(t)
 	for _, tt := range []struct {
 		name string
-		dir  string
+		dir  string // the root has no parent with a go.mod, unlike a temporary directory, perhaps
 		args []string
 		code int
 		want string
@@ -107,7 +110,7 @@ func TestAddSaysWhatIsWrong(t *testing.T) {
 		{"no name", dir, []string{"kind"}, 2, "kube-derive add kind: it wants the NAME of a kind, and not 0 arguments\nusage: kube-derive add kind [flags] NAME"},
 		{"no version", dir, []string{"version", "Order"}, 2, "it wants the KIND and the VERSION, and not 1 arguments"},
 		{"an unknown flag", dir, []string{"kind", "-scope", "X"}, 2, "flag provided but not defined: -scope"},
-		{"no module", t.TempDir(), []string{"kind", "Invoice"}, 1, "is in no Go module: change to a project, or start one with kube-derive init"},
+		{"no module", "/", []string{"kind", "Invoice"}, 1, "is in no Go module: change to a project, or start one with kube-derive init"},
 		{"another module", module, []string{"kind", "Invoice"}, 1, "go.mod does not require github.com/kube-go/sdk/kube: run this in a project that kube-derive init has started"},
 		{"an existing kind", dir, []string{"kind", "Order"}, 1, "kube-derive add kind: kind Order is in api/v1/order_types.go already"},
 		{"an unknown kind", dir, []string{"webhook", "Ordre"}, 1, "the project has no kind Ordre marked //kube:resource; it has Order"},

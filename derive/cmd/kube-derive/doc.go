@@ -153,8 +153,9 @@
 // # kube-derive init
 //
 // Starts a controller project: a module with a kind, its controller, tests, a Makefile, a Dockerfile and manifests. Two
-// replicas run, one of which leads, with health endpoints and metrics; -webhook adds a server of webhooks. The
-// directory may have other files. If anything fails, no file is written.
+// replicas run, one of which leads, with health endpoints and metrics; -webhook adds a server of webhooks. The kind has
+// the version v1, or that of -version, such as v1alpha1. The directory may have other files. If anything fails, no file
+// is written.
 //
 //	go run github.com/kube-go/sdk/derive/cmd/kube-derive@latest init --module example.com/shop --kind Order shop
 //
@@ -169,12 +170,44 @@
 // A kind gets types, a reconcile, tests and a sample. A version is a copy of the types of the version that the API
 // server stores, which stays the same, with functions that convert between the two, a test that converts random
 // objects, and a conversion webhook. A webhook gets a function, a test and its configuration; the first one of a
-// project adds a server, which makes its certificates, to the program and its Deployment.
+// project adds a server, which makes its certificates, to the program, its Deployment and the end-to-end tests. make
+// run and make e2e serve the webhooks outside of the cluster, at an address that the API server must be able to connect
+// to.
 //
 // Few lines of existing files change: the lists in internal/controller/controllers.go and internal/webhook/webhooks.go,
-// the Deployment, and for the first webhook main.go. The command finds the places in the syntax of the files. If a file
-// does not have the expected form, it prints the lines to add by hand, and changes nothing; when they are there, it
-// continues. It runs go mod tidy and writes the generated files. If anything fails, all files are as before.
+// the Deployment, and for the first webhook main.go and test/e2e/e2e_test.go. The command finds the places in the
+// syntax of the files. If a file does not have the expected form, it prints the lines to add by hand, and changes
+// nothing; when they are there, it continues. It runs go mod tidy and writes the generated files. If anything fails,
+// all files are as before.
+//
+// # Moving the storage version
+//
+// An object stays stored in the version in which it was last written. These steps store all objects in another version,
+// and then remove the old one:
+//
+//  1. Move storage=true to the //kube:resource marker of the new version, and install the definition. Both versions
+//     stay served and converted. All API servers must have observed the definition before the next step.
+//  2. Write every object again, as below. An empty patch is enough. API.Modify without a change sends no request.
+//  3. Set status.storedVersions of the definition to the new version only.
+//  4. When no client uses the old version, remove it from the sources, and install the definition with AllowDowngrade.
+//
+// For example:
+//
+//	documents, empty := kube.ClusterWide[v2.Document](c), kube.MergePatch(map[string]any{})
+//	for doc, err := range documents.All(ctx, nil) {
+//		if err != nil {
+//			return err
+//		}
+//		_, err := documents.In(doc.Namespace).Patch(ctx, doc.Name, empty, nil)
+//		if err != nil && !errors.Is(err, kube.ErrNotFound) {
+//			return err
+//		}
+//	}
+//	stored := kube.MergePatch(map[string]any{"status": map[string]any{"storedVersions": []string{"v2"}}})
+//	_, err := kube.Dynamic(c, kube.CRDResource()).Status().Patch(ctx, "documents.docs.example.com", stored, nil)
+//
+// API servers do not check step 2. After step 4, a single object that was not written again makes all objects of the
+// kind unreadable, until the old version is back in the definition.
 //
 // # Markers for kinds
 //
@@ -195,7 +228,8 @@
 //
 // Paths are checked against the schema, which also determines the type of a column. By default, kinds are namespaced,
 // and their plural follows the rules of controller-gen. Several versions of a kind in one run are one definition; set
-// storage=true for one of them.
+// storage=true for one of them. If a served version has fields that the storage version lacks, and no webhook converts,
+// a warning names them: servers drop their values.
 //
 // # Markers for outputs
 //

@@ -45,6 +45,7 @@ It requires the SDK of the same release as this command.`,
 		flags.StringVar(&p.Module, "module", "", "the `path` of the Go module (default example.com/ and the name of DIR)")
 		flags.StringVar(&p.Group, "group", "", "the API `group` of the kind (default the kind and .example.com)")
 		flags.StringVar(&p.Kind, "kind", "Widget", "the `name` of the kind")
+		flags.StringVar(&p.KindVersion, "version", "v1", "the `version` of the kind, such as v1alpha1")
 		flags.StringVar(&p.SDK, "sdk", "", "use the checkout of the SDK in this `directory` instead of a release")
 		flags.BoolVar(&p.Webhook, "webhook", false, "add a server with webhooks that validate and mutate objects of the kind")
 		flags.BoolVar(&filesOnly, "files-only", false, "write the files and don't call the go command")
@@ -210,7 +211,7 @@ func (i *initializer) next(workspace string) string {
 	for _, line := range list {
 		fmt.Fprintf(&b, "  %-*s  # %s\n", len(list[len(list)-1][0]), line[0], line[1])
 	}
-	fmt.Fprintf(&b, "\nChange the kind in api/v1/%s_types.go and its reconcile in internal/controller/%[1]s.go, then run make generate.\n"+
-		"go tool kube-derive add adds kinds, versions and webhooks.\n", singular)
+	fmt.Fprintf(&b, "\nChange the kind in api/%s/%s_types.go and its reconcile in internal/controller/%[2]s.go, then run make generate.\n"+
+		"go tool kube-derive add adds kinds, versions and webhooks.\n", cmp.Or(i.project.KindVersion, "v1"), singular)
 	return b.String()
 }

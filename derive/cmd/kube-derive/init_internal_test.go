@@ -52,6 +52,21 @@ go tool kube-derive add adds kinds, versions and webhooks.
 	}
 }
 
+func TestInitTakesTheVersionOfTheKind(t *testing.T) {
+	sdk, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	code, stdout, stderr := call(t, dir, "init", "--sdk", sdk, "--files-only", "--version", "v1alpha1", "shop")
+	if code != 0 || !strings.Contains(stdout, "Change the kind in api/v1alpha1/widget_types.go ") {
+		t.Errorf("init = %d\nstdout: %s\nstderr: %s", code, stdout, stderr)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "shop", "api", "v1alpha1", "widget_types.go")); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestInitSaysWhatIsWrong(t *testing.T) {
 	dir := t.TempDir()
 	for _, tt := range []struct {
@@ -63,6 +78,7 @@ func TestInitSaysWhatIsWrong(t *testing.T) {
 		{"two directories", []string{"a", "b"}, "it wants one directory, and not 2"},
 		{"no release", []string{"a"}, "and not of a release that a project can require; run go run github.com/kube-go/sdk/derive/cmd/kube-derive@latest init, or name a checkout with -sdk"},
 		{"not a checkout", []string{"--sdk", dir, "a"}, "is not a checkout of the SDK: it has no kube/go.mod"},
+		{"a bad version", []string{"--sdk", "../../..", "--version", "alpha", "a"}, `version "alpha" is not a version`},
 		{"a bad kind", []string{"--sdk", "../../..", "--kind", "order", "a"}, `kind "order" must begin with a capital letter`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -130,12 +146,13 @@ func TestInitSaysHowToGoOn(t *testing.T) {
 }
 
 func TestInitFindsTheWorkspaceAround(t *testing.T) {
-	dir := t.TempDir()
 	t.Setenv("GOWORK", "")
-	i := &initializer{dir: dir}
+	i := &initializer{dir: "/"} // it has no parent with a go.work, unlike a temporary directory, perhaps
 	if got := i.workspace(t.Context()); got != "" {
 		t.Errorf("workspace = %q, want none", got)
 	}
+	dir := t.TempDir()
+	i.dir = dir
 	work := filepath.Join(dir, "go.work")
 	if err := os.WriteFile(work, []byte("go 1.26.0\n"), 0o600); err != nil {
 		t.Fatal(err)

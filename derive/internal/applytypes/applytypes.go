@@ -61,6 +61,7 @@ type writer struct {
 	out     bytes.Buffer
 	names   map[string]bool // of twins
 	twins   []twin          // in the order in which they were found
+	open    []types.Type    // the named types that are being written by their underlying types
 	written int             // the number of written twins
 }
 

@@ -101,6 +101,10 @@ func (w *writer) value(t types.Type, by types.Object) string {
 	case *types.Struct:
 		return w.structType(t, by.Pkg() == w.Package)
 	default:
+		if t == types.Typ[types.Invalid] {
+			w.Refused(by, "no apply struct: its type is unknown")
+			return "any"
+		}
 		return w.im.TypeString(t)
 	}
 }
@@ -112,7 +116,13 @@ func (w *writer) named(t *types.Named, by types.Object) string {
 	switch {
 	case isStruct && !writesItself && !isMeta(t):
 		return w.twinOf(t)
-	case !writesItself && !isMeta(t) && (!w.canName(t) || changes(t.Underlying())):
+	case !writesItself && !isMeta(t) && (!w.canName(t) || changes(t)):
+		if slices.ContainsFunc(w.open, func(outer types.Type) bool { return types.Identical(outer, t) }) {
+			w.Refused(by, fmt.Sprintf("no apply struct: %s contains itself: use a named struct for its elements", t))
+			break
+		}
+		w.open = append(w.open, t)
+		defer func() { w.open = w.open[:len(w.open)-1] }()
 		return w.value(t.Underlying(), by)
 	case !w.canName(t):
 		w.Refused(by, fmt.Sprintf("no apply struct: %s has its own encoding, and package %s can't refer to it: export it", t, w.Package.Name()))
@@ -125,24 +135,25 @@ func (w *writer) canName(t *types.Named) bool {
 	return t.Obj().Exported() || t.Obj().Pkg() == nil || t.Obj().Pkg() == w.Package
 }
 
-// changes reports whether another type replaces a type.
-func changes(t types.Type) bool {
+// changes reports whether another type replaces a type, which is an element of the outer types.
+func changes(t types.Type, outer ...types.Type) bool {
 	switch t := types.Unalias(t).(type) {
 	case *types.Struct:
 		return true
 	case *types.Pointer:
-		return changes(t.Elem())
+		return changes(t.Elem(), outer...)
 	case *types.Named:
-		if hasMethod(t, "MarshalJSON") || hasMethod(t, "MarshalText") || isMeta(t) {
+		contained := slices.ContainsFunc(outer, func(o types.Type) bool { return types.Identical(o, t) })
+		if contained || hasMethod(t, "MarshalJSON") || hasMethod(t, "MarshalText") || isMeta(t) {
 			return false
 		}
-		return changes(t.Underlying())
+		return changes(t.Underlying(), append(outer, t)...)
 	case *types.Slice:
-		return changes(t.Elem())
+		return changes(t.Elem(), outer...)
 	case *types.Array:
-		return changes(t.Elem())
+		return changes(t.Elem(), outer...)
 	case *types.Map:
-		return changes(t.Elem())
+		return changes(t.Elem(), outer...)
 	}
 	return false
 }

@@ -6,7 +6,6 @@ package crd
 import (
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 
 	"github.com/kube-go/sdk/derive/internal/kind"
 )
@@ -20,8 +19,8 @@ func (a *assembler) conversion(versions []Version) map[string]any {
 		case first == nil:
 			first = v.Conversion
 		default:
-			a.report(v.Conversion.Pos, fmt.Sprintf("//kube:conversion is already set on another version, at %s:%d: it applies to all versions, so set it once",
-				filepath.Base(first.Pos.Filename), first.Pos.Line))
+			a.report(v.Conversion.Pos, fmt.Sprintf("//kube:conversion is already set on another version, at %s: it applies to all versions, so set it once",
+				position(first.Pos)))
 		}
 	}
 	switch {

@@ -172,8 +172,7 @@ func (a *assembler) agree(versions []Version) {
 				first.Version, v.Version, v.Name, property, one, other))
 		}
 		if v.Version == first.Version {
-			a.report(v.Pos, fmt.Sprintf("version %s of %s is already defined in %s:%d", v.Version, v.CRDName(),
-				filepath.Base(first.Pos.Filename), first.Pos.Line))
+			a.report(v.Pos, fmt.Sprintf("version %s of %s is already defined at %s", v.Version, v.CRDName(), position(first.Pos)))
 			continue
 		}
 		if v.Name != first.Name {
@@ -214,6 +213,20 @@ func scopeOf(v Version) string {
 	return "Namespaced"
 }
 
+// storageMarker returns the marker of the storage version.
+func storageMarker(v Version) string {
+	if v.Root != nil {
+		return "+kubebuilder:storageversion"
+	}
+	return "storage=true"
+}
+
+// position formats a position with the folder of the file: the files of several packages often have the same name.
+func position(pos token.Position) string {
+	dir, file := filepath.Split(pos.Filename)
+	return fmt.Sprintf("%s/%s:%d", filepath.Base(dir), file, pos.Line)
+}
+
 // stored returns the storage version.
 func (a *assembler) stored(versions []Version) Version {
 	var marked []Version
@@ -226,10 +239,13 @@ func (a *assembler) stored(versions []Version) Version {
 	switch {
 	case len(marked) == 1:
 		return marked[0]
+	case !slices.ContainsFunc(versions, func(v Version) bool { return v.Version != last.Version }) && len(versions) > 1:
+		// that they are the same has been reported
 	case len(marked) > 1:
-		a.report(marked[1].Pos, fmt.Sprintf("versions %s and %s of %s are both storage versions: set storage=true on one of them", marked[0].Version, marked[1].Version, last.Name))
+		a.report(marked[1].Pos, fmt.Sprintf("versions %s and %s of %s are both storage versions: mark only one of them with %s",
+			marked[0].Version, marked[1].Version, last.Name, storageMarker(last)))
 	case len(versions) > 1:
-		a.report(last.Pos, fmt.Sprintf("%s has several versions: mark the storage version with storage=true", last.Name))
+		a.report(last.Pos, fmt.Sprintf("%s has several versions: mark the storage version with %s", last.Name, storageMarker(last)))
 	case last.Storage != nil:
 		a.report(last.Pos, fmt.Sprintf("%s has only one version, which is the storage version: remove storage=false", last.Name))
 	}

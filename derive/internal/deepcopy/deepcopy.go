@@ -6,7 +6,9 @@ package deepcopy
 import (
 	"fmt"
 	"go/types"
+	"go/version"
 	"io"
+	"strconv"
 	"strings"
 )
 
@@ -222,6 +224,9 @@ func (w *Writer) value(b *strings.Builder, t types.Type, in, out string, depth i
 	case *types.Interface:
 		return w.iface(b, t, u, in, out)
 	}
+	if t == types.Typ[types.Invalid] {
+		return refuse("its type is unknown")
+	}
 	return refuse("%s can't be copied", w.TypeString(t))
 }
 
@@ -269,7 +274,7 @@ func (w *Writer) pointer(b *strings.Builder, t *types.Pointer, in, out string, d
 			return nil
 		}
 	}
-	if w.plain(elem) {
+	if w.plain(elem) && version.Compare(w.Package.GoVersion(), "go1.26") >= 0 {
 		fmt.Fprintf(b, "\t%s = new(*%s)\n", out, in)
 		return nil
 	}
@@ -288,20 +293,14 @@ func (w *Writer) each(b *strings.Builder, elem types.Type, in, out string, depth
 	if w.plain(elem) {
 		return nil
 	}
-	i := "i"
-	if depth > 0 {
-		i = fmt.Sprintf("i%d", depth)
-	}
+	i := w.local("i", depth)
 	fmt.Fprintf(b, "\tfor %s := range %s {\n", i, in)
 	defer b.WriteString("\t}\n")
 	return w.value(b, elem, in+"["+i+"]", out+"["+i+"]", depth+1)
 }
 
 func (w *Writer) mapping(b *strings.Builder, named types.Type, t *types.Map, in, out string, depth int) error {
-	key, val, c := "key", "val", "c"
-	if depth > 0 {
-		key, val, c = fmt.Sprintf("key%d", depth), fmt.Sprintf("val%d", depth), fmt.Sprintf("c%d", depth)
-	}
+	key, val, c := w.local("key", depth), w.local("val", depth), w.local("c", depth)
 	fmt.Fprintf(b, "\tif %s != nil {\n\t%s = make(%s, len(%s))\n\tfor %s, %s := range %s {\n", in, out, w.TypeString(named), in, key, val, in)
 	defer b.WriteString("\t}\n\t}\n")
 	if w.plain(t.Elem()) {
@@ -314,6 +313,26 @@ func (w *Writer) mapping(b *strings.Builder, named types.Type, t *types.Map, in,
 	}
 	fmt.Fprintf(b, "\t%s[%s] = %s\n", out, key, c)
 	return nil
+}
+
+// local returns the name of a variable that hides no type of the package.
+func (w *Writer) local(name string, depth int) string {
+	if depth > 0 {
+		name += strconv.Itoa(depth)
+	}
+	for w.Package.Scope().Lookup(name) != nil {
+		name += "_"
+	}
+	return name
+}
+
+// IsLocal reports whether a variable of the written methods may have a name.
+func IsLocal(name string) bool {
+	switch strings.TrimRight(name, "0123456789") {
+	case "in", "out", "i", "key", "val", "c":
+		return true
+	}
+	return false
 }
 
 // iface copies a value of an interface type that has a method for it.
@@ -340,11 +359,16 @@ func (w *Writer) plainBelow(t types.Type, outer []types.Type) bool {
 			return true // the enclosing type decides
 		}
 	}
-	if named, ok := t.(*types.Named); ok && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "time" {
-		return true // a time.Time refers to its location, which never changes
+	if named, ok := t.(*types.Named); ok && named.Obj().Pkg() != nil {
+		switch named.Obj().Pkg().Path() {
+		case "time", "net/netip": // what a time or an address refers to never changes: its location, or its zone
+			return true
+		}
 	}
 	switch u := t.Underlying().(type) {
-	case *types.Basic, *types.Signature, *types.Chan:
+	case *types.Basic:
+		return u.Kind() != types.Invalid
+	case *types.Signature, *types.Chan:
 		return true
 	case *types.Array:
 		return w.plainBelow(u.Elem(), append(outer, t))

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"html/template"
 	"strings"
+
+	"github.com/kube-go/sdk/derive/internal/structural"
 )
 
 //go:embed page.html
@@ -20,7 +22,7 @@ func (p *Page) HTML() ([]byte, error) {
 		"prose":     func(text string) template.HTML { return template.HTML(htmlText(text)) },
 		"line":      func(text string) template.HTML { return template.HTML(unwrapped(htmlText(text))) },
 		"generated": func() template.HTML { return template.HTML(generatedBy) },
-		"rule":      ruleText,
+		"rule":      func(r structural.Rule) string { return ruleText(r, verbatim) },
 		"kindFacts": kindFactPairs,
 	}).Parse(pageTemplate)
 	if err != nil {
@@ -41,7 +43,7 @@ func unwrapped(text string) string {
 // kindFactPairs returns the facts of a kind for a template.
 func kindFactPairs(t *Type) [][2]string {
 	var pairs [][2]string
-	for _, f := range kindFacts(t.Kind) {
+	for _, f := range kindFacts(t.Kind, verbatim) {
 		pairs = append(pairs, [2]string{f.name, f.text})
 	}
 	return pairs

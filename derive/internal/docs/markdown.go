@@ -54,7 +54,7 @@ func (w *markdownWriter) typeSection(t *Type) {
 	if t.Doc != "" {
 		w.printf("\n%s\n", markdownText(t.Doc))
 	}
-	for _, f := range kindFacts(t.Kind) {
+	for _, f := range kindFacts(t.Kind, markdownLine) {
 		w.printf("\n- **%s**: %s", f.name, f.text)
 	}
 	if t.Kind != nil {
@@ -114,16 +114,16 @@ func (w *markdownWriter) rules(indent string, rules []structural.Rule) {
 		w.printf("\n")
 	}
 	for _, r := range rules {
-		w.printf("%s- %s\n", indent, ruleText(r))
+		w.printf("%s- %s\n", indent, ruleText(r, markdownLine))
 	}
 }
 
-// ruleText returns a CEL rule with its message, in Markdown.
-func ruleText(r structural.Rule) string {
+// ruleText returns a CEL rule with its message, which a function escapes.
+func ruleText(r structural.Rule, escape func(string) string) string {
 	text := "Rule: " + code(r.Rule)
 	switch {
 	case r.Message != "":
-		return text + ", otherwise: " + escapeTags(r.Message)
+		return text + ", otherwise: " + escape(r.Message)
 	case r.MessageExpression != "":
 		return text + ", otherwise: " + code(r.MessageExpression)
 	}
@@ -161,8 +161,8 @@ func indented(indent, text string) string {
 // kindFact is a property of a kind, in Markdown.
 type kindFact struct{ name, text string }
 
-// kindFacts returns the properties of a kind.
-func kindFacts(k *kind.Kind) []kindFact {
+// kindFacts returns the properties of a kind. A function escapes the warning of a deprecated one.
+func kindFacts(k *kind.Kind, escape func(string) string) []kindFact {
 	if k == nil {
 		return nil
 	}
@@ -198,7 +198,7 @@ func kindFacts(k *kind.Kind) []kindFact {
 	add("Columns", columns)
 	add("Selectable fields", selectable)
 	if k.Deprecated {
-		facts = append(facts, kindFact{"Deprecated", cmp.Or(escapeTags(k.Warning), "use another version")})
+		facts = append(facts, kindFact{"Deprecated", cmp.Or(escape(k.Warning), "use another version")})
 	}
 	if !k.Served {
 		facts = append(facts, kindFact{"Not served", "the API does not offer this version"})

@@ -84,7 +84,6 @@ func (b block) code() string {
 // markdownText returns a text as Markdown that looks like the source. It escapes the characters that would begin a tag
 // or an expression, which would not be visible.
 func markdownText(text string) string {
-	verbatim := func(s string) string { return s }
 	var out []string
 	for _, b := range blocks(text) {
 		switch b.kind {
@@ -93,15 +92,20 @@ func markdownText(text string) string {
 		case list:
 			lines := make([]string, len(b.lines))
 			for i, line := range b.lines {
-				lines[i] = "- " + inline(line, escapeTags, verbatim, verbatim)
+				lines[i] = "- " + markdownLine(line)
 			}
 			out = append(out, strings.Join(lines, "\n"))
 		case paragraph:
-			out = append(out, inline(strings.Join(b.lines, "\n"), escapeTags, verbatim, verbatim))
+			out = append(out, markdownLine(strings.Join(b.lines, "\n")))
 		}
 	}
 	return strings.Join(out, "\n\n")
 }
+
+// markdownLine is markdownText for a paragraph.
+func markdownLine(text string) string { return inline(text, escapeTags, verbatim, verbatim) }
+
+func verbatim(s string) string { return s }
 
 func escapeTags(s string) string { return strings.NewReplacer("<", `\<`, "{", `\{`).Replace(s) }
 

@@ -6,6 +6,8 @@ package docs
 import (
 	"strings"
 	"testing"
+
+	"github.com/kube-go/sdk/derive/internal/structural"
 )
 
 func TestProse(t *testing.T) {
@@ -79,5 +81,20 @@ func TestSplitDef(t *testing.T) {
 		if pkg, name := splitDef(tt.def); pkg != tt.pkg || name != tt.name {
 			t.Errorf("splitDef(%q) = %q, %q, want %q, %q", tt.def, pkg, name, tt.pkg, tt.name)
 		}
+	}
+}
+
+func TestMessagesOfRulesAreEscapedForTheirFormat(t *testing.T) {
+	page := &Page{Types: []*Type{{Name: "Size", Anchor: "size", Rules: []structural.Rule{{
+		Rule: "self < 5", Message: "must be < 5, such as `{n<5}`",
+	}}}}}
+	const markdown = "- Rule: `self < 5`, otherwise: must be \\< 5, such as `{n<5}`\n"
+	if got := string(page.Markdown()); !strings.Contains(got, markdown) {
+		t.Errorf("Markdown lacks %q:\n%s", markdown, got)
+	}
+	got, err := page.HTML()
+	const html = "otherwise: must be &lt; 5, such as <code>{n&lt;5}</code></p>"
+	if err != nil || !strings.Contains(string(got), html) {
+		t.Errorf("HTML lacks %q: %v\n%s", html, err, got)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/kube-go/sdk/derive/internal/deepcopy"
 )
 
 // The packages that all generated kinds import.
@@ -38,6 +40,9 @@ func newImports(pkg *types.Package) *imports {
 // version matches package names that are only a version.
 var version = regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]+)?$`)
 
+// alien matches what a name can't contain.
+var alien = regexp.MustCompile(`[^\pL\pN_]`)
+
 // name returns the name of a package in the file.
 func (im *imports) name(pkgPath, pkgName string) string {
 	if name, ok := im.byPath[pkgPath]; ok {
@@ -45,7 +50,10 @@ func (im *imports) name(pkgPath, pkgName string) string {
 	}
 	base := pkgName
 	if version.MatchString(base) {
-		base = strings.ReplaceAll(path.Base(path.Dir(pkgPath)), "-", "") + base
+		base = strings.TrimLeft(alien.ReplaceAllString(path.Base(path.Dir(pkgPath)), ""), "0123456789") + base
+	}
+	if deepcopy.IsLocal(base) || types.Universe.Lookup(base) != nil {
+		base += "pkg"
 	}
 	name := base
 	for n := 2; im.names[name]; n++ {

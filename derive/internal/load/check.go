@@ -25,6 +25,18 @@ func (p *Program) TypeErrorAt(pos token.Position) string {
 	return ""
 }
 
+// ReportImports reports the imports of roots that can't be resolved. Call it when a type is unknown: other imports do
+// not matter.
+func (p *Program) ReportImports() {
+	for _, root := range p.Roots {
+		for _, e := range root.typeErrors {
+			if strings.HasPrefix(e.Msg, "could not import ") {
+				p.report(p.fset.Position(e.Pos), e.Msg)
+			}
+		}
+	}
+}
+
 // Check type-checks roots with their new generated files, by package path, and reports the remaining errors. It also
 // checks function bodies.
 func (p *Program) Check(generated map[string][]byte) {

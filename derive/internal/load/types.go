@@ -69,7 +69,11 @@ func (p *Program) loadTypes() {
 	c := p.newChecker()
 	for _, root := range p.Roots {
 		if slices.ContainsFunc(root.Files, p.needsTypes) {
-			c.add(root, root.syntax)
+			files := root.syntax
+			if file := p.missingKinds(root); file != nil {
+				files = append(slices.Clip(files), file)
+			}
+			c.add(root, files)
 		}
 	}
 	if len(c.nodes) > 0 {

@@ -277,8 +277,9 @@ func (t *Tree) expand(k *Kind, at place) ([]File, error) {
 	if at.isNew {
 		list = append(list, "api/v1/doc.go")
 	}
-	if !bytes.Contains(t.files[endToEnd], []byte("\nfunc start(t *testing.T) (context.Context, *kube.Client, string)")) {
-		// The test of the kind calls it.
+	if test := t.files[endToEnd]; !bytes.Contains(test, []byte("\nfunc create[")) ||
+		!bytes.Contains(test, []byte("\nfunc start(t *testing.T) (context.Context, *kube.Client, string)")) {
+		// The test of the kind calls them.
 		list = slices.DeleteFunc(list, func(name string) bool { return path.Dir(name) == "test/e2e" })
 	}
 	var files []File

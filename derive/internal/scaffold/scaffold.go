@@ -5,6 +5,7 @@ package scaffold
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -33,6 +34,9 @@ type Project struct {
 	Group  string // the API group of its kind
 	Kind   string
 
+	// KindVersion is the version of the kind, such as v1alpha1. Default: v1.
+	KindVersion string
+
 	// Version is that of the SDK which the project requires.
 	Version string
 
@@ -59,8 +63,10 @@ func (p *Project) Check() error {
 	if !modulePath.MatchString(p.Module) {
 		return fmt.Errorf("module %q is not a module path; name one such as example.com/shop with -module", p.Module)
 	}
-	return errors.Join(checkKind(p.Kind), checkGroup(p.Group))
+	return errors.Join(checkKind(p.Kind), checkGroup(p.Group), checkVersion(p.kindVersion()))
 }
+
+func (p *Project) kindVersion() string { return cmp.Or(p.KindVersion, "v1") }
 
 // replaced are the modules of the SDK that a project takes from a checkout, with their folders.
 func replaced() []string { return []string{"client", "core", "derive", "kube", "runtime"} }
@@ -70,7 +76,8 @@ func (p *Project) Files() ([]File, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	k := &Kind{Name: p.Kind, Group: p.Group, Version: "v1"}
+	k := &Kind{Name: p.Kind, Group: p.Group, Version: p.kindVersion()}
+	at := place{dir: "api/" + k.Version, alias: k.Version, isNew: true}
 	var files []File
 	err := fs.WalkDir(templates, root, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -80,8 +87,10 @@ func (p *Project) Files() ([]File, error) {
 		if err != nil {
 			return err
 		}
-		at := place{dir: "api/v1", alias: "v1", isNew: true}
-		f, err := k.file(p.Module, at, target(strings.TrimPrefix(name, root+"/")), string(text), "v0.0.0-sdk", p.Version)
+		f, err := k.file(p.Module, at, target(strings.TrimPrefix(name, root+"/")), string(text),
+			"v0.0.0-sdk", p.Version,
+			"api/v1/", at.dir+"/",
+		)
 		if err != nil {
 			return err
 		}

@@ -73,10 +73,10 @@ func TestFiles(t *testing.T) {
 
 // TestNothingIsLeftOfTheTemplate holds that all names are the project's, and that files have the form that tools give them.
 func TestNothingIsLeftOfTheTemplate(t *testing.T) {
-	left := regexp.MustCompile(`(?i)widget|kube-project|group\.example\.com|v0\.0\.0-sdk`)
+	left := regexp.MustCompile(`(?i)widget|api/v1/|\bv1\.[A-Z]|kube-project|group\.example\.com|v0\.0\.0-sdk`)
 	for i, kind := range []string{"A", "Policy", "HTTPRoute", "Type", "VeryLongNameOfAKindThatGoesOn"} {
 		p := shop()
-		p.Kind, p.Webhook = kind, i%2 == 0
+		p.Kind, p.Webhook, p.KindVersion = kind, i%2 == 0, "v1alpha1"
 		for _, f := range files(t, p) {
 			if found := left.FindString(f.Path + "\n" + string(f.Content)); found != "" {
 				t.Errorf("kind %s: %s has %q in it", kind, f.Path, found)
@@ -93,6 +93,24 @@ func TestNothingIsLeftOfTheTemplate(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+func TestVersionOfTheKind(t *testing.T) {
+	p := shop()
+	p.KindVersion, p.Webhook = "v1alpha1", true
+	list := files(t, p)
+	for path, part := range map[string]string{
+		"api/v1alpha1/doc.go":                 "package v1alpha1\n",
+		"api/v1alpha1/policy_types.go":        " version=v1alpha1 kind=Policy ",
+		"config/samples/policy.yaml":          "apiVersion: shop.example.org/v1alpha1\n",
+		"internal/controller/controllers.go":  "v1alpha1 \"example.org/shop/api/v1alpha1\"\n",
+		"internal/webhook/policy_validate.go": ",versions=v1alpha1,",
+		"README.md":                           "[api/v1alpha1/policy_types.go](api/v1alpha1/policy_types.go)",
+	} {
+		if !strings.Contains(content(t, list, path), part) {
+			t.Errorf("%s has no %q", path, part)
 		}
 	}
 }
@@ -124,6 +142,7 @@ func TestCheck(t *testing.T) {
 		{"a kind in lower case", func(p *scaffold.Project) { p.Kind = "order" }, `kind "order" must begin with a capital letter`},
 		{"a kind of other letters", func(p *scaffold.Project) { p.Kind = "Bücher" }, `kind "Bücher" must begin`},
 		{"a kind that is too long", func(p *scaffold.Project) { p.Kind = "O" + strings.Repeat("o", 52) }, "has 53 letters; the names that are made of it leave room for 52"},
+		{"a version that is not one", func(p *scaffold.Project) { p.KindVersion = "alpha" }, `version "alpha" is not a version`},
 		{"a group without a dot", func(p *scaffold.Project) { p.Group = "shop" }, `group "shop" must have a dot in it`},
 		{"a group that is not a domain", func(p *scaffold.Project) { p.Group = "Shop.example.com" }, `group "Shop.example.com": a lowercase RFC 1123 subdomain`},
 	} {
@@ -184,5 +203,13 @@ func TestWriteWritesAllOrNothing(t *testing.T) {
 	list[1].Content = []byte{}
 	if diff := cmp.Diff(list, got); diff != "" {
 		t.Errorf("what was written (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheReadmeAddsAnotherKind(t *testing.T) {
+	p := shop()
+	p.Kind = "Order" // of the README of the SDK
+	if readme := content(t, files(t, p), "README.md"); strings.Contains(readme, "add kind Order") {
+		t.Errorf("the command of the README fails, since the project has the kind:\n%s", readme)
 	}
 }

@@ -184,8 +184,8 @@ func TestAddVersion(t *testing.T) {
 		"~ api/v1/policy_types.go", "+ api/v2/doc.go", "+ api/v2/policy_conversion.go", "+ api/v2/policy_types.go",
 		"+ api/v3alpha1/doc.go", "+ api/v3alpha1/policy_conversion.go", "+ api/v3alpha1/policy_types.go",
 		"~ config/deploy/controller.yaml", "+ config/samples/policy_v2.yaml", "+ config/samples/policy_v3alpha1.yaml",
-		"+ config/webhook/service.yaml", "+ internal/webhook/policy_conversion.go", "+ internal/webhook/policy_conversion_test.go",
-		"+ internal/webhook/webhooks.go", "~ main.go",
+		"+ config/webhook/service.yaml", "+ internal/webhook/outside.go", "+ internal/webhook/policy_conversion.go",
+		"+ internal/webhook/policy_conversion_test.go", "+ internal/webhook/webhooks.go", "~ main.go", "~ test/e2e/e2e_test.go", "+ test/e2e/webhooks_test.go",
 	}
 	if diff := cmp.Diff(want, lines); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
@@ -207,8 +207,12 @@ func TestAddVersion(t *testing.T) {
 			"        - -metrics=:8080\n        - -webhooks=:9443\n",
 			"since the first lists of the caches may need conversions\n          httpGet:\n            path: /readyz\n            port: 9443\n            scheme: HTTPS\n          periodSeconds: 2\n",
 		},
-		"config/webhook/service.yaml":  {"  name: policy-controller\n  namespace: policy-system\n", `    app.kubernetes.io/name: "policy-controller"` + "\n"},
-		"main.go":                      {"\twebhooks := flags.String(", "\t\tif err := webhook.Add(m, c, *webhooks); err != nil {", `"example.org/shop/internal/webhook"`},
+		"config/webhook/service.yaml": {"  name: policy-controller\n  namespace: policy-system\n", `    app.kubernetes.io/name: "policy-controller"` + "\n"},
+		"main.go": {
+			"\twebhooks := flags.String(", "\t\tif err := controller.Install(ctx, c, webhook.CallAt(*webhookURL)); err != nil {",
+			"\t\tif err := webhook.Add(m, c, *webhooks, *webhookURL); err != nil {", `"example.org/shop/internal/webhook"`,
+		},
+		"test/e2e/e2e_test.go":         {"controller.Install(ctx, c, callWebhooks)", "\tm := kube.NewManager(c, nil)\n\taddWebhooks(ctx, t, m, c)\n"},
 		"api/v3alpha1/doc.go":          {"package v3alpha1\n"},
 		"api/v3alpha1/policy_types.go": {"package v3alpha1\n"},
 	})
@@ -375,6 +379,21 @@ func TestMistakesChangeNothing(t *testing.T) {
 				t.Errorf("changes: %v", lines)
 			}
 		})
+	}
+}
+
+// TestWebhooksNeedNeitherInstallNorStart holds that authors may remove the flag -install, and change the end-to-end tests.
+func TestWebhooksNeedNeitherInstallNorStart(t *testing.T) {
+	tree := open(t, started(t), "main.go", "controller.Install(ctx, c)", "install(ctx, c)", "test/e2e/e2e_test.go", "func start(", "func begin(")
+	if err := tree.AddWebhook("Policy", "", scaffold.Webhooks{Validate: true}); err != nil {
+		t.Fatal(err)
+	}
+	_, texts := summary(t, tree)
+	contains(t, texts, map[string][]string{"main.go": {"install(ctx, c)", "webhook.Configure(ctx, c, "}})
+	for path := range texts {
+		if strings.HasPrefix(path, "test/") {
+			t.Errorf("%s has changed", path)
+		}
 	}
 }
 

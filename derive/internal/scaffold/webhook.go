@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"go/ast"
+	"go/format"
 	"maps"
 	"path"
 	"regexp"
@@ -25,6 +26,8 @@ const (
 	webhookDir = "internal/webhook"
 	deployment = "config/deploy/controller.yaml"
 	program    = "main.go"
+
+	webhooksTest = "test/e2e/webhooks_test.go"
 )
 
 // Webhooks are the webhooks of a kind.
@@ -156,7 +159,7 @@ func (t *Tree) webhookFile(k *Kind, at place, d *deployed, name string) (File, e
 
 // addServer adds the server of the webhooks.
 func (t *Tree) addServer(k *Kind, at place, d *deployed) error {
-	for _, name := range []string{webhooks, "config/webhook/service.yaml"} {
+	for _, name := range []string{webhooks, webhookDir + "/outside.go", "config/webhook/service.yaml"} {
 		f, err := t.webhookFile(k, at, d, name)
 		if err != nil {
 			return err
@@ -166,6 +169,13 @@ func (t *Tree) addServer(k *Kind, at place, d *deployed) error {
 		}
 	}
 	if err := t.serveWebhooks(); err != nil {
+		return err
+	}
+	test, err := t.webhookFile(k, at, d, webhooksTest)
+	if err != nil {
+		return err
+	}
+	if err := t.testWebhooks(test); err != nil {
 		return err
 	}
 	arg := regexp.MustCompile(`(?m)^([ \t]*- )-(health|metrics|lease)=.*\n`)
@@ -186,11 +196,24 @@ func (t *Tree) addServer(k *Kind, at place, d *deployed) error {
 	return nil
 }
 
-// serveWebhooks makes the program serve webhooks: a flag before flags.Parse, and a call before m.Run.
+// serveWebhooks makes the program serve webhooks: flags before flags.Parse, an argument of controller.Install, and
+// calls before m.Run.
 func (t *Tree) serveWebhooks() error {
-	const definition = ".String(\"webhooks\", \"\", \"the `address` of the webhooks, such as :9443 (default none)\")\n"
-	const lines = "\twebhooks := flags" + definition + "\t…\n\tif *webhooks != \"\" {\n" +
-		"\t\tif err := webhook.Add(m, c, *webhooks); err != nil {\n\t\t\treturn err\n\t\t}\n\t}\n\t…\n\treturn m.Run(ctx)"
+	const (
+		addr = ".String(\"webhooks\", \"\", \"the `address` of the webhooks, such as :9443 (default none)\")\n"
+		at   = ".String(\"webhook-url\", \"\", \"the `URL` of the webhooks, if the program runs outside of the cluster\")\n"
+		add  = "if *webhooks != \"\" {\nif err := webhook.Add(%[1]s, %[2]s, *webhooks, *webhookURL); err != nil {\n" +
+			"return err\n}\n}\n" +
+			"if *webhookURL != \"\" {\nif err := webhook.Configure(ctx, %[2]s, \"config/webhook\", *webhookURL); " +
+			"err != nil {\nreturn err\n}\n}\n"
+		change = "webhook.CallAt(*webhookURL)"
+	)
+	byHand, err := format.Source(fmt.Appendf(nil, "\twebhooks := flags"+addr+"\twebhookURL := flags"+at+
+		"\t// …\n\tcontroller.Install(ctx, c, "+change+")\n\t// …\n"+add+"\treturn m.Run(ctx)", "m", "c"))
+	if err != nil {
+		return err
+	}
+	lines := string(byHand)
 	if t.files[program] == nil {
 		return &EditError{program, "the file does not exist", lines}
 	}
@@ -203,18 +226,21 @@ func (t *Tree) serveWebhooks() error {
 			return nil // by hand
 		}
 	}
-	var at calls
+	var found calls
 	if f := s.function("run"); f != nil {
-		at = findCalls(s, f)
+		found = findCalls(s, f)
 	}
-	if at.parse == nil || at.run == nil || at.client == "" {
+	if found.parse == nil || found.run == nil || found.client == "" {
 		return &EditError{program, "it has no function run with flags.Parse, kube.NewManager and return m.Run", lines}
 	}
-	flag := "webhooks := " + at.flags + definition
-	call := fmt.Sprintf("if *webhooks != \"\" {\nif err := webhook.Add(%s, %s, *webhooks); err != nil {\nreturn err\n}\n}\n",
-		at.manager, at.client)
-	t.files[program], err = s.insert(insertion{s.offset(at.parse.Pos()), flag}, insertion{s.offset(at.run.Pos()), call})
-	if err != nil {
+	edits := []insertion{
+		{s.offset(found.parse.Pos()), "webhooks := " + found.flags + addr + "webhookURL := " + found.flags + at},
+		{s.offset(found.run.Pos()), fmt.Sprintf(add, found.manager, found.client)},
+	}
+	if found.install != nil {
+		edits = slices.Insert(edits, 1, insertion{s.offset(found.install.Rparen), ", " + change})
+	}
+	if t.files[program], err = s.insert(edits...); err != nil {
 		return err
 	}
 	alias, err := t.addImport(program, "webhook", t.module+"/"+webhookDir)
@@ -224,13 +250,44 @@ func (t *Tree) serveWebhooks() error {
 	return err
 }
 
-// calls are the places of main.go that matter.
-type calls struct {
-	parse, run             ast.Stmt
-	flags, manager, client string // names of variables
+// testWebhooks makes the end-to-end tests serve webhooks, with the functions of a new file. A project without the
+// function start that the tests of a new project have gets neither.
+func (t *Tree) testWebhooks(file File) error {
+	if t.files[endToEnd] == nil || t.files[file.Path] != nil {
+		return nil
+	}
+	s, err := t.parse(endToEnd)
+	if err != nil {
+		return err
+	}
+	var found calls
+	if f := s.function("start"); f != nil {
+		found = findCalls(s, f)
+	}
+	if found.install == nil || found.created == nil || found.manager == "" {
+		return nil
+	}
+	t.files[endToEnd], err = s.insert(
+		insertion{s.offset(found.install.Rparen), ", callWebhooks"},
+		insertion{
+			s.lineEnd(s.offset(found.created.End())), fmt.Sprintf("addWebhooks(ctx, t, %s, %s)\n", found.manager, found.client),
+		},
+	)
+	if err != nil {
+		return err
+	}
+	return t.create(file)
 }
 
-// findCalls finds flags.Parse, kube.NewManager(c, …) and return m.Run among the statements of a function.
+// calls are the places of a function that runs controllers.
+type calls struct {
+	parse, created, run    ast.Stmt
+	install                *ast.CallExpr // nil for none
+	flags, manager, client string        // names of variables
+}
+
+// findCalls finds flags.Parse, controller.Install, kube.NewManager(c, …) and return m.Run among the statements of a
+// function.
 func findCalls(s *source, f *ast.FuncDecl) (c calls) {
 	for _, stmt := range f.Body.List {
 		ast.Inspect(stmt, func(n ast.Node) bool {
@@ -248,11 +305,13 @@ func findCalls(s *source, f *ast.FuncDecl) (c calls) {
 			case !ok:
 			case sel.Sel.Name == "Parse" && c.parse == nil:
 				c.parse, c.flags = stmt, x.Name
+			case sel.Sel.Name == "Install" && x.Name == "controller" && len(call.Args) == 2:
+				c.install = call
 			case sel.Sel.Name == "NewManager" && len(call.Args) == 2:
 				c.client = string(s.text[s.offset(call.Args[0].Pos()):s.offset(call.Args[0].End())])
 				if assign, ok := stmt.(*ast.AssignStmt); ok && len(assign.Lhs) == 1 {
 					if id, ok := assign.Lhs[0].(*ast.Ident); ok {
-						c.manager = id.Name
+						c.manager, c.created = id.Name, stmt
 					}
 				}
 			case sel.Sel.Name == "Run" && returns && x.Name == c.manager:

@@ -136,6 +136,7 @@ func (b *Builder) undefined() *jsonschema.Schema {
 		b.report(f.pos, f.label+": "+msg)
 		return anything()
 	}
+	b.program.ReportImports()
 	return b.refuse("the type is unknown: it is from C or from a missing package", "use a Go type, or correct the import")
 }
 

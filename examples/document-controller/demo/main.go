@@ -31,7 +31,7 @@ func main() {
 	}
 }
 
-// timeout limits the demo without the build and start of Kubernetes before it.
+// timeout limits the start of Kubernetes after its build, and the demo after it.
 const timeout = 5 * time.Minute
 
 func run(ctx context.Context, out io.Writer, wait bool) (err error) {
@@ -43,7 +43,7 @@ func run(ctx context.Context, out io.Writer, wait bool) (err error) {
 		s.step("Use the cluster of KUBECONFIG")
 	} else {
 		s.step("Start Kubernetes (the first start builds it, which takes several minutes)")
-		own, err = cluster.Start(ctx, &cluster.Options{Log: s})
+		own, err = cluster.Start(ctx, &cluster.Options{Log: s, ReadyTimeout: timeout})
 		if err != nil {
 			return err
 		}

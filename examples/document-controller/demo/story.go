@@ -156,7 +156,7 @@ func (st *stage) start(ctx context.Context, s *screen) (stop func() error, err e
 		ctx, end := context.WithCancelCause(ctx)
 		st.replicas[name] = end
 		wg.Go(func() {
-			if err := st.run(ctx, s, name, pages[name]); !errors.Is(err, errEnded) {
+			if err := st.run(ctx, s, name, pages[name]); err != nil {
 				cancel(err) // nothing must wait for a replica that has stopped
 			}
 		})

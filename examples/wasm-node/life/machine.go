@@ -209,8 +209,10 @@ func (Run) Step(c ctx, to fsm.To[fromRun]) fsm.Result[fromRun] {
 // OnSpecChange leaves a change to the containers.
 func (s Run) OnSpecChange(c ctx, to fsm.To[fromRun]) fsm.Result[fromRun] { return s.Step(c, to) }
 
-// Step ends the machine.
-func (Rejected) Step(_ ctx, to fsm.To[fsm.Terminal]) fsm.Result[fsm.Terminal] { return fsm.Done(to) }
+// Step ends the machine with the reason.
+func (Rejected) Step(c ctx, to fsm.To[fsm.Terminal]) fsm.Result[fsm.Terminal] {
+	return fsm.Failed(to, c.Obj.Status.Pod.Message)
+}
 
 // Step ends the machine.
 func (Ended) Step(_ ctx, to fsm.To[fsm.Terminal]) fsm.Result[fsm.Terminal] { return fsm.Done(to) }

@@ -42,7 +42,7 @@ type Scenario[K any] struct {
 	Between func(t testing.TB, c *client.Client, obj *K)
 
 	// Done reports whether the machine has nothing more to do; obj is nil if it has been deleted. Default: the object has
-	// the condition Ready, or has been deleted.
+	// the condition Ready or Stalled, see [fsm.Failed], or has been deleted.
 	Done func(obj *K) bool
 
 	// Final returns what must be the same with and without a crash, such as the declared objects without their UIDs and
@@ -105,7 +105,8 @@ func Crash[K any, P core.ObjectPtr[K]](t testing.TB, s Scenario[K]) {
 
 // ready is the default of Scenario.Done.
 func ready[K any](obj *K) bool {
-	return obj == nil || wait.StatusCondition[K]("Ready", metav1.ConditionTrue)(obj) == nil
+	is := func(typ string) bool { return wait.StatusCondition[K](typ, metav1.ConditionTrue)(obj) == nil }
+	return obj == nil || is("Ready") || is("Stalled")
 }
 
 // result is what a run has done.

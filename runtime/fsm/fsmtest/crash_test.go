@@ -67,6 +67,9 @@ func (build) Step(c *fsm.Ctx[shop], to fsm.To[fromBuild]) fsm.Result[fromBuild] 
 	if err != nil {
 		return to.Fail(err)
 	}
+	if c.Obj.Labels["bankrupt"] != "" {
+		return to.Go(closed{})
+	}
 	return to.Go(open{})
 }
 
@@ -75,7 +78,7 @@ func (open) Step(_ *fsm.Ctx[shop], to fsm.To[fsm.Terminal]) fsm.Result[fsm.Termi
 }
 
 func (closed) Step(_ *fsm.Ctx[shop], to fsm.To[fsm.Terminal]) fsm.Result[fsm.Terminal] {
-	return fsm.Done(to)
+	return fsm.Failed(to, "it is bankrupt")
 }
 
 func newMachine(c *client.Client, o *fsm.Options) *fsm.Machine[shop] {
@@ -159,6 +162,16 @@ func TestCrashAcceptsASafeMachine(t *testing.T) {
 	coverage.Check(f, g)
 	if len(f.errors) != 1 || f.errors[0] != "no test takes the transitions build --> closed" {
 		t.Errorf("Check reports %q", f.errors)
+	}
+}
+
+// TestCrashEndsWithAFailure checks that a scenario also ends with Failed.
+func TestCrashEndsWithAFailure(t *testing.T) {
+	coverage := new(fsmtest.Coverage)
+	fsmtest.Crash(t, scenario(t, coverage, map[string]string{"safe": "yes", "bankrupt": "yes"}))
+	missing := coverage.Missing(newMachine(fakeapi.New().Client(), nil).Graph())
+	if len(missing) != 1 || missing[0] != (fsm.GraphTransition{From: "build", To: "open"}) {
+		t.Errorf("the missing transitions are %v", missing)
 	}
 }
 

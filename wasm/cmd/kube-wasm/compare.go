@@ -29,7 +29,7 @@ func compareFile(ctx context.Context, args []string, stdout io.Writer) error {
 		}
 		var b strings.Builder
 		for _, d := range found.Differences {
-			fmt.Fprintf(&b, "%s: %s\n", d.Subject, difference(d))
+			fmt.Fprintf(&b, "%s: %s\n", printable(d.Subject), printable(difference(d)))
 		}
 		fmt.Fprintf(&b, "%d calls, %d writes are the same, %d differ\n", found.Calls, found.Same, len(found.Differences))
 		if _, err := io.WriteString(stdout, b.String()); err != nil {

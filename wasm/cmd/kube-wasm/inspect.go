@@ -191,11 +191,16 @@ func (i *inspection) String() string {
 	return b.String()
 }
 
-// clean returns a text of a module for a terminal.
+// clean returns the beginning of a text of a module for a terminal.
 func clean(text string) string {
 	if len(text) > maxText {
 		text = text[:maxText] + "…"
 	}
+	return printable(text)
+}
+
+// printable returns a text of a module on one line, without what a terminal would do in place of printing it.
+func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
 			return '\uFFFD'

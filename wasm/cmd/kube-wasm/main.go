@@ -29,9 +29,9 @@ const usage = `kube-wasm runs Kubernetes controllers that are WebAssembly module
   kube-wasm compare FILE RECORDING
                        run a module, such as a new version, with the traffic of a recording, without a server, and report
                        the writes that differ
-  kube-wasm role FILE [-recording RECORDING] [-name NAME] [-namespace NAMESPACE] [-account NAMESPACE/NAME]
+  kube-wasm role FILE [-recording RECORDING]… [-name NAME] [-namespace NAMESPACE] [-account NAMESPACE/NAME]
                        print a ClusterRole, or a Role in the namespace, with the permissions that a module describes, or
-                       that it has used in a recording, and a binding to the service account
+                       that it has used in recordings, and a binding to the service account
 
 The name of a module of a file is the name of the file without .wasm.
 
@@ -78,7 +78,7 @@ var errUsage = errors.New("run `kube-wasm help` for help")
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	err := dispatch(ctx, args, stdout, stderr)
 	switch {
-	case err == nil, ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
+	case err == nil:
 		return 0
 	case errors.Is(err, errUsage):
 		fmt.Fprintf(stderr, "kube-wasm: %v\n", err)
@@ -100,7 +100,9 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	case "help", "-h", "-help", "--help":
 		err = flag.ErrHelp
 	case "run":
-		err = runModules(ctx, args, stderr)
+		if err = runModules(ctx, args, stderr); ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+			err = nil // the program was stopped
+		}
 	case "inspect":
 		err = inspectFile(ctx, args, stdout)
 	case "replay":
@@ -136,7 +138,13 @@ func parse(flags *flag.FlagSet, args []string) (files, rest []string, err error)
 			files, args = append(files, args[0]), args[1:]
 		}
 	}
-	return files, rest, nil
+	flags.Visit(func(f *flag.Flag) {
+		if f.Value.String() == "" { // such as the value of a variable that is not set
+			err = errors.Join(err,
+				fmt.Errorf("%s: -%s is empty: set a value, or leave the flag out; %w", flags.Name(), f.Name, errUsage))
+		}
+	})
+	return files, rest, err
 }
 
 // oneFile parses the arguments of a command that takes one file.

@@ -6,14 +6,17 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -104,6 +107,14 @@ func TestCommandLineMistakesNameTheFlagAndTheRemedy(t *testing.T) {
 			t.Errorf("kube-wasm %s: exit code %d, %s", args, code, stderr)
 		}
 	}
+	for _, args := range [][]string{
+		{"run", "a.wasm", "-account", ""}, {"run", "-controller", "-namespace="}, {"role", "a", "-namespace", ""},
+	} {
+		code, _, stderr := call(t, args...)
+		if code != 2 || !strings.Contains(stderr, "is empty") || !strings.Contains(stderr, "kube-wasm help") {
+			t.Errorf("kube-wasm %q: exit code %d, %s", args, code, stderr)
+		}
+	}
 	for _, args := range [][]string{{"help"}, {"run", "-h"}, {"role", "--help"}} {
 		if code, stdout, _ := call(t, args...); code != 0 || !strings.HasPrefix(stdout, "kube-wasm runs") {
 			t.Errorf("%v: exit code %d, %s", args, code, stdout)
@@ -147,7 +158,7 @@ func TestInspectEndsWithItsContext(t *testing.T) {
 	}()
 	select {
 	case <-done:
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("a module that sleeps delays the end")
 	}
 }
@@ -267,6 +278,47 @@ func TestDifferencesNameFieldsButNoValues(t *testing.T) {
 	}
 }
 
+// recordingOf writes a recording with a request of a method to a URL.
+func recordingOf(t *testing.T, dir, method, url string) string {
+	t.Helper()
+	head, err := json.Marshal(abi.Request{Method: method, URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := []byte("kube_v1 tape 1\n")
+	id := "\x01\x00\x00\x00\x00\x00\x00\x00"
+	for _, frame := range []string{`h{"name":"a"}`, "s1 0 " + string(abi.AppendFrame(nil, head)), "i" + id} {
+		data = append(data, frame[0])
+		data = append(binary.AppendUvarint(data, uint64(len(frame)-1)), frame[1:]...)
+	}
+	return writeFile(t, dir, "a.tape", data)
+}
+
+// TestCompareCleansWhatItPrints has a URL that looks like another line, and that clears a terminal.
+func TestCompareCleansWhatItPrints(t *testing.T) {
+	dir := t.TempDir()
+	module := writeFile(t, dir, "a.wasm", describes(t, abi.Description{}))
+	recording := recordingOf(t, dir, "DELETE", "/x\x1b[2J\n0 calls, 9 writes are the same, 0 differ")
+	code, stdout, stderr := call(t, "compare", module, recording)
+	want := "DELETE /x\uFFFD[2J\uFFFD0 calls, 9 writes are the same, 0 differ: only in the recording\n" +
+		"0 calls, 0 writes are the same, 1 differ\n"
+	if code != 1 || stdout != want {
+		t.Errorf("exit code %d, %s\n%q, want\n%q", code, stderr, stdout, want)
+	}
+}
+
+func TestInterruptedCommandFails(t *testing.T) {
+	dir := t.TempDir()
+	module := writeFile(t, dir, "a.wasm", describes(t, abi.Description{}))
+	recording := recordingOf(t, dir, "GET", "/x")
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	var stdout, stderr bytes.Buffer
+	if code := run(ctx, []string{"compare", module, recording}, &stdout, &stderr); code != 1 || stderr.Len() == 0 {
+		t.Errorf("exit code %d, %q%q, want 1 and an error", code, &stdout, &stderr)
+	}
+}
+
 // journal is a log that can be waited for.
 type journal struct {
 	mu   sync.Mutex // guards text
@@ -302,10 +354,15 @@ func (j *journal) await(t *testing.T, text string) {
 	}
 }
 
-// freeAddress returns an address at which nothing listens.
+// freeAddress returns an address at which nothing listens. Linux has many loopback addresses, so it is not one that
+// another program gets meanwhile.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	host := "127.0.0.1"
+	if runtime.GOOS == "linux" {
+		host = fmt.Sprintf("127.%d.%d.%d", 1+rand.N(254), rand.N(256), 1+rand.N(254))
+	}
+	l, err := net.Listen("tcp", host+":0")
 	if err != nil {
 		t.Fatal(err)
 	}

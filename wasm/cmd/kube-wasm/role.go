@@ -23,13 +23,15 @@ import (
 
 // errNoRules is the error for a module without rules.
 var errNoRules = errors.New("the module has no rules in its description, so the permissions that it needs are not " +
-	"known: record what it does with `kube-wasm run -record`, and pass the file with -recording")
+	"known: record what it does with `kube-wasm run -record`, and pass the files with -recording")
 
 // printRole prints the role of a module.
 func printRole(ctx context.Context, args []string, stdout io.Writer) error {
 	flags := flag.NewFlagSet("role", flag.ContinueOnError)
 	name, namespace := flags.String("name", "", ""), flags.String("namespace", "", "")
-	account, recording := flags.String("account", "", ""), flags.String("recording", "", "")
+	account := flags.String("account", "", "")
+	var recordings texts
+	flags.Var(&recordings, "recording", "")
 	file, err := oneFile(flags, args)
 	if err != nil {
 		return err
@@ -49,8 +51,8 @@ func printRole(ctx context.Context, args []string, stdout io.Writer) error {
 		return fmt.Errorf("%s: the module does not describe itself: %w", file, i.problem)
 	}
 	rules := i.description.Rules
-	if *recording != "" {
-		if rules, err = usedRules(*recording); err != nil {
+	if len(recordings) > 0 {
+		if rules, err = usedRules(recordings); err != nil {
 			return err
 		}
 	}
@@ -68,19 +70,24 @@ func printRole(ctx context.Context, args []string, stdout io.Writer) error {
 	return err
 }
 
-// usedRules returns the permissions that a module has used in a recording.
-func usedRules(file string) ([]abi.Rule, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
+// usedRules returns the permissions that a module has used in recordings.
+func usedRules(names []string) ([]abi.Rule, error) {
+	all := strings.Join(names, ", ")
+	files := make([]io.Reader, len(names))
+	for i, name := range names {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		files[i] = f
 	}
-	defer f.Close()
-	rules, err := host.Rules(f)
+	rules, err := host.Rules(files...)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return nil, fmt.Errorf("%s: %w", all, err)
 	}
 	if len(rules) == 0 {
-		return nil, fmt.Errorf("%s: the module has used no permissions", file)
+		return nil, fmt.Errorf("%s: the module has used no permissions", all)
 	}
 	return rules, nil
 }

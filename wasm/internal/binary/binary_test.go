@@ -251,7 +251,7 @@ func TestErrorsNameTheSectionAndTheOffset(t *testing.T) {
 		},
 		{start + section(8, "\x03"), "start section at offset 11: function 3 does not exist"},
 		{start + section(9, vector("\x01\x00"+huge)), "element section"},
-		{start + function + section(10, vector("\x06\x01"+huge[:4]+"\x07\x7f")), "locals: at most 50000"},
+		{start + function + section(10, vector("\x06\x01"+huge[:4]+"\x07\x7f")), "locals: at most 5000"},
 		{start + function + section(10, vector("\x02\x00\x41")), "code section"},
 		{start + section(11, vector("\x05")), "the section"},
 		{start + section(12, "\x02"), "data count section"},

@@ -28,11 +28,10 @@ func (r *reader) expression(value *uint32) bool {
 	return false
 }
 
-// maxLocals bounds the variables of a function, for which a runtime reserves memory.
-const maxLocals = 50_000
-
-// readCode reads all instructions, to find those that change a table or drop a segment.
+// readCode reads all instructions, to find those that change a table or drop a segment, and to limit what a compiler
+// needs for them.
 func (m *Module) readCode(r *reader) {
+	cost := 0.0
 	for i := range r.count(3) {
 		size := r.u32()
 		if uint64(size) > uint64(r.left()) {
@@ -45,11 +44,17 @@ func (m *Module) readCode(r *reader) {
 			locals += uint64(r.u32())
 			valueType(r, r.byte())
 		}
-		if locals > maxLocals {
+		if locals > maxLocals { // for which a runtime also reserves memory
 			r.failf("function %d has %d locals: at most %d are supported", i, locals, maxLocals)
 		}
+		w := m.newWeight(i, int(size), locals)
 		for r.err == nil && r.pos < end {
-			switch name := r.immediates(r.byte()); name {
+			op := r.byte()
+			w.add(op, *r)
+			if !w.check(r, i) {
+				return
+			}
+			switch name := r.immediates(op); name {
 			case "":
 			case dataDrop, elemDrop:
 				m.dropsSegments = true
@@ -57,6 +62,9 @@ func (m *Module) readCode(r *reader) {
 				m.growsTables = m.growsTables || name == tableGrow
 				m.changesTables = cmp.Or(m.changesTables, name)
 			}
+		}
+		if cost += w.cost(); cost > maxCost {
+			r.failf("function %d and those before it are too complex to compile: make them smaller", i)
 		}
 		if r.err == nil && r.pos != end {
 			r.failf("the code of function %d does not end where it should", i)

@@ -87,6 +87,7 @@ type Module struct {
 	wasm      []byte
 	sections  []section
 	types     []string // of functions
+	arities   []arity  // of types
 	functions []uint32 // the type of each function, imported ones first
 	tables    []string
 	globals   []global
@@ -317,13 +318,15 @@ func (m *Module) readTypes(r *reader) {
 			b = 0
 			params := valueTypes(r)
 			t := "(" + params + ")"
-			if results := valueTypes(r); results != "" {
+			results := valueTypes(r)
+			if results != "" {
 				t += " -> (" + results + ")"
 			}
 			if r.err != nil {
 				return
 			}
 			m.types = append(m.types, t)
+			m.arities = append(m.arities, arity{valuesIn(params), valuesIn(results)})
 		}
 	}
 }
@@ -520,6 +523,14 @@ func valueTypes(r *reader) string {
 		}
 	}
 	return b.String()
+}
+
+// valuesIn returns the number of types in a result of valueTypes.
+func valuesIn(types string) int {
+	if types == "" {
+		return 0
+	}
+	return strings.Count(types, ",") + 1
 }
 
 // valueType returns the name of the type that starts with b.

@@ -31,6 +31,11 @@ type engine struct {
 func (p *Program) newEngine(ctx context.Context, c Config, m memory, limit, size uint64) (*engine, error) {
 	e := &engine{memory: m, limit: limit}
 	if m != nil {
+		// Otherwise wazero panics if the system refuses the memory that the module declares.
+		if need := uint64(p.limits.Min) * wasm.PageSize; need > 0 && m.grow(need) == nil {
+			m.release()
+			return nil, fmt.Errorf("the memory can't grow to %d bytes", need)
+		}
 		ctx = experimental.WithMemoryAllocator(ctx, &allocator{memory: m, limit: limit})
 	}
 	var err error

@@ -291,6 +291,10 @@ func TestSharedEnginesDoNotMixInstances(t *testing.T) {
 						return
 					}
 				case 1:
+					if err := i.checkIdle(); err != nil { // others could take the engine of a parked instance
+						t.Error(err)
+						return
+					}
 					if size := i.bytes(); len(size) < 24*mebibyte {
 						call(i, "keep", uint64(random.IntN(mebibyte)), n)
 						sum = call(i, "sum")

@@ -487,3 +487,48 @@ func (l *lab) compare(i modelled[*Instance]) {
 		l.t.Errorf("globals %x, want %x", got, i.globals)
 	}
 }
+
+// refusing is a system whose memories have at most a number of bytes.
+type refusing struct {
+	system
+
+	most uint64
+}
+
+func (r *refusing) memory(content store, limit uint64) (memory, error) {
+	m, err := r.system.memory(content, limit)
+	return &refusedMemory{m, r}, err
+}
+
+type refusedMemory struct {
+	memory
+
+	system *refusing
+}
+
+func (m *refusedMemory) grow(size uint64) []byte {
+	if size > m.system.most {
+		return nil
+	}
+	return m.memory.grow(size)
+}
+
+func TestMemoryThatTheSystemRefusesIsAnError(t *testing.T) {
+	r := &refusing{copied{}, 1 << 30}
+	p := newPlain(t, plain, r)
+	_, img := plainImage(t, p)
+	i, err := img.Start(t.Context(), plainConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := i.Close(); err != nil {
+		t.Error(err)
+	}
+	r.most = 1
+	if _, err := p.Start(t.Context(), plainConfig()); err == nil {
+		t.Error("an instance has started without memory")
+	}
+	if _, err := img.Start(t.Context(), plainConfig()); err == nil {
+		t.Error("an instance has started from an image without memory")
+	}
+}

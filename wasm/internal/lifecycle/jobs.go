@@ -153,13 +153,12 @@ func (c *job) finish(now time.Time, value string, err error) {
 	c.retry = now.Add(wait)
 }
 
-// cancel ends the job of an object.
-func (j *jobs) cancel(name string) {
+// active reports whether the job of an object has not ended.
+func (j *jobs) active(name string) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if last := j.all[name]; last != nil {
-		last.stop()
-	}
+	last := j.all[name]
+	return last != nil && last.active
 }
 
 // forget removes the job of an object that does not exist, when it has ended.

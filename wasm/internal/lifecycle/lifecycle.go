@@ -136,10 +136,9 @@ func (m *Modules) Woken(ctx context.Context) iter.Seq[controller.Key] {
 // Gone removes the module of an object that was deleted without its finalizer.
 func (m *Modules) Gone(_ context.Context, key controller.Key) {
 	name := key.Ref.Namespace + "/" + key.Ref.Name
-	if m.owns(name) {
+	// An active job may add the module, also after its context has ended. One that is not active has done it before.
+	if m.jobs.active(name) || m.owns(name) {
 		_ = m.remove(name) // nobody needs the result
-	} else {
-		m.jobs.cancel(name) // it may be about to add the module
 	}
 	m.jobs.forget(name)
 }

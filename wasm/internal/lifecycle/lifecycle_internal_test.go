@@ -9,11 +9,20 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/core/machine"
+	"github.com/kube-go/sdk/runtime/controller"
+	"github.com/kube-go/sdk/wasm/host"
+	"github.com/kube-go/sdk/wasm/registry/registrytest"
+	"github.com/kube-go/sdk/wasm/v1alpha1"
 )
 
 // newClient returns a client of a server that does not exist.
@@ -63,5 +72,80 @@ func TestDirectoryOfFilesIsOpenOnlyDuringRun(t *testing.T) {
 	err = m.Run(t.Context(), reads)
 	if !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "Options.Files: ") {
 		t.Errorf("Run without the directory = %v", err)
+	}
+}
+
+// TestModuleOfADeletedObjectIsRemovedAfterItsJob has a job that adds the module although its context has ended, as the
+// host may do.
+func TestModuleOfADeletedObjectIsRemovedAfterItsJob(t *testing.T) {
+	c := newClient(t)
+	h, err := host.New(t.Context(), c, &host.Options{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := New(c, h, &Options{Name: "x", Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.jobs.begin(t.Context())
+	const name = "n/a"
+	m.jobs.do(name, "set", time.Minute, func(ctx context.Context) (string, error) {
+		<-ctx.Done()
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.all[name] = &record{}
+		return "", nil
+	})
+	m.Gone(t.Context(), controller.Key{Ref: refOf(name)})
+	m.jobs.running.Wait()
+	if m.owns(name) || len(m.jobs.all) > 0 {
+		t.Errorf("the module runs although its object was deleted; %d jobs are left", len(m.jobs.all))
+	}
+}
+
+// TestUnloadedModuleRuns has objects whose modules are unloaded when a pass finds them in another state, such as after
+// a change of the spec that does not change the module.
+func TestUnloadedModuleRuns(t *testing.T) {
+	c := newClient(t)
+	logger := slog.New(slog.DiscardHandler)
+	h, err := host.New(t.Context(), c, &host.Options{Logger: logger, IdleAfter: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = h.Run(ctx) // it returns the end of its context
+	}()
+	defer func() {
+		stop()
+		<-ended
+	}()
+	m, err := New(c, h, &Options{Name: "example.com/test", Logger: logger})
+	if err != nil {
+		t.Fatal(err)
+	}
+	obj := v1alpha1.NewWasmController("n", "a", v1alpha1.WasmControllerSpec{Image: "a"})
+	if err := h.Set(t.Context(), moduleOf(obj, registrytest.Guest{}.Module())); err != nil {
+		t.Fatal(err)
+	}
+	m.all[nameOf(obj)] = &record{config: configOf(obj)}
+	for begun := time.Now(); ; <-time.After(time.Millisecond) {
+		if s, _ := m.status(nameOf(obj)); s.Phase == host.Unloaded {
+			break
+		} else if time.Since(begun) > 30*time.Second {
+			t.Fatalf("the module is %s: %v", s.Phase, s.Err)
+		}
+	}
+	for _, state := range []string{"Starting", "BackOff"} {
+		obj.Status.FSM = &machine.Position{State: state, Since: metav1.NowMicro()}
+		p, err := m.machine.Plan(t.Context(), obj)
+		if err != nil || p.Err != nil {
+			t.Fatal(err, p)
+		}
+		if want := []string{state, "Running"}; !slices.Equal(p.States, want) {
+			t.Errorf("the states of the pass are %q, want %q", p.States, want)
+		}
 	}
 }

@@ -152,7 +152,7 @@ func (Starting) Step(c ctx, to fsm.To[fromStarting]) fsm.Result[fromStarting] {
 		return to.Go(Quarantined{}).Event(at.event())
 	case at.status.Phase == host.BackOff:
 		return to.Go(BackOff{}).Event(at.event())
-	case at.status.Phase == host.Running:
+	case at.runs():
 		return to.Go(Running{}).Event(normal("Started", "the module runs"))
 	}
 	c.Obj.Status.Phase = v1alpha1.Starting
@@ -184,7 +184,7 @@ func (BackOff) Step(c ctx, to fsm.To[fromBackOff]) fsm.Result[fromBackOff] {
 		return to.Restart()
 	case at.quarantined():
 		return to.Go(Quarantined{}).Event(at.event())
-	case at.status.Phase == host.Running:
+	case at.runs():
 		return to.Go(Running{}).Event(normal("Started", "the module runs again"))
 	case at.status.Phase == host.Starting:
 		return to.Go(Starting{})
@@ -264,6 +264,11 @@ func statsOf(s host.Stats) *v1alpha1.Stats {
 		Starts: int64(s.Starts), Calls: int64(s.Calls), Requests: int64(s.Requests), DroppedLogs: int64(s.Dropped),
 		MemoryBytes: s.MemoryBytes, CacheBytes: s.CacheBytes,
 	}
+}
+
+// runs reports whether the module has started. An unloaded one has.
+func (s situation) runs() bool {
+	return s.status.Phase == host.Running || s.status.Phase == host.Unloaded
 }
 
 // quarantined reports whether the module can't run.

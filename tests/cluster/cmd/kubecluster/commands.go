@@ -51,6 +51,13 @@ func (c *command) up(ctx context.Context) error {
 Its contexts: "admin" has all permissions, "token" may only read.
 Stop it with: %s
 `, c.name, started.KubernetesVersion(), started.URL(), file, c.line("down"))
+	if c.options.Node {
+		fmt.Fprintf(c.stdout, `
+Its node has the image %s, and can't pull others. Pods need imagePullPolicy: IfNotPresent.
+The image has no shell; its arguments are one of: pause, sleep 1h, echo TEXT, serve PORT, get URL, ...
+Load images with: %s
+`, cluster.TestImage, c.line("load FILE"))
+	}
 	return nil
 }
 
@@ -163,8 +170,6 @@ func (c *command) status(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, statusTimeout, fmt.Errorf("not healthy within %v", statusTimeout))
-	defer cancel()
 	fmt.Fprintf(c.stdout, "cluster %q, Kubernetes %s, %s\n", c.name, opened.KubernetesVersion(), opened.URL())
 	table := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "COMPONENT\tPID\tSTATE")
@@ -173,7 +178,7 @@ func (c *command) status(ctx context.Context) error {
 		state := "ready"
 		if !component.Running() {
 			state = "ended; see " + c.line("logs "+component.Name())
-		} else if err := component.Ready(ctx); err != nil {
+		} else if err := health(ctx, component); err != nil {
 			state, _, _ = strings.Cut(err.Error(), "\n")
 		}
 		if state != "ready" {
@@ -189,6 +194,29 @@ func (c *command) status(ctx context.Context) error {
 	}
 	fmt.Fprintf(c.stdout, "\n  export KUBECONFIG=%s\n", opened.Kubeconfig())
 	return nil
+}
+
+// health checks a component. One that does not respond must not use up the time of the others.
+func health(ctx context.Context, component *cluster.Component) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, statusTimeout, fmt.Errorf("not healthy within %v", statusTimeout))
+	defer cancel()
+	return component.Ready(ctx)
+}
+
+// load loads the images of an archive, or of the standard input if its name is "-".
+func (c *command) load(ctx context.Context) error {
+	opened, err := c.open()
+	if err != nil {
+		return err
+	}
+	archive := os.Stdin
+	if name := c.arguments[0]; name != "-" {
+		if archive, err = os.Open(name); err != nil {
+			return err
+		}
+		defer archive.Close()
+	}
+	return opened.LoadImages(ctx, archive)
 }
 
 // followInterval is the interval at which a followed log is read.

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"regexp"
@@ -28,6 +29,7 @@ const usage = `kubecluster runs a real Kubernetes on this machine, built from Go
   kubecluster status     print the state of each component
   kubecluster logs COMPONENT [--follow]
                          print the log of a component
+  kubecluster load FILE  load the container images of an archive into the node: docker save IMAGE | kubecluster load -
   kubecluster down       stop the cluster and remove its files
 
 Flags of all commands:
@@ -85,7 +87,7 @@ func dispatch(ctx context.Context, args []string, cache string, stdout, stderr i
 	commands := map[string]struct {
 		run       func(context.Context) error
 		arguments int
-	}{"up": {c.up, 0}, "down": {c.down, 0}, "status": {c.status, 0}, "logs": {c.logs, 1}}
+	}{"up": {c.up, 0}, "down": {c.down, 0}, "status": {c.status, 0}, "logs": {c.logs, 1}, "load": {c.load, 1}}
 	chosen, ok := commands[verb]
 	if !ok {
 		return fmt.Errorf("unknown command %q; %w", verb, errUsage)
@@ -185,8 +187,17 @@ func (c *command) open() (*cluster.Cluster, error) {
 
 // line returns the command line of another command for this cluster.
 func (c *command) line(command string) string {
-	if c.name == "default" {
-		return "kubecluster " + command
+	line := program() + " " + command
+	if c.name != "default" {
+		line += " --name " + c.name
 	}
-	return "kubecluster " + command + " --name " + c.name
+	return line
+}
+
+// program returns how to run this program: by its name if it is in PATH, or else with the go command.
+func program() string {
+	if _, err := exec.LookPath("kubecluster"); err == nil {
+		return "kubecluster"
+	}
+	return "go run github.com/kube-go/sdk/tests/cluster/cmd/kubecluster"
 }

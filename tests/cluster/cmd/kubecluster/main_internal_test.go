@@ -56,8 +56,9 @@ func TestUsageErrorsAreReported(t *testing.T) {
 		{"a name with a path", []string{"up", "--name", "../x"}, `the name "../x" is invalid`, 2},
 		{"an invalid version", []string{"up", "--kubernetes-version", "latest"}, `"latest": want one like v1.`, 1},
 		{"a kubeconfig of another program", []string{"up", "--kubeconfig", foreign}, "was not written by kubecluster", 1},
-		{"status of a missing cluster", []string{"status"}, "the cluster \"default\" is not up; start it with `kubecluster up`", 1},
-		{"logs of a missing cluster", []string{"logs", "etcd", "--name", "x"}, "start it with `kubecluster up --name x`", 1},
+		{"status of a missing cluster", []string{"status"}, "the cluster \"default\" is not up; start it with `" + program() + " up`", 1},
+		{"load without a file", []string{"load"}, "load takes 1 arguments, not 0", 2},
+		{"logs of a missing cluster", []string{"logs", "etcd", "--name", "x"}, "start it with `" + program() + " up --name x`", 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			code, stdout, stderr := try(t, t.TempDir(), tt.args...)
@@ -120,6 +121,12 @@ func TestUpStatusLogsAndDownOfACluster(t *testing.T) {
 	if code, stdout, stderr := on("status"); code != 0 || strings.Count(stdout, "  ready\n") != 4 {
 		t.Errorf("status = %d, %q, %q", code, stdout, stderr)
 	}
+	if code, _, stderr := on("load", "missing.tar"); code != 1 || !strings.Contains(stderr, "open missing.tar: ") {
+		t.Errorf("load of a missing file = %d, %q", code, stderr)
+	}
+	if code, _, stderr := on("load", os.DevNull); code != 1 || !strings.Contains(stderr, "the cluster has no node") {
+		t.Errorf("load without a node = %d, %q", code, stderr)
+	}
 	if code, stdout, stderr := on("logs", cluster.Etcd); code != 0 || !strings.Contains(stdout, `"level":"info"`) {
 		t.Errorf("logs = %d, %q, %q", code, stdout, stderr)
 	}
@@ -132,11 +139,21 @@ func TestUpStatusLogsAndDownOfACluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	paused := opened.Component(cluster.ControllerManager)
+	if err := paused.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	if code, stdout, stderr := on("status"); code != 1 || !strings.Contains(stderr, "1 of 4 components") {
+		t.Errorf("status with a paused controller manager = %d, %q, %q", code, stdout, stderr)
+	}
+	if err := paused.Resume(); err != nil {
+		t.Fatal(err)
+	}
 	if err := opened.Component(cluster.Scheduler).Kill(); err != nil {
 		t.Fatal(err)
 	}
 	if code, stdout, stderr := on("status"); code != 1 || !strings.Contains(stderr, "1 of 4 components") ||
-		!strings.Contains(stdout, "ended; see kubecluster logs kube-scheduler") {
+		!strings.Contains(stdout, "ended; see "+program()+" logs kube-scheduler") {
 		t.Errorf("status with a dead scheduler = %d, %q, %q", code, stdout, stderr)
 	}
 

@@ -18,9 +18,14 @@ import (
 const maxNodes = 256
 
 // claimBridge creates a bridge for the node and sets its name and addresses in the plan. The first unused name also
-// determines the subnet. The kernel never creates two interfaces with the same name, so nodes do not conflict.
+// determines the subnet. The kernel never creates two interfaces with the same name, so nodes do not conflict. The
+// bridge also has the address of the API server's service, on which the forwarder listens.
 func claimBridge(plan *layout) error {
 	taken, err := machinePrefixes()
+	if err != nil {
+		return err
+	}
+	service, err := netip.ParseAddrPort(plan.Service)
 	if err != nil {
 		return err
 	}
@@ -41,10 +46,11 @@ func claimBridge(plan *layout) error {
 			return errors.Join(err, deleteBridge(name))
 		}
 		plan.Bridge, plan.Subnet, plan.Gateway = name, subnet.String(), subnet.Addr().Next().String()
-		// The first pod would also add the address, but only to a bridge without an address.
-		address := fmt.Sprintf("%s/%d", plan.Gateway, subnet.Bits())
-		if err := ip("address", "add", address, "dev", name); err != nil {
-			return errors.Join(err, deleteBridge(name))
+		// The first pod would also add the gateway, but only to a bridge without an address.
+		for _, address := range []string{fmt.Sprintf("%s/%d", plan.Gateway, subnet.Bits()), service.Addr().String()} {
+			if err := ip("address", "add", address, "dev", name); err != nil {
+				return errors.Join(err, deleteBridge(name))
+			}
 		}
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"embed"
 	"io/fs"
+	"path/filepath"
 
 	"github.com/kube-go/sdk/tests/cluster/internal/build"
 	"github.com/kube-go/sdk/tests/cluster/internal/testimage"
@@ -15,12 +16,17 @@ import (
 //go:embed _programs
 var programs embed.FS
 
+//go:embed forwarder/main.go forwarder/go.mod.txt
+var forwarder embed.FS
+
 // Binaries are the built programs of a node.
 type Binaries struct {
 	// Dir is the directory with containerd, containerd-shim-runc-v2, ctr and the CNI plugins bridge and host-local.
 	Dir string
 	// Image is the archive of the test image.
 	Image string
+	// Forwarder is the program that forwards connections of pods to the API server.
+	Forwarder string
 }
 
 // Build builds what the cache does not have. progress receives a line from time to time, and may be nil.
@@ -29,8 +35,16 @@ func Build(ctx context.Context, cacheDir string, progress func(msg string)) (Bin
 	if err != nil {
 		return Binaries{}, err
 	}
-	sources, err := fs.Sub(programs, "_programs")
+	sources, err := fs.Sub(forwarder, "forwarder")
 	if err != nil {
+		return Binaries{}, err
+	}
+	target := build.Target{Name: "forwarder", Title: "the forwarder", Sources: sources}
+	forwarders, err := build.GoBuild(ctx, target, cacheDir, progress)
+	if err != nil {
+		return Binaries{}, err
+	}
+	if sources, err = fs.Sub(programs, "_programs"); err != nil {
 		return Binaries{}, err
 	}
 	const (
@@ -49,5 +63,5 @@ func Build(ctx context.Context, cacheDir string, progress func(msg string)) (Bin
 		LDFlags: "-X " + containerd + "/version.Version=2.4.2",
 		Tags:    "no_btrfs,no_devmapper,no_tracing,no_zfs", // features that a node does not need
 	}, cacheDir, progress)
-	return Binaries{Dir: dir, Image: image}, err
+	return Binaries{Dir: dir, Image: image, Forwarder: filepath.Join(forwarders, "forwarder")}, err
 }

@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -34,6 +35,8 @@ type Input struct {
 	// Kubeconfig is the file with which the kubelet reaches the API server. Its user is system:node:NAME in the group
 	// system:nodes.
 	Kubeconfig string
+	// Server is the address of the API server, and Service that of its service, which pods use: both are HOST:PORT.
+	Server, Service string
 	// ClientCAFile is the certificate authority of the kubelet's clients.
 	ClientCAFile string
 	// CertFile and KeyFile are the kubelet's serving certificate, for 127.0.0.1.
@@ -48,9 +51,10 @@ type Input struct {
 
 // Node is a prepared node. It is safe for concurrent use.
 type Node struct {
-	dir string
-	bin Binaries
-	in  Input
+	dir    string
+	bin    Binaries
+	in     Input
+	bridge string
 }
 
 // layout is the data from which a node's files are rendered.
@@ -85,6 +89,7 @@ func (n *Node) prepare() error {
 		n.dir,
 		n.bin.Dir,
 		n.bin.Image,
+		n.bin.Forwarder,
 		in.Kubelet[0],
 		in.Kubeconfig,
 		in.ClientCAFile,
@@ -108,6 +113,7 @@ func (n *Node) prepare() error {
 	if err := claimBridge(&plan); err != nil {
 		return err
 	}
+	n.bridge = plan.Bridge
 	if err := plan.write(); err != nil {
 		return errors.Join(err, deleteBridge(plan.Bridge))
 	}
@@ -162,7 +168,7 @@ func choosePorts(ports ...*int) error {
 }
 
 // Specs returns the node's processes in the order in which they start, each when the previous one is ready: the holder
-// of its mount namespace, then containerd, which is ready once it has the test image, then the kubelet.
+// of its mount namespace, then containerd, which is ready once it has the test image, then the forwarder and the kubelet.
 func (n *Node) Specs() []process.Spec {
 	enter := filepath.Join(n.dir, "enter")
 	kubelet := append([]string{enter}, n.in.Kubelet...)
@@ -175,8 +181,20 @@ func (n *Node) Specs() []process.Spec {
 	return []process.Spec{
 		n.spec("node", n.held, filepath.Join(n.dir, "hold")),
 		n.spec("containerd", n.importImage, enter, "containerd", "--config", filepath.Join(n.dir, "containerd.toml")),
+		n.spec("forwarder", n.forwards, enter, n.bin.Forwarder, n.bridge, n.in.Service, n.in.Server, n.forwarderPID()),
 		n.spec("kubelet", n.healthy, kubelet...),
 	}
+}
+
+func (n *Node) forwarderPID() string { return filepath.Join(n.dir, "forwarder.pid") }
+
+// forwards reports whether the forwarder listens.
+func (n *Node) forwards(context.Context) error {
+	pid, err := os.ReadFile(n.forwarderPID())
+	if err == nil {
+		_, err = os.Stat(filepath.Join("/proc", string(pid)))
+	}
+	return err
 }
 
 func (n *Node) spec(name string, ready func(context.Context) error, command ...string) process.Spec {
@@ -210,18 +228,20 @@ func (n *Node) importImage(ctx context.Context) error {
 	if _, err := os.Stat(filepath.Join(n.dir, "run/containerd/containerd.sock")); err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(
-		ctx,
-		filepath.Join(n.dir, "enter"),
-		"ctr",
-		"--namespace",
-		"k8s.io",
-		"images",
-		"import",
-		n.bin.Image,
-	)
+	archive, err := os.Open(n.bin.Image)
+	if err != nil {
+		return err
+	}
+	defer archive.Close()
+	return Import(ctx, n.dir, archive)
+}
+
+// Import loads the images of an archive into the running node in dir.
+func Import(ctx context.Context, dir string, archive io.Reader) error {
+	cmd := exec.CommandContext(ctx, filepath.Join(dir, "enter"), "ctr", "--namespace", "k8s.io", "images", "import", "-")
+	cmd.Stdin = archive
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("import %s: %w: %s", n.bin.Image, err, strings.TrimSpace(string(out)))
+		return fmt.Errorf("%w: %s", err, strings.TrimSpace(string(out)))
 	}
 	return nil
 }

@@ -35,12 +35,14 @@ func requireNode(t *testing.T) {
 }
 
 // someBinaries and someInput are for a node without a cluster and without programs.
-func someBinaries() node.Binaries { return node.Binaries{Dir: "/bin", Image: "/bin/true"} }
+func someBinaries() node.Binaries {
+	return node.Binaries{Dir: "/bin", Image: "/bin/true", Forwarder: "/bin/true"}
+}
 
 func someInput() node.Input {
 	return node.Input{
 		Name: "node-1", Kubelet: []string{"/bin/true"}, Kubeconfig: "/dev/null", ClientCAFile: "/dev/null",
-		CertFile: "/dev/null", KeyFile: "/dev/null",
+		CertFile: "/dev/null", KeyFile: "/dev/null", Server: "127.0.0.1:6443", Service: "10.96.0.1:443",
 	}
 }
 

@@ -73,6 +73,11 @@ func TestReadyReportsWhyAProcessEnded(t *testing.T) {
 
 func TestReadyEndsWithTheContextAndReportsTheLastCheck(t *testing.T) {
 	p := start(t, script(t, `echo busy; exec sleep 100`))
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		if text, err := os.ReadFile(p.LogFile()); err == nil && len(text) > 0 { // the program may start slowly
+			break
+		}
+	}
 	cause := errors.New("out of patience")
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, cause)
 	defer cancel()

@@ -27,9 +27,8 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := run(ctx, os.Args[1:])
-	stopped := err == context.Cause(ctx) //nolint:errorlint // a stop that takes too long wraps the cause
-	if err != nil && !stopped && !errors.Is(err, flag.ErrHelp) {
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	if err := run(ctx, os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "widget-controller:", err)
 		os.Exit(1)
 	}

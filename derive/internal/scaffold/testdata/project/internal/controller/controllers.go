@@ -28,15 +28,21 @@ func definitions() []func() (*unstructured.Unstructured, error) {
 	}
 }
 
-// Install installs the CustomResourceDefinitions and waits until the server serves the kinds.
-func Install(ctx context.Context, c *kube.Client) error {
+// Install installs the CustomResourceDefinitions, after changes, and waits until the server serves the kinds. It takes
+// them over from make deploy, and the reverse: both have the field manager kubectl.
+func Install(ctx context.Context, c *kube.Client, changes ...func(*unstructured.Unstructured) error) error {
 	var crds []*unstructured.Unstructured
 	for _, definition := range definitions() {
 		crd, err := definition()
 		if err != nil {
 			return err
 		}
+		for _, change := range changes {
+			if err := change(crd); err != nil {
+				return err
+			}
+		}
 		crds = append(crds, crd)
 	}
-	return kube.InstallCRDs(ctx, c, crds, &kube.InstallOptions{FieldManager: FieldManager})
+	return kube.InstallCRDs(ctx, c, crds, &kube.InstallOptions{FieldManager: "kubectl"})
 }

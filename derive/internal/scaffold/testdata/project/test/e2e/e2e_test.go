@@ -46,9 +46,25 @@ func start(t *testing.T) (context.Context, *kube.Client, string) {
 			t.Error(err)
 		}
 		stop()
-		if err := <-done; err != context.Canceled { //nolint:errorlint // a stop that takes too long wraps it
+		if err := <-done; err != nil {
 			t.Error(err)
 		}
 	})
 	return ctx, c, ns.Name
+}
+
+// create creates an object. It repeats the request after errors that may pass: the server has such an error until it
+// can call the webhooks of the project.
+func create[K any](ctx context.Context, t *testing.T, objects *kube.API[K], obj *K) {
+	t.Helper()
+	for {
+		_, err := objects.Create(ctx, obj, nil)
+		if err == nil {
+			return
+		}
+		if !kube.IsRetryable(err) {
+			t.Fatal(err)
+		}
+		<-time.After(100 * time.Millisecond)
+	}
 }

@@ -16,9 +16,7 @@ func TestWidget(t *testing.T) {
 	objects := kube.Namespaced[v1.Widget](c, ns)
 	configMaps := kube.Namespaced[corev1.ConfigMap](c, ns)
 	obj := v1.NewWidget("", "hello", v1.WidgetSpec{Message: "hi"})
-	if _, err := objects.Create(ctx, obj, nil); err != nil {
-		t.Fatal(err)
-	}
+	create(ctx, t, objects, obj)
 	ready := kube.StatusCondition[v1.Widget](v1.WidgetReady, metav1.ConditionTrue)
 	if _, err := kube.Await(ctx, objects, "hello", ready, nil); err != nil {
 		t.Fatal(err)

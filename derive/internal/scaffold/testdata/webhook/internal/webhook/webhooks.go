@@ -3,6 +3,7 @@ package webhook
 
 import (
 	"net/http"
+	"net/url"
 
 	"github.com/kube-go/sdk/core/conversion"
 	"github.com/kube-go/sdk/kube"
@@ -25,8 +26,9 @@ func converters() []func() (*conversion.Converter, error) {
 	return []func() (*conversion.Converter, error){}
 }
 
-// Add adds a server with the webhooks to a manager. All replicas serve them.
-func Add(m *kube.Manager, c *kube.Client, addr string) error {
+// Add adds a server with the webhooks to a manager. All replicas serve them. The last parameter is the URL of a program
+// outside of the cluster, see CallAt.
+func Add(m *kube.Manager, c *kube.Client, addr, outside string) error {
 	all := handlers()
 	var definitions []string
 	for _, converter := range converters() {
@@ -38,13 +40,21 @@ func Add(m *kube.Manager, c *kube.Client, addr string) error {
 		all["/convert/"+res.Plural] = webhook.Conversion(conv.Convert, nil)
 		definitions = append(definitions, res.Plural+"."+res.Group)
 	}
-	s := webhook.NewServer(c, &webhook.Options{
+	o := &webhook.Options{
 		Addr:        addr,
 		Service:     "widget-controller",
 		Mutating:    []string{"widget-controller"},
 		Validating:  []string{"widget-controller"},
 		Definitions: definitions,
-	})
+	}
+	if outside != "" {
+		u, err := url.Parse(outside)
+		if err != nil {
+			return err
+		}
+		o.Service, o.Hosts, o.Secret, o.Drain = "", []string{u.Hostname()}, "widget-controller-outside-tls", -1
+	}
+	s := webhook.NewServer(c, o)
 	for path, handler := range all {
 		s.Handle(path, handler)
 	}
