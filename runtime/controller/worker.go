@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -60,6 +61,8 @@ type worker struct {
 	failing   *failing  // remembers failed runs; may be nil
 
 	started   time.Time    // of the goroutine
+	begun     time.Time    // of the last run
+	yielded   time.Time    // see yield
 	goroutine atomic.Int64 // see goroutineID
 	current   atomic.Pointer[run]
 	moves     func() // ends the ownership of the current run, and forgets the object if it moves; may be nil
@@ -81,12 +84,26 @@ func (w *worker) run(take, running context.Context) {
 		item, err := w.applier.Get(take)
 		if err == nil {
 			w.one(ctx, item)
+			w.yield()
 		}
 		if w.leave(w, err != nil) {
 			over = true
 			return
 		}
 	}
+}
+
+// slice is how long a worker that always has work runs before others get a turn. The scheduler of Go would interrupt it
+// only after 10 ms: with many busy workers, a change would wait for several times that in each goroutine on its way.
+const slice = time.Millisecond
+
+// yield lets other goroutines run, such as those that receive changes, unless they had a turn recently.
+func (w *worker) yield() {
+	if w.begun.Sub(w.yielded) < slice {
+		return
+	}
+	runtime.Gosched()
+	w.yielded = w.now()
 }
 
 // now returns the current time. It reads only the monotonic clock, which is half the cost of time.Now.
@@ -109,7 +126,8 @@ func (w *worker) one(ctx context.Context, item applier.Item[Key, *event]) {
 		w.applier.Done(item.Key)
 		return
 	}
-	r := &run{Context: ctx, worker: w, item: item, begun: w.now()}
+	w.begun = w.now()
+	r := &run{Context: ctx, worker: w, item: item, begun: w.begun}
 	if w.ownership != nil {
 		if exists {
 			head, _ := object.Head()

@@ -107,7 +107,7 @@ func (t *table) deliveries(ctx context.Context, form uint64, held *atomic.Int64)
 func (t *table) delivered(sub *subscription) string {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	if len(sub.queue)+len(sub.changed) > 0 {
+	if sub.loading || len(sub.queue)+len(sub.changed) > 0 {
 		return ""
 	}
 	return t.version

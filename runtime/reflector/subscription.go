@@ -5,8 +5,8 @@ package reflector
 
 import (
 	"context"
+	"hash/maphash"
 	"iter"
-	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -70,16 +70,22 @@ func (t *table) changes(ctx context.Context, form uint64) iter.Seq2[Change, erro
 
 // subscription holds the undelivered changes of a subscriber. It is changed with the table's lock held: the write lock
 // by writers of the table, the read lock by its subscriber, which is one goroutine.
+//
+// The existing objects are queued in batches, each when the one before was delivered. So the first one is delivered
+// soon, and changes that follow do not wait until a large table is queued.
 type subscription struct {
 	queue   []*pending // the existing objects, and the Bookmark
 	changed []*pending // the objects that changed later, also those that are in queue, too; they take turns with queue
 	turn    bool       // the last turn was for changed
 	byRef   map[core.ObjectRef]*pending
-	loading bool          // not all existing objects are in queue yet, and nothing was delivered
-	ready   bool          // the table had all objects when loading began
-	synced  bool          // the Bookmark was queued or delivered
-	alerted chan struct{} // has one token when there are new changes
-	held    *atomic.Int64 // the memory of the undelivered changes, in bytes; nil if nobody needs it
+	loading bool                        // not all existing objects were queued
+	batches int                         // of the existing objects; 0 if they are not known yet
+	later   [][]core.ObjectRef          // the batches that were not queued; the last one is next
+	early   map[core.ObjectRef]struct{} // objects that were delivered before their batch was queued
+	ready   bool                        // the table had all objects when loading began
+	synced  bool                        // the Bookmark was queued or delivered
+	alerted chan struct{}               // has one token when there are new changes
+	held    *atomic.Int64               // the memory of the undelivered changes, in bytes; nil if nobody needs it
 }
 
 // pendingBytes is the memory of an undelivered change besides the old state.
@@ -107,22 +113,27 @@ const loadBatch = 1000
 
 // subscribe starts a subscription with all existing objects. held counts the memory of the undelivered changes, unless
 // it is nil.
-func (t *table) subscribe(held *atomic.Int64) *subscription {
-	s := t.beginLoad(held)
-	for batch := range slices.Chunk(t.refs(), loadBatch) {
-		t.load(s, batch)
-	}
-	t.endLoad(s)
-	return s
-}
+func (t *table) subscribe(held *atomic.Int64) *subscription { return t.subscribeIn(loadBatch, held) }
 
-// beginLoad starts a subscription, which receives changes from now on.
-func (t *table) beginLoad(held *atomic.Int64) *subscription {
+// subscribeIn is subscribe with about batch objects in each batch.
+func (t *table) subscribeIn(batch int, held *atomic.Int64) *subscription {
 	s := &subscription{alerted: make(chan struct{}, 1), loading: true, held: held}
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	s.ready = t.ready
-	t.subscriptions[s] = struct{}{}
+	t.subscriptions[s] = struct{}{} // it receives changes from now on
+	t.mu.Unlock()
+	refs := t.refs()
+	batches := make([][]core.ObjectRef, len(refs)/batch+1)
+	for _, ref := range refs {
+		i := t.batchOf(ref, len(batches))
+		if batches[i] == nil {
+			batches[i] = make([]core.ObjectRef, 0, len(refs)/len(batches)*9/8) // enough for most of them
+		}
+		batches[i] = append(batches[i], ref)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s.batches, s.later = len(batches), batches
 	return s
 }
 
@@ -139,16 +150,27 @@ func (t *table) refs() []core.ObjectRef {
 	return all
 }
 
-// load queues those of the objects that still exist, also if they have changed since loading began.
-func (t *table) load(s *subscription, refs []core.ObjectRef) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, ref := range refs {
-		if t.objects[ref.Namespace][ref.Name] == nil {
+// batchOf returns the batch of an object, of a number of batches.
+func (t *table) batchOf(ref core.ObjectRef, batches int) int {
+	hash := maphash.String(t.seed, ref.Namespace)*31 + maphash.String(t.seed, ref.Name)
+	return int(hash % uint64(batches))
+}
+
+// load queues the next batch: those of its objects that still exist, also if they have changed since loading began.
+// After the last one, it ends the existing objects.
+func (t *table) load(s *subscription) {
+	last := len(s.later) - 1
+	batch := s.later[last]
+	s.later[last] = nil
+	s.later = s.later[:last]
+	if s.byRef == nil {
+		s.byRef = make(map[core.ObjectRef]*pending, len(batch))
+	}
+	s.queue = make([]*pending, 0, len(batch)+1)
+	for _, ref := range batch {
+		if _, ok := s.early[ref]; ok || t.objects[ref.Namespace][ref.Name] == nil {
+			delete(s.early, ref)
 			continue
-		}
-		if s.byRef == nil {
-			s.byRef = make(map[core.ObjectRef]*pending)
 		}
 		p := s.byRef[ref]
 		if p == nil {
@@ -157,18 +179,24 @@ func (t *table) load(s *subscription, refs []core.ObjectRef) {
 			s.hold(pendingBytes)
 		}
 		p.initial = true
-		s.queue = append(s.queue, p)
+		s.queue = append(s.queue, p) // before the Bookmark, also if it has changed
 	}
-}
-
-// endLoad ends the existing objects of a subscription.
-func (t *table) endLoad(s *subscription) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	s.loading = false
+	if last > 0 {
+		return
+	}
+	s.loading, s.early = false, nil
 	if t.ready {
 		s.markSynced()
 	}
+}
+
+// isReceived reports whether the state of an object in the table was delivered, if there is no undelivered change of it.
+func (t *table) isReceived(s *subscription, ref core.ObjectRef) bool {
+	if !s.loading || s.batches > 0 && t.batchOf(ref, s.batches) >= len(s.later) {
+		return true
+	}
+	_, ok := s.early[ref]
+	return ok
 }
 
 func (t *table) unsubscribe(s *subscription) {
@@ -182,11 +210,12 @@ func (t *table) unsubscribe(s *subscription) {
 
 // offer queues a change of an object. old is its state in the table before the change, or empty if it was not there.
 // gone reports that the object was deleted.
-func (s *subscription) offer(ref core.ObjectRef, old wire.Packed, gone bool) {
+func (t *table) offer(s *subscription, ref core.ObjectRef, old wire.Packed, gone bool) {
 	p, ok := s.byRef[ref]
 	if !ok {
 		p = &pending{ref: ref, old: old, initial: !s.isLive(), changed: s.isLive()}
-		if s.loading { // old was not delivered
+		if !t.isReceived(s, ref) {
+			p.initial = p.initial || old.Len() > 0
 			if p.unknown = gone; !gone {
 				p.old = wire.Packed{}
 			}
@@ -209,7 +238,7 @@ func (s *subscription) offer(ref core.ObjectRef, old wire.Packed, gone bool) {
 	}
 }
 
-// markSynced queues the Bookmark, unless endLoad will do it.
+// markSynced queues the Bookmark, unless load will do it.
 func (s *subscription) markSynced() {
 	if s.loading {
 		return
@@ -231,8 +260,15 @@ func (s *subscription) push(p *pending) {
 }
 
 // pop returns the next undelivered change, or nil.
-func (s *subscription) pop() *pending {
-	for len(s.changed)+len(s.queue) > 0 {
+func (t *table) pop(s *subscription) *pending {
+	for {
+		for s.loading && s.batches > 0 && len(s.queue) == 0 {
+			t.load(s)
+		}
+		if len(s.changed)+len(s.queue) == 0 {
+			s.queue, s.changed, s.byRef = nil, nil, nil // so that a burst does not leave a large map behind
+			return nil
+		}
 		from := &s.queue
 		if s.turn = !s.turn; len(s.changed) > 0 && (s.turn || len(s.queue) == 0) {
 			from = &s.changed
@@ -240,17 +276,22 @@ func (s *subscription) pop() *pending {
 		p := (*from)[0]
 		(*from)[0] = nil
 		*from = (*from)[1:]
-		switch {
-		case p.synced:
+		if p.synced {
 			return p
-		case s.byRef[p.ref] == p:
-			delete(s.byRef, p.ref)
-			s.hold(-pendingBytes - p.old.Len())
-			return p
-		} // otherwise it was delivered from the other list
+		}
+		if s.byRef[p.ref] != p {
+			continue // it was delivered from the other list
+		}
+		if !t.isReceived(s, p.ref) {
+			if s.early == nil {
+				s.early = make(map[core.ObjectRef]struct{})
+			}
+			s.early[p.ref] = struct{}{}
+		}
+		delete(s.byRef, p.ref)
+		s.hold(-pendingBytes - p.old.Len())
+		return p
 	}
-	s.queue, s.changed, s.byRef = nil, nil, nil // so that a burst does not leave a large map behind
-	return nil
 }
 
 // alert notifies the subscriber of new changes.
@@ -266,7 +307,7 @@ func (s *subscription) alert() {
 func (t *table) next(s *subscription) (Change, bool, error) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	p := s.pop()
+	p := t.pop(s)
 	switch {
 	case p == nil:
 		return Change{}, false, t.failed

@@ -4,11 +4,15 @@
 package reflector
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strconv"
 	"testing"
 	"weak"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/wire"
@@ -17,45 +21,48 @@ import (
 func TestChangesWhileASubscriptionLoadsAreDeliveredOnce(t *testing.T) {
 	table, change := filled(t)
 	refOf := func(i int) core.ObjectRef { return core.ObjectRef{Namespace: "prod", Name: strconv.Itoa(i)} }
-	s, refs := table.beginLoad(nil), table.refs()
-	slices.SortFunc(refs, func(a, b core.ObjectRef) int {
-		x, _ := strconv.Atoi(a.Name)
-		y, _ := strconv.Atoi(b.Name)
-		return x - y
-	})
-	change(200, "second")
-	table.drop(refOf(201), "1001")
-	table.drop(refOf(202), "1002")
-	change(202, "again")
-	table.load(s, refs[:100])
-	change(0, "second")
-	table.drop(refOf(1), "1003")
+	s := table.subscribeIn(20, nil)
+	got := map[core.ObjectRef]Change{}
+	receive := func(most int) (received int) {
+		for ; received < most; received++ {
+			c, ok, _ := table.next(s)
+			if !ok {
+				return received
+			}
+			if _, again := got[c.Ref]; again || got[core.ObjectRef{}].Type == core.Bookmark {
+				t.Errorf("%s of %s follows an earlier change of it, or the Bookmark", c.Type, c.Ref)
+			}
+			got[c.Ref] = c
+		}
+		return received
+	}
+	receive(100)
+	var later []int // objects that were not delivered
+	for i := range objects {
+		if _, ok := got[refOf(i)]; !ok {
+			later = append(later, i)
+		}
+	}
+	change(later[0], "second")
+	table.drop(refOf(later[1]), "1001")
+	table.drop(refOf(later[2]), "1002")
+	change(later[2], "again")
 	change(objects, "new")
 	_ = table.endList("1004", 1) // a list that ends meanwhile is not the end of the existing objects
-	table.load(s, refs[100:])
-	table.endLoad(s)
+	receive(2 * 4)
+	for _, ref := range []core.ObjectRef{refOf(later[0]), refOf(later[1]), refOf(later[2]), refOf(objects)} {
+		if _, ok := got[ref]; !ok {
+			t.Errorf("the change of %s is not among the next ones, want that changes and existing objects take turns", ref)
+		}
+	}
+	receive(2 * objects)
 
-	got := map[core.ObjectRef]Change{}
-	number, last := 0, 0 // of the last one that has changed
-	for c, ok, _ := table.next(s); ok; c, ok, _ = table.next(s) {
-		if _, again := got[c.Ref]; again || got[core.ObjectRef{}].Type == core.Bookmark {
-			t.Errorf("%s of %s follows an earlier change of it, or the Bookmark", c.Type, c.Ref)
-		}
-		got[c.Ref] = c
-		number++
-		if i, _ := strconv.Atoi(c.Ref.Name); c.Ref.Name != "" && (i < 2 || i == objects || i >= 200 && i <= 202) {
-			last = number
-		}
-	}
-	if last > 2*6 {
-		t.Errorf("the last changed object is number %d, want that they take turns with the others", last)
-	}
 	if len(got) != objects+2 || got[core.ObjectRef{}].Type != core.Bookmark {
 		t.Errorf("%d changes, want one of each object and the Bookmark", len(got))
 	}
 	for ref, c := range got {
-		gone := ref == refOf(1) || ref == refOf(201)
-		again := ref == refOf(202) // its first state was not delivered
+		gone := ref == refOf(later[1])
+		again := ref == refOf(later[2]) // its first state was not delivered
 		switch {
 		case c.Type == core.Bookmark:
 		case gone && (c.Type != core.Deleted || !c.Old.Exists() || c.New.Exists()):
@@ -66,6 +73,148 @@ func TestChangesWhileASubscriptionLoadsAreDeliveredOnce(t *testing.T) {
 			t.Errorf("initial is %t for %s", c.Initial, ref)
 		}
 	}
+}
+
+// TestSubscriptionFollowsTheTableWhileItLoads changes a table at random while a subscriber receives its changes, and
+// compares them with what the subscriber has received before.
+func TestSubscriptionFollowsTheTableWhileItLoads(t *testing.T) {
+	for seed := range uint64(500) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		m := &replica{t: t, seed: seed, table: newTable(core.Resource{}), all: map[core.ObjectRef]string{}}
+		m.table.beginList(0)
+		for i := range r.IntN(12) {
+			m.put(i, "")
+		}
+		listed := r.IntN(3) > 0
+		end := func() {
+			listed = true
+			if err := m.table.endList(m.next(), 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if listed {
+			end()
+		}
+		m.waits = m.table.refs()
+		m.sub = m.table.subscribeIn(1+r.IntN(4), nil)
+		for range r.IntN(60) {
+			switch i := r.IntN(12); r.IntN(6) {
+			case 0, 1:
+				m.put(i, m.next())
+			case 2:
+				ref := core.ObjectRef{Namespace: "prod", Name: strconv.Itoa(i)}
+				m.table.drop(ref, m.next())
+				m.received(ref) // the deletion may follow the Bookmark
+			default:
+				m.receive()
+			}
+		}
+		if !listed {
+			for ref := range m.table.objects["prod"] { // the list has all of them
+				i, _ := strconv.Atoi(ref)
+				m.put(i, "")
+			}
+			end()
+		}
+		for m.receive() {
+		}
+		if len(m.waits) > 0 || !m.synced {
+			t.Errorf("seed %d: not received: %v; the Bookmark: %t", seed, m.waits, m.synced)
+		}
+		for _, ref := range m.table.refs() {
+			if want := string(m.table.stateOf(ref).Packed().Bytes()); m.all[ref] != want {
+				t.Errorf("seed %d: %s is %q, want %q", seed, ref, m.all[ref], want)
+			}
+			delete(m.all, ref)
+		}
+		if len(m.all) > 0 {
+			t.Errorf("seed %d: no deletion of %v was received", seed, m.all)
+		}
+	}
+}
+
+// replica has the objects of a subscriber.
+type replica struct {
+	t       *testing.T
+	seed    uint64
+	table   *table
+	version int
+	sub     *subscription
+	all     map[core.ObjectRef]string
+	waits   []core.ObjectRef // the existing objects that the Bookmark must follow
+	synced  bool
+}
+
+// next returns the next version.
+func (m *replica) next() string {
+	m.version++
+	return strconv.Itoa(m.version)
+}
+
+// put creates or changes an object.
+func (m *replica) put(i int, observed string) {
+	m.t.Helper()
+	version, ref := m.next(), core.ObjectRef{Namespace: "prod", Name: strconv.Itoa(i)}
+	uid := types.UID(version)
+	if m.table.objects["prod"][ref.Name] != nil {
+		head, err := m.table.stateOf(ref).Head()
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		uid = head.UID
+	}
+	data := fmt.Appendf(nil, `{"metadata":{"namespace":"prod","name":"%d","uid":"%s","resourceVersion":"%s"}}`, i, uid, version)
+	head := wire.Head{Ref: ref, UID: uid, ResourceVersion: version}
+	if err := m.table.put(head, wire.NewPacked(wire.JSON, data), observed, 0); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// received records that the Bookmark need not wait for an object.
+func (m *replica) received(ref core.ObjectRef) {
+	m.waits = slices.DeleteFunc(m.waits, func(waiting core.ObjectRef) bool { return waiting == ref })
+}
+
+// receive receives a change, and reports whether there was one.
+func (m *replica) receive() bool {
+	m.t.Helper()
+	c, ok, err := m.table.next(m.sub)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	if !ok {
+		return false
+	}
+	m.received(c.Ref)
+	text := func(s State) string {
+		if !s.Exists() {
+			return ""
+		}
+		return string(s.Packed().Bytes())
+	}
+	old, known := m.all[c.Ref]
+	before, _ := c.Old.Head()
+	after, _ := c.New.Head()
+	switch {
+	case c.Type == core.Bookmark:
+		if m.synced || len(m.waits) > 0 {
+			m.t.Errorf("seed %d: the Bookmark came again, or before %v", m.seed, m.waits)
+		}
+		m.synced = true
+		return true
+	case known && text(c.Old) != old:
+		m.t.Errorf("seed %d: %s of %s has the old state %q, want %q", m.seed, c.Type, c.Ref, text(c.Old), old)
+	case !known && c.Type == core.Modified && before.UID == after.UID:
+		m.t.Errorf("seed %d: %s is modified, but was not received", m.seed, c.Ref)
+	case known == (c.Type == core.Added):
+		if c.Type != core.Deleted && before.UID == after.UID {
+			m.t.Errorf("seed %d: got %s of %s, known: %t", m.seed, c.Type, c.Ref, known)
+		}
+	}
+	if delete(m.all, c.Ref); c.New.Exists() {
+		m.all[c.Ref] = text(c.New)
+	}
+	return true
 }
 
 // The name in the table shares its memory with the bytes of the object, which a key of a subscriber must not keep.

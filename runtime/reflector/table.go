@@ -265,7 +265,7 @@ func (t *table) replace(ref core.ObjectRef, next entry, version string, c change
 		t.gone(c.old)
 	}
 	for s := range t.subscriptions {
-		s.offer(ref, old, false)
+		t.offer(s, ref, old, false)
 	}
 	t.followers.add(Change{Ref: ref, Old: t.past(old), New: t.state(next.object)}, t.ready)
 }
@@ -324,7 +324,7 @@ func (t *table) remove(ref core.ObjectRef, e *entry) {
 		t.gone(old)
 	}
 	for s := range t.subscriptions {
-		s.offer(ref, e.object, true)
+		t.offer(s, ref, e.object, true)
 	}
 	t.followers.add(Change{Ref: ref, Old: t.past(e.object)}, t.ready)
 	t.sized()
