@@ -174,7 +174,7 @@ func viewOf[K any, P core.ObjectPtr[K]](c *Cache, res core.Resource, setup error
 	v := &View[K]{
 		watch: w,
 		store: reflector.StoreOf[K, P](w.reflector),
-		on:    func(other *Cache) *View[K] { return viewOf[K, P](other, res, setup, s) },
+		on:    func(other *Cache) *View[K] { return viewOf[K, P](other, res, setup, &w.selection) },
 	}
 	w.views[goType] = v
 	return v

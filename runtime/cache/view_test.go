@@ -294,6 +294,19 @@ func TestOnReturnsTheViewOfAnotherCluster(t *testing.T) {
 	})
 }
 
+func TestViewKeepsItsSelectionIfTheCallerChangesTheOptions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		home := cache.New(newServer("prod/a").Client(), nil)
+		abroad := cache.New(newServer("prod/a", "test/b").Client(), &cache.Options{Cluster: "abroad"})
+		s := &cache.Selection{Namespace: "test"}
+		v := cache.Of[corev1.ConfigMap](home, s)
+		s.Namespace = "prod"
+		other := v.On(abroad)
+		start(t, other)
+		wantNames(t, other, "test/b")
+	})
+}
+
 func TestDecodedViewSharesItsObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		home := cache.New(newServer("prod/a").Client(), nil)
