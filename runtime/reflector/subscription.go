@@ -318,11 +318,17 @@ func (t *table) next(s *subscription) (Change, bool, error) {
 	if e := t.objects[p.ref.Namespace][p.ref.Name]; e != nil {
 		c.New = t.state(e.object)
 		c.Type = core.Modified
-		if p.old.Len() == 0 {
-			c.Type, c.Initial = core.Added, p.initial
+		if p.old.Len() == 0 || p.unknown && t.isOf(e, c.Old) {
+			c.Type, c.Initial, c.Old = core.Added, p.initial, State{}
 		}
 	}
 	return c, true, nil
+}
+
+// isOf reports whether a state is one of the object of an entry, and not of another object with the same name.
+func (t *table) isOf(e *entry, s State) bool {
+	head, err := s.Head()
+	return err == nil && maphash.String(t.seed, string(head.UID)) == e.uid
 }
 
 // detached returns a reference for the readers of a table, who may keep it, such as in a queue. The name in the table

@@ -217,6 +217,35 @@ func (m *replica) receive() bool {
 	return true
 }
 
+// An object can leave a selection and return. The subscriber has received no state of it, so it is not modified.
+func TestObjectThatReturnsBeforeItsDeliveryIsAdded(t *testing.T) {
+	for _, live := range []bool{true, false} {
+		table, change := filled(t)
+		ref := core.ObjectRef{Namespace: "prod", Name: "0"}
+		if live {
+			table.drop(ref, "1001")
+		}
+		sub := table.subscribe(nil)
+		change(0, "second")
+		table.drop(ref, "1002")
+		change(0, "third")
+
+		found := false
+		for c, ok, _ := table.next(sub); ok; c, ok, _ = table.next(sub) {
+			if c.Ref != ref {
+				continue
+			}
+			found = true
+			if c.Type != core.Added || c.Old.Exists() || !c.New.Exists() || c.Initial == live {
+				t.Errorf("got %s, old state: %t, initial: %t, want that it is added", c.Type, c.Old.Exists(), c.Initial)
+			}
+		}
+		if !found {
+			t.Error("no change was delivered")
+		}
+	}
+}
+
 // The name in the table shares its memory with the bytes of the object, which a key of a subscriber must not keep.
 func TestRefOfAChangeKeepsNoStateAlive(t *testing.T) {
 	for _, followed := range []bool{false, true} {
