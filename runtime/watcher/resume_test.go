@@ -66,10 +66,12 @@ func TestStoredVersionThatHasExpiredIsListedImmediately(t *testing.T) {
 	})
 }
 
-func TestANegativePageSizeIsAnError(t *testing.T) {
-	for _, err := range watcher.Events(t.Context(), newServer(t, "a"), &watcher.Options{PageSize: -1}) {
-		if invalid, ok := errors.AsType[*request.InvalidError](err); !ok || invalid.Field != "watcher.Options.PageSize" {
-			t.Fatalf("Events with a negative page size: %v, want an InvalidError", err)
+func TestNegativeOptionsAreErrors(t *testing.T) {
+	for field, o := range map[string]watcher.Options{"PageSize": {PageSize: -1}, "Timeout": {Timeout: -1}} {
+		for _, err := range watcher.Events(t.Context(), newServer(t, "a"), &o) {
+			if invalid, ok := errors.AsType[*request.InvalidError](err); !ok || invalid.Field != "watcher.Options."+field {
+				t.Fatalf("Events with a negative %s: %v, want an InvalidError", field, err)
+			}
 		}
 	}
 }

@@ -347,13 +347,14 @@ func (s *state) watchOver(in *input) output {
 
 // silence returns how long an open watch with a timeout may send no data.
 func (s *state) silence(timeout time.Duration) time.Duration {
+	end := max(timeout, timeout+watchSilence) // the sum may overflow
 	switch {
 	case s.phase == streaming:
 		return streamSilence
 	case s.marks:
-		return min(timeout+watchSilence, markSilence)
+		return min(end, markSilence)
 	}
-	return timeout + watchSilence
+	return end
 }
 
 // useless reports whether a watch can't start at its version, or not with its request.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"testing"
 	"time"
 
@@ -298,6 +299,14 @@ func TestStepHoldsItsInvariants(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+func TestLongestTimeoutIsNotSilence(t *testing.T) {
+	for _, s := range []state{{phase: streaming}, {phase: watching}, {phase: watching, marks: true}} {
+		if got := s.silence(math.MaxInt64); got <= 0 {
+			t.Errorf("phase %d may be silent for %v", s.phase, got)
 		}
 	}
 }

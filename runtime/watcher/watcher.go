@@ -172,6 +172,10 @@ func Events(ctx context.Context, src Source, o *Options) iter.Seq2[Event, error]
 			yield(Event{}, errPageSize)
 			return
 		}
+		if opts.Timeout < 0 {
+			yield(Event{}, errTimeout)
+			return
+		}
 		if w := opts.Window; w != nil && (w.Shards() == nil || opts.ShardSelector+opts.ResourceVersion != "") {
 			yield(Event{}, errWindow)
 			return
@@ -194,6 +198,10 @@ var errWindow = &request.InvalidError{Field: "watcher.Options.Window", Detail: "
 
 var errPageSize = &request.InvalidError{
 	Field: "watcher.Options.PageSize", Detail: "is negative; leave it zero for the default",
+}
+
+var errTimeout = &request.InvalidError{
+	Field: "watcher.Options.Timeout", Detail: "is negative; leave it zero for the default",
 }
 
 func errVersion(detail string) error {
