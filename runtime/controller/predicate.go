@@ -19,7 +19,7 @@ import (
 )
 
 // Predicate selects modifications of objects, see [Primary.Where] and [Secondary.Where]. Changes of one object that
-// happen in quick succession may be one modification.
+// happen in quick succession may be one modification. Run returns an error for the zero Predicate.
 type Predicate struct {
 	passes func(before, after wire.Packed) (bool, error)
 	check  func(core.Resource) error // returns why the predicate can't be used for a kind; nil for any kind
@@ -66,7 +66,11 @@ func AnyOf(predicates ...Predicate) Predicate {
 // PredicateOf returns a predicate for objects of type K, which may be any Go type of the kind. It decodes both states.
 // f must not depend on anything other than its arguments, which it may change. It must be fast: until it returns, its
 // source delivers no other change, and Run and Engage do not return. A slow predicate does not delay other sources.
+// Run returns an error for a nil f.
 func PredicateOf[K any, P core.ObjectPtr[K]](f func(before, after *K) bool) Predicate {
+	if f == nil {
+		return Predicate{}
+	}
 	res, unknown := core.ResourceOf[K, P]()
 	return Predicate{
 		passes: func(before, after wire.Packed) (bool, error) {
@@ -148,6 +152,9 @@ func mapPredicate(read func(wire.Packed) (map[string]string, error)) Predicate {
 
 func checkAll(predicates []Predicate, res core.Resource) error {
 	for _, p := range predicates {
+		if p.passes == nil {
+			return errors.New("a predicate has no function: pass one to PredicateOf")
+		}
 		if p.check == nil {
 			continue
 		}

@@ -4,6 +4,7 @@
 package controller_test
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -164,13 +165,22 @@ func TestPredicateThatDoesNotFitItsSourceIsAnError(t *testing.T) {
 	w := newWorld(t)
 	ofPages := controller.PredicateOf(func(_, _ *page) bool { return true })
 	const source = "source documents.docs.example.com: "
-	for want, p := range map[string]controller.Predicate{
-		"a predicate is of pages.docs.example.com: pass one of documents.docs.example.com": ofPages,
-		"AnyOf has no predicate: pass one or more":                                         controller.AnyOf(),
+	const noFunction = "a predicate has no function: pass one to PredicateOf"
+	for _, tt := range []struct {
+		predicate controller.Predicate
+		want      string
+	}{
+		{ofPages, "a predicate is of pages.docs.example.com: pass one of documents.docs.example.com"},
+		{controller.AnyOf(), "AnyOf has no predicate: pass one or more"},
+		{controller.Predicate{}, noFunction},
+		{controller.PredicateOf[document](nil), noFunction},
+		{controller.AnyOf(controller.LabelsChanged(), controller.Predicate{}), noFunction},
 	} {
-		documents := controller.For[document](w.cache).Where(controller.AnyOf(controller.LabelsChanged()), p)
-		if err := controller.New(documents, nil).Run(t.Context(), idle); err == nil || err.Error() != source+want {
-			t.Errorf("Run() = %v, want %s", err, want)
+		documents := controller.For[document](w.cache).Where(controller.AnyOf(controller.LabelsChanged()), tt.predicate)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(errStop)
+		if err := controller.New(documents, nil).Run(ctx, idle); err == nil || err.Error() != source+tt.want {
+			t.Errorf("Run() = %v, want %s", err, tt.want)
 		}
 	}
 }
