@@ -6,6 +6,7 @@ package controller_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -15,8 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/wire"
 	"github.com/kube-go/sdk/runtime/cache"
 	"github.com/kube-go/sdk/runtime/controller"
+	"github.com/kube-go/sdk/runtime/internal/fakesource"
 	"github.com/kube-go/sdk/runtime/watcher"
 )
 
@@ -282,6 +285,48 @@ func TestClusterThatEngagesBeforeRunBelongsToTheShards(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestObjectsThatALateViewAlreadyHasRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		prod, test := fakesource.New(documents, wire.JSON), fakesource.New(documents, wire.JSON)
+		c := cache.New(nil, &cache.Options{Source: func(_ core.Resource, ns string) watcher.Source {
+			if ns == "test" {
+				return test
+			}
+			return prod
+		}})
+		prod.Put(doc("prod/a", "1"))
+		for i := range 6 {
+			test.Put(doc(fmt.Sprint("test/", i), "1"))
+		}
+		test.Behave(fakesource.Behaviour{Pace: 10 * time.Second})
+		view := func(namespace string) *cache.View[document] {
+			return cache.Of[document](c, &cache.Selection{Namespace: namespace})
+		}
+		var runs journal
+		ctl := controller.New(controller.ForView(view("prod"), view("test")), nil)
+		r := ctl.With(runs.note)
+		shards := &moving{shard: new(core.Shard)}
+		r.Shard(shards)
+		ctx, stop := context.WithCancelCause(t.Context())
+		ended := make(chan error)
+		go func() { ended <- r.Run(ctx) }()
+		after(45 * time.Second) // the list of test takes longer than SyncTimeout
+		runs.want(t)
+		shards.move(whole(t))
+		synctest.Wait()
+		runs.wantSet(t, "0=1", "1=1", "2=1", "3=1", "a=1")
+		ctl.ReconcileAll()
+		synctest.Wait()
+		runs.wantSet(t, "0=1", "1=1", "2=1", "3=1", "a=1")
+		after(5 * time.Minute)
+		runs.wantSet(t, "4=1", "5=1")
+		stop(errStop)
+		if err := <-ended; !errors.Is(err, errStop) {
+			t.Errorf("Run() = %v, want the cause", err)
+		}
+	})
 }
 
 func TestFailingObjectThatMovesToAnotherReplicaIsForgotten(t *testing.T) {

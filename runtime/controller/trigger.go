@@ -137,15 +137,30 @@ func (f *memberFeed) addAll(s *session, cause *event) {
 	})
 }
 
-// existing calls each for the objects that a subscription begins with.
+// existing calls each for the objects that a subscription begins with. A feed that is late does not have all of them yet:
+// follow adds those that are left when they arrive.
 func (f *memberFeed) existing(s *session, each func(Key, reflector.State)) {
 	if !ready(f.feed) {
-		return // a feed that is late: follow adds them when it is synced
+		f.arrived(s, each)
+		return
 	}
 	for change, err := range f.feed.Subscribe(s.feeds) {
 		if err != nil || change.Type == core.Bookmark {
 			return
 		}
 		each(Key{f.feed.Cluster(), change.Ref}, change.New)
+	}
+}
+
+// arrived calls each for the objects that a feed has now.
+func (f *memberFeed) arrived(s *session, each func(Key, reflector.State)) {
+	refs, err := f.source.inputs[0].refs(f.feed)
+	if err != nil {
+		s.opts.Logger.LogAttrs(s.feeds, slog.LevelError, "can't read the objects of a late source", errorAttrs(err)...)
+	}
+	for _, ref := range refs {
+		if state := f.feed.State(ref); state.Exists() {
+			each(Key{f.feed.Cluster(), ref}, state)
+		}
 	}
 }
