@@ -49,11 +49,11 @@ type mapping struct {
 }
 
 // unmapped is the states of one object that have to be mapped. Changes that wait are merged into one, from the oldest
-// known old to the newest new state.
+// known old to the newest new state. The last state of a deleted object is kept, too.
 type unmapped struct {
-	failed   []wire.Packed // the states whose mapping failed
-	old, new reflector.State
-	initial  bool // the object waits in mapping.initial
+	failed         []wire.Packed // the states whose mapping failed
+	old, last, new reflector.State
+	initial        bool // the object waits in mapping.initial
 }
 
 // fed is an initial object that a feeder has added to the applier of the workers.
@@ -107,6 +107,9 @@ func (u *unmapped) offer(c reflector.Change) {
 	if !u.old.Exists() { // also for a second change of an object that was new at the first: runs may have seen it
 		u.old = c.Old
 	}
+	if !c.New.Exists() {
+		u.last = c.Old
+	}
 	u.new = c.New
 }
 
@@ -115,7 +118,7 @@ func (u *unmapped) states() (all []wire.Packed) {
 	if u == nil {
 		return nil
 	}
-	for _, p := range slices.Concat(u.failed, []wire.Packed{u.old.Packed(), u.new.Packed()}) {
+	for _, p := range slices.Concat(u.failed, []wire.Packed{u.old.Packed(), u.last.Packed(), u.new.Packed()}) {
 		same := func(o wire.Packed) bool { return bytes.Equal(o.Bytes(), p.Bytes()) }
 		if p.Len() > 0 && !slices.ContainsFunc(all, same) {
 			all = append(all, p)

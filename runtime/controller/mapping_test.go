@@ -384,6 +384,32 @@ func TestStatesAreNotLostWhileTheirMappingFails(t *testing.T) {
 	})
 }
 
+func TestLastStateOfADeletedObjectIsMapped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		for _, name := range []string{"a", "b", "c"} {
+			w.Put(documents, doc("prod/"+name, "1"))
+		}
+		w.Put(pages, pageAbout("a"))
+		var runs journal
+		c := controller.New(controller.For[document](w.cache), nil).
+			Watches(controller.Source[page](w.cache).Map(failing(func(*page) error {
+				<-time.After(time.Minute)
+				return nil
+			})))
+		start(t, c, runs.note)
+		after(time.Hour)
+		runs.take()
+		for _, name := range []string{"b", "c"} { // the second one waits for the call for the first one
+			w.Put(pages, pageAbout(name))
+			synctest.Wait()
+		}
+		w.Delete(pages, ref("prod/p"))
+		after(time.Hour)
+		runs.wantSet(t, "a=1", "b=1", "b=1", "c=1")
+	})
+}
+
 func TestOnlyTheNewestEightFailedStatesOfAnObjectAreMappedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
