@@ -137,8 +137,8 @@ func (f *memberFeed) addAll(s *session, cause *event) {
 	})
 }
 
-// existing calls each for the objects that a subscription begins with. A feed that is late does not have all of them yet:
-// follow adds those that are left when they arrive.
+// existing calls each for the objects that a subscription begins with. A feed that is late does not have all of them
+// yet: follow adds those that are left when they arrive.
 func (f *memberFeed) existing(s *session, each func(Key, reflector.State)) {
 	if !ready(f.feed) {
 		f.arrived(s, each)

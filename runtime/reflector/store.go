@@ -327,8 +327,8 @@ func (s *Store[K]) Subscribe(ctx context.Context) iter.Seq2[Change, error] {
 // Follow calls f with the changes that [Store.Subscribe] yields, until ctx ends. It calls f for the existing objects in
 // the goroutine of the caller, and then for each change, without merging them, in the goroutine of the watch, which
 // waits for it. So f receives a change earlier than a subscriber, but it must be fast, and must not call Follow, Ready,
-// WaitFor, [Decoded] or [IndexBy], or select by labels or owner. Calls of f do not overlap. Follow returns the cause of ctx, or the
-// error that [Reflector.Run] returned for an invalid request.
+// WaitFor, [Decoded] or [IndexBy], or select by labels or owner. Calls of f do not overlap. Follow returns the cause of
+// ctx, or the error that [Reflector.Run] returned for an invalid request.
 func (s *Store[K]) Follow(ctx context.Context, f func(Change)) error {
 	return s.table().follow(ctx, s.form, f)
 }
