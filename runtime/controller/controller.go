@@ -106,6 +106,9 @@ func (o *Options) withDefaults() Options {
 	if d.Logger == nil {
 		d.Logger = slog.Default()
 	}
+	if d.Retry != nil {
+		d.Retry = new(*d.Retry)
+	}
 	return d
 }
 

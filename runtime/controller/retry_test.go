@@ -466,3 +466,22 @@ func TestTerminalKeepsTheErrorAndIsDetected(t *testing.T) {
 		t.Error("errors that were not marked are terminal")
 	}
 }
+
+func TestControllerCopiesItsOptions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(documents, doc("prod/a", "1"))
+		o := &controller.Options{Retry: &applier.Backoff{InitialBackoff: time.Minute}, Logger: w.log.logger()}
+		c := controller.New(controller.For[document](w.cache), o)
+		o.Retry.InitialBackoff = time.Hour
+		runs := 0
+		start(t, c, func(context.Context, *document) (controller.Action, error) {
+			runs++
+			return controller.Action{}, errNo
+		})
+		after(2 * time.Minute)
+		if runs != 2 {
+			t.Errorf("%d runs within two minutes, want 2: the back-off is that of New", runs)
+		}
+	})
+}
