@@ -382,7 +382,7 @@ func checkEnded(t testing.TB, pid string) {
 	deadline := time.After(time.Minute)
 	for {
 		stat, err := os.ReadFile("/proc/" + pid + "/stat")
-		if err != nil && syscall.Kill(n, 0) == syscall.ESRCH || strings.Contains(string(stat), ") Z ") {
+		if err != nil && !isRunning(n) || strings.Contains(string(stat), ") Z ") {
 			return
 		}
 		select {
@@ -391,6 +391,12 @@ func checkEnded(t testing.TB, pid string) {
 		case <-time.After(time.Millisecond):
 		}
 	}
+}
+
+// isRunning reports whether a process exists.
+func isRunning(pid int) bool {
+	p, err := os.FindProcess(pid)
+	return err == nil && !errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
 
 // null returns a standard input that is a device, but not a terminal.
@@ -675,7 +681,11 @@ func TestPluginDoesNotWaitForItsChildren(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+	child, err := os.FindProcess(pid)
+	if err == nil {
+		err = child.Kill()
+	}
+	if err != nil {
 		t.Errorf("the child process was killed: %v", err)
 	}
 }
