@@ -211,8 +211,13 @@ func (c *Client) chain(o *Options) ([]middleware.Func, error) {
 // Namespace returns the namespace of the configuration, for requests that name none.
 func (c *Client) Namespace() string { return c.config.Namespace }
 
-// Server returns the URL of the API server.
-func (c *Client) Server() string { return c.base.String() }
+// Server returns the URL of the API server. It is empty for a nil client.
+func (c *Client) Server() string {
+	if c == nil {
+		return ""
+	}
+	return c.base.String()
+}
 
 // Config returns a copy of the configuration. Use it to create another one, for example for a client that impersonates
 // another user and shares the connections of this one.
@@ -257,6 +262,10 @@ func (c *Client) Do(ctx context.Context, r *request.Request) (*http.Response, er
 }
 
 func (c *Client) httpRequest(ctx context.Context, r *request.Request) (*http.Request, error) {
+	if c == nil {
+		_, err := unusable()
+		return nil, err
+	}
 	unescaped, err := url.PathUnescape(r.Path)
 	if err != nil {
 		return nil, fmt.Errorf("request path: %w", err)

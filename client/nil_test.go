@@ -61,6 +61,20 @@ func TestNilClientIsAnErrorOfEachRequest(t *testing.T) {
 			}
 			return err
 		},
+		"Do of nil": func() error {
+			resp, err := (*client.Client)(nil).Do(ctx, &request.Request{Method: "GET", Path: "/version"})
+			if err == nil {
+				resp.Body.Close()
+			}
+			return err
+		},
+		"Upgrade of nil": func() error {
+			conn, err := (*client.Client)(nil).Upgrade(ctx, &request.Request{Method: "GET", Path: "/version"}, nil)
+			if err == nil {
+				conn.Close()
+			}
+			return err
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := call(); err == nil || !strings.Contains(err.Error(), "client: is nil: pass one of client.New") {

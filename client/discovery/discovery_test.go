@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kube-go/sdk/client/discovery"
@@ -389,4 +390,27 @@ func FuzzDiscover(f *testing.F) {
 			t.Errorf("there are more preferred resources than resources")
 		}
 	})
+}
+
+// TestNilClientIsAnError checks that each request of the package with a nil client returns an error that names the
+// remedy.
+func TestNilClientIsAnError(t *testing.T) {
+	ctx := t.Context()
+	mapper := discovery.NewMapper(nil, nil)
+	pod := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod"}}
+	for name, call := range map[string]func() error{
+		"Discover":     func() error { _, err := discovery.Discover(ctx, nil, nil); return err },
+		"Version":      func() error { _, err := discovery.Version(ctx, nil, nil); return err },
+		"Health":       func() error { _, err := discovery.Health(ctx, nil, discovery.Ready, nil); return err },
+		"FetchOpenAPI": func() error { _, err := discovery.FetchOpenAPI(ctx, nil, nil); return err },
+		"Resolve":      func() error { _, err := mapper.Resolve(ctx, "pods"); return err },
+		"Dynamic":      func() error { _, err := mapper.Dynamic(ctx, pod); return err },
+		"Refresh":      func() error { _, err := mapper.Refresh(ctx); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := call(); err == nil || !strings.Contains(err.Error(), "client: is nil: pass one of client.New") {
+				t.Errorf("error = %v, want one that says that the client is nil", err)
+			}
+		})
+	}
 }
