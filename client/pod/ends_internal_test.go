@@ -19,6 +19,8 @@ import (
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/client/internal/channels"
+	"github.com/kube-go/sdk/core/request"
 )
 
 // kubelet is the server side of a stream in a bubble.
@@ -194,6 +196,53 @@ func TestContextEndsStreamWithUnreadOutput(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestContextEndsAtTheSameTimeAsProcess checks that a context that ends when the exit status has just arrived is an
+// error of Run only if it also ends the stream: then the output may be incomplete.
+func TestContextEndsAtTheSameTimeAsProcess(t *testing.T) {
+	cause := errors.New("enough")
+	for _, tc := range []struct {
+		name  string
+		after func(kubelet)
+		want  error
+	}{
+		{"output may follow", kubelet.drain, cause},
+		{"the server has closed the stream", kubelet.hangUp, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			for range 10 { // conclude waits for several events at once, and Go chooses one at random
+				inBubble(t, func(k kubelet) {
+					k.send(1, "output")
+					k.send(3, `{"status":"Success"}`)
+					tc.after(k)
+				}, func(t *testing.T, pods *API) {
+					conn, redact, err := pods.connect(t.Context(), "exec", "web", streams{stdout: true}, execTrue)
+					if err != nil {
+						t.Fatal(err)
+					}
+					synctest.Wait() // everything has arrived
+					wrap := func(err error) error { return err }
+					p := &Process{conn: conn, redact: redact, wrap: wrap, done: make(chan struct{})}
+					p.Stdout = &output{conn.Incoming(channels.Stdout), wrap}
+					ctx, cancel := context.WithCancelCause(t.Context())
+					cancel(cause)
+					p.conclude(ctx)
+					if err := p.Run(nil, nil, nil); err != tc.want {
+						t.Errorf("Run() = %v, want %v", err, tc.want)
+					}
+					if err := p.Wait(); err != nil {
+						t.Errorf("Wait() = %v, want nil", err)
+					}
+				})
+			}
+		})
+	}
+}
+
+// execTrue returns a request that runs a command.
+func execTrue(t request.Target) (*request.Request, error) {
+	return request.Exec(t, &request.ExecOptions{Command: []string{"true"}, Stdout: true})
 }
 
 // endless returns an input that never ends.

@@ -61,7 +61,7 @@ type Process struct {
 	wrap    func(error) error
 	done    chan struct{} // closed when outcome and cut are set
 	outcome error
-	cut     error // the context's cause, if the context ended the stream after the exit status had arrived
+	cut     error // the context's cause, if the context ended the stream
 }
 
 // streams describes the requested streams of a process.
@@ -168,8 +168,10 @@ func (p *Process) conclude(ctx context.Context) {
 	case message = <-received:
 		p.cut = p.conn.Finish(ctx, farewell)
 	case <-ctx.Done():
-		p.conn.Abort(context.Cause(ctx))
-		message = <-received
+		if p.conn.Abort(context.Cause(ctx)) {
+			p.cut = context.Cause(ctx)
+		}
+		message = <-received // it may have arrived before
 	}
 	p.outcome = p.wrap(p.redact(outcomeOf(message, p.conn.Err())))
 }

@@ -190,20 +190,24 @@ func (c *Conn) conclude(err error) (first bool) {
 	return true
 }
 
-// fail ends the connection and all channels. If the connection has ended before, the reason stays unchanged.
-func (c *Conn) fail(err error) {
-	if c.conclude(err) {
+// fail ends the connection and all channels. If the connection has ended before, the reason stays unchanged, and fail
+// returns false.
+func (c *Conn) fail(err error) (first bool) {
+	if first = c.conclude(err); first {
 		for _, b := range c.buffers {
 			b.end(err)
 		}
 	}
 	_ = c.ws.Close() // err is the reason
+	return first
 }
 
-// Abort ends the connection at once. Pending and later calls return the error, unless the connection has ended before.
-func (c *Conn) Abort(err error) {
-	c.fail(err)
+// Abort ends the connection at once. Pending and later calls return the error, unless the connection has ended before:
+// then Abort returns false.
+func (c *Conn) Abort(err error) (first bool) {
+	first = c.fail(err)
 	c.running.Wait()
+	return first
 }
 
 // Close sends the written data and a close frame, and waits a few seconds for the close frame of the peer. It drops
@@ -219,8 +223,8 @@ func (c *Conn) Close() {
 }
 
 // Finish waits until the peer, which has sent everything, closes the connection. It closes the connection itself if the
-// peer has sent nothing for the given time, or if the context ends, and then returns the context's cause. Data that has
-// arrived can still be read.
+// peer has sent nothing for the given time, or if the context ends before the connection, and then returns the context's
+// cause. Data that has arrived can still be read.
 func (c *Conn) Finish(ctx context.Context, silent time.Duration) error {
 	for {
 		left := silent - time.Since(c.lastHeard())
@@ -233,8 +237,10 @@ func (c *Conn) Finish(ctx context.Context, silent time.Duration) error {
 		case <-c.done:
 			return nil
 		case <-ctx.Done():
-			c.Abort(context.Cause(ctx))
-			return context.Cause(ctx)
+			if c.Abort(context.Cause(ctx)) {
+				return context.Cause(ctx)
+			}
+			return nil
 		}
 	}
 }
