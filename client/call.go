@@ -19,9 +19,26 @@ func callOf(r *request.Request) middleware.Call {
 	t := r.Target
 	return middleware.Call{
 		Verb: r.Verb, Group: t.Resource.Group, Version: t.Resource.Version, Resource: t.Resource.Plural,
-		Subresource: t.Subresource, Namespace: t.Namespace, Name: t.Name,
+		Subresource: subresourceOf(r), Namespace: t.Namespace, Name: t.Name,
 		Idempotent: idempotent(r), LongRunning: longRunning(r),
 	}
+}
+
+// subresourceOf returns the subresource of a request. It recognizes the path of a proxied request without a resource,
+// because the response is not from the API server.
+func subresourceOf(r *request.Request) string {
+	rest, ok := strings.CutPrefix(r.Path, "/api/v1/")
+	if !ok || r.Target.Resource.Plural != "" {
+		return r.Target.Subresource
+	}
+	segments := strings.Split(rest, "/")
+	if segments[0] == "namespaces" && len(segments) > 2 {
+		segments = segments[2:]
+	}
+	if len(segments) > 2 && slices.Contains([]string{"pods", "services", "nodes"}, segments[0]) && segments[2] == "proxy" {
+		return "proxy"
+	}
+	return r.Target.Subresource
 }
 
 // longRunning reports whether the time of the response has no limit. For a request without a resource, the path
@@ -40,8 +57,8 @@ func longRunning(r *request.Request) bool {
 // conditional on a resource version is not idempotent: the second request would report the success of the first as a
 // conflict.
 func idempotent(r *request.Request) bool {
-	if r.Target.Subresource == "proxy" { // only reads are known to be safe
-		return r.Verb == "get"
+	if subresourceOf(r) == "proxy" { // only reads are known to be safe
+		return r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions
 	}
 	switch r.Verb {
 	case "get", "list", "watch", "": // requests for a path have no verb

@@ -69,7 +69,23 @@ func TestCallDescribesTheRequest(t *testing.T) {
 		{*build(request.Raw("/api/v1/pods?watch=1")), middleware.Call{Verb: "get", Idempotent: true, LongRunning: true}},
 		{*build(request.Raw("/api/v1/watch/pods")), middleware.Call{Verb: "get", Idempotent: true, LongRunning: true}},
 		{*build(request.Raw("/api/v1/namespaces/a/pods/b/log?follow=1")), middleware.Call{Verb: "get", Idempotent: true, LongRunning: true}},
-		{*build(request.Raw("/api/v1/nodes/n/proxy/metrics")), middleware.Call{Verb: "get", Idempotent: true, LongRunning: true}},
+		{
+			*build(request.Raw("/api/v1/nodes/n/proxy/metrics")),
+			middleware.Call{Verb: "get", Subresource: "proxy", Idempotent: true, LongRunning: true},
+		},
+		{
+			*build(request.Raw("/api/v1/namespaces/a/services/https:b:443/proxy/")),
+			middleware.Call{Verb: "get", Subresource: "proxy", Idempotent: true, LongRunning: true},
+		},
+		{
+			request.Request{Method: "PUT", Verb: "update", Path: "/api/v1/namespaces/a/pods/b/proxy"},
+			middleware.Call{Verb: "update", Subresource: "proxy", LongRunning: true},
+		},
+		{*build(request.Raw("/api/v1/namespaces/proxy")), middleware.Call{Verb: "get", Idempotent: true, LongRunning: true}},
+		{
+			*build(request.Raw("/api/v1/namespaces/a/configmaps/proxy")),
+			middleware.Call{Verb: "get", Idempotent: true, LongRunning: true},
+		},
 		{request.Request{Method: "HEAD", Path: "/"}, middleware.Call{Idempotent: true}},
 		{request.Request{Method: "POST", Path: "/"}, middleware.Call{}},
 	} {

@@ -4,15 +4,19 @@
 package client_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/config"
 	"github.com/kube-go/sdk/client/internal/testserver"
+	"github.com/kube-go/sdk/core/request"
 )
 
 func TestRoundTripReturnsAnyResponse(t *testing.T) {
@@ -53,6 +57,64 @@ func TestRoundTripReturnsAnyResponse(t *testing.T) {
 	}
 	if r.URL.Host != "any" || r.Header.Get("Authorization") != "" {
 		t.Errorf("RoundTrip changed the request to %v with the header %v", r.URL, r.Header)
+	}
+}
+
+// TestPathOfProxyIsProxied checks that a request for the path of a proxied pod, service or node is treated like one for
+// the subresource: a 401 of the backend does not concern the credentials, and its 503 does not mean that the request had
+// no effect.
+func TestPathOfProxyIsProxied(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "token")
+	write := func(token string) {
+		if err := os.WriteFile(file, []byte(token), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, send := range map[string]func(*client.Client) (*http.Response, error){
+		"RoundTrip": func(c *client.Client) (*http.Response, error) {
+			const url = "http://any/api/v1/namespaces/a/pods/b/proxy/login"
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+			if err != nil {
+				return nil, err
+			}
+			return c.RoundTrip(r)
+		},
+		"Do": func(c *client.Client) (*http.Response, error) {
+			r, err := request.Raw("/api/v1/nodes/n/proxy/login")
+			if err != nil {
+				return nil, err
+			}
+			r.Method, r.Verb = http.MethodPost, "create"
+			return c.Do(t.Context(), r)
+		},
+	} {
+		for _, code := range []int{http.StatusUnauthorized, http.StatusServiceUnavailable} {
+			t.Run(fmt.Sprintf("%s %d", name, code), func(t *testing.T) {
+				requests := 0
+				server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					requests++
+					write("new")
+					w.Header().Set("Retry-After", "0")
+					w.WriteHeader(code)
+				}))
+				defer server.Close()
+				write("old")
+				c, err := client.New(t.Context(), &client.Options{Config: &config.Config{
+					Server: server.URL, InsecureSkipTLSVerify: true, BearerTokenFile: file,
+				}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.CloseIdleConnections()
+				resp, err := send(c)
+				if err == nil {
+					resp.Body.Close()
+				}
+				if requests != 1 {
+					t.Errorf("the backend received %d requests, want one; error = %v", requests, err)
+				}
+			})
+		}
 	}
 }
 
