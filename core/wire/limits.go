@@ -94,17 +94,20 @@ func (e *TooLargeError) Error() string {
 
 const whatList = "list"
 
-// listReader reads no more bytes than a list may have.
+// listReader reads no more bytes than a list may have, except for one, which shows that the list is too large.
 type listReader struct {
 	r           io.Reader
 	left, limit int64
 }
 
 func (l *listReader) Read(p []byte) (int, error) {
-	if l.left <= 0 {
+	if int64(len(p)) > l.left {
+		p = p[:l.left+1]
+	}
+	n, err := l.r.Read(p)
+	if int64(n) > l.left {
 		return 0, &TooLargeError{What: whatList, LimitBytes: l.limit}
 	}
-	n, err := l.r.Read(p[:min(int64(len(p)), l.left)])
 	l.left -= int64(n)
 	return n, err
 }

@@ -4,12 +4,11 @@
 package wire_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -154,9 +153,26 @@ func TestSizeOfAListIsBounded(t *testing.T) {
 			})
 		}
 	}
-	body := `{"kind":"PodList","items":[{},{}]}`
-	exact := &wire.ReadOptions{Limits: &wire.Limits{ListItems: 2, ListBytes: int64(len(body)) + 1}}
-	if _, err := wire.ReadList(io.MultiReader(bytes.NewReader([]byte(body))), "", exact, func(wire.Packed) error { return nil }); err != nil {
-		t.Errorf("ReadList of the maximum number of items = %v", err)
+}
+
+// TestLargestListIsRead checks that a list may have exactly the maximum of bytes and items, and not one byte more.
+func TestLargestListIsRead(t *testing.T) {
+	for encoding, body := range map[wire.Encoding]string{
+		wire.JSON:     `{"kind":"PodList","items":[{},{}]}`,
+		wire.Protobuf: "k8s\x00\x0a\x0d\x0a\x02v1\x12\x07PodList\x12\x04\x12\x00\x12\x00",
+	} {
+		read := func(most int64) error {
+			o := &wire.ReadOptions{Limits: &wire.Limits{ListItems: 2, ListBytes: most}}
+			each := func(wire.Packed) error { return nil }
+			_, err := wire.ReadList(iotest.OneByteReader(strings.NewReader(body)), encoding.MediaType(), o, each)
+			return err
+		}
+		size := int64(len(body))
+		if err := read(size); err != nil {
+			t.Errorf("%s: ReadList of %d bytes with a limit of %d = %v", encoding, size, size, err)
+		}
+		if large, ok := errors.AsType[*wire.TooLargeError](read(size - 1)); !ok || large.LimitBytes != size-1 {
+			t.Errorf("%s: ReadList of %d bytes with a limit of %d = %v, want a TooLargeError", encoding, size, size-1, large)
+		}
 	}
 }
