@@ -22,6 +22,9 @@ func (c *Client) RoundTrip(r *http.Request) (*http.Response, error) {
 		ctx = middleware.WithCall(ctx, callOf(&request.Request{Method: r.Method, Path: r.URL.Path, Query: r.URL.Query()}))
 	}
 	out := r.Clone(ctx)
+	if out.Header == nil { // the middleware sets headers
+		out.Header = http.Header{}
+	}
 	out.URL.Scheme, out.URL.Host, out.Host = c.base.Scheme, c.base.Host, ""
 	out.URL.Path, out.URL.RawPath = c.base.Path+r.URL.Path, c.base.EscapedPath()+r.URL.EscapedPath()
 	if out.Header.Get("Upgrade") != "" { // HTTP/2 has no upgrades

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -60,9 +61,23 @@ func TestRoundTripReturnsAnyResponse(t *testing.T) {
 	}
 }
 
+// TestRoundTripAcceptsRequestWithoutHeader checks a request whose Header is nil, as in a literal.
+func TestRoundTripAcceptsRequestWithoutHeader(t *testing.T) {
+	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Path) })
+	r := (&http.Request{Method: http.MethodGet, URL: &url.URL{Path: "/version"}}).WithContext(t.Context())
+	resp, err := s.Client(t).RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if body, err := io.ReadAll(resp.Body); string(body) != "/version" || r.Header != nil {
+		t.Errorf("body %q, %v, and header %v of the request; want /version and nil", body, err, r.Header)
+	}
+}
+
 // TestPathOfProxyIsProxied checks that a request for the path of a proxied pod, service or node is treated like one for
-// the subresource: a 401 of the backend does not concern the credentials, and its 503 does not mean that the request had
-// no effect.
+// the subresource: a 401 of the backend does not concern the credentials, and its 503 does not mean that the request
+// had no effect.
 func TestPathOfProxyIsProxied(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
 	write := func(token string) {
@@ -72,8 +87,8 @@ func TestPathOfProxyIsProxied(t *testing.T) {
 	}
 	for name, send := range map[string]func(*client.Client) (*http.Response, error){
 		"RoundTrip": func(c *client.Client) (*http.Response, error) {
-			const url = "http://any/api/v1/namespaces/a/pods/b/proxy/login"
-			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+			const address = "http://any/api/v1/namespaces/a/pods/b/proxy/login"
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
 			if err != nil {
 				return nil, err
 			}

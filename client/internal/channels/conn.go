@@ -223,8 +223,8 @@ func (c *Conn) Close() {
 }
 
 // Finish waits until the peer, which has sent everything, closes the connection. It closes the connection itself if the
-// peer has sent nothing for the given time, or if the context ends before the connection, and then returns the context's
-// cause. Data that has arrived can still be read.
+// peer has sent nothing for the given time, or if the context ends before the connection, and then returns the
+// context's cause. Data that has arrived can still be read.
 func (c *Conn) Finish(ctx context.Context, silent time.Duration) error {
 	for {
 		left := silent - time.Since(c.lastHeard())
