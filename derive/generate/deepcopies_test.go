@@ -167,13 +167,26 @@ import (
 
 type val struct{ Pointer *string }
 
+type in struct{ Pointer *string }
+
+type out []*string
+
 type Thing struct {
+	In     *in
+	Out    *out
+	Outs   Outs
+	Own    Own
 	Keys   map[string][]key.Key
 	Vals   map[string][]map[string][]val1.Val
-	Own    map[string][]val
+	Locals map[string][]val
 	New    *newpkg.New
 	Orders []*v1.Order
 }
+type Outs []*out
+
+type Own struct{ In []in }
+
+func (o *Own) DeepCopy() *Own { return o }
 -- key/key.go --
 package key
 

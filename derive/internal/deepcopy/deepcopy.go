@@ -46,15 +46,16 @@ func (w *Writer) Type(obj *types.TypeName) error {
 	var body strings.Builder
 	var err error
 	write := w.methods
+	in, out := w.params()
 	switch u := obj.Type().Underlying().(type) {
 	case *types.Struct:
-		err = w.fields(&body, u, "in", "out", 0)
+		err = w.fields(&body, u, in, out, 0)
 	case *types.Map:
 		write = w.valueMethods
-		err = w.mapping(&body, obj.Type(), u, "in", "(*out)", 0)
+		err = w.mapping(&body, obj.Type(), u, in, "(*"+out+")", 0)
 	case *types.Slice:
 		write = w.valueMethods
-		err = w.slice(&body, obj.Type(), u, "in", "(*out)", 0)
+		err = w.slice(&body, obj.Type(), u, in, "(*"+out+")", 0)
 	default:
 		err = refuse("%s is neither a struct nor a map nor a slice", w.TypeString(obj.Type()))
 	}
@@ -67,57 +68,59 @@ func (w *Writer) Type(obj *types.TypeName) error {
 
 // methods writes DeepCopyInto, with statements that follow the shallow copy, and DeepCopy.
 func (w *Writer) methods(name, statements string, own written) {
-	statements = "\t*out = *in\n" + statements
+	in, out := w.params()
+	statements = fmt.Sprintf("\t*%s = *%s\n", out, in) + statements
 	if own.copies != "" {
 		statements = "\t" + own.copies + "\n"
 	}
 	if !own.into {
 		fmt.Fprintf(w.Out, `
-// DeepCopyInto sets out to a deep copy of in. Neither may be nil.
-func (in *%[1]s) DeepCopyInto(out *%[1]s) {
+// DeepCopyInto sets %[4]s to a deep copy of %[3]s. Neither may be nil.
+func (%[3]s *%[1]s) DeepCopyInto(%[4]s *%[1]s) {
 %[2]s}
-`, name, statements)
+`, name, statements, in, out)
 	}
 	if own.copies == "" {
 		fmt.Fprintf(w.Out, `
 // DeepCopy returns a deep copy, or nil for nil.
-func (in *%[1]s) DeepCopy() *%[1]s {
-	if in == nil {
+func (%[2]s *%[1]s) DeepCopy() *%[1]s {
+	if %[2]s == nil {
 		return nil
 	}
-	out := new(%[1]s)
-	in.DeepCopyInto(out)
-	return out
+	%[3]s := new(%[1]s)
+	%[2]s.DeepCopyInto(%[3]s)
+	return %[3]s
 }
-`, name)
+`, name, in, out)
 	}
 }
 
 // valueMethods writes the methods of a map or slice type.
 func (w *Writer) valueMethods(name, statements string, own written) {
-	statements = "\t*out = nil\n" + statements
+	in, out := w.params()
+	statements = fmt.Sprintf("\t*%s = nil\n", out) + statements
 	if own.copies != "" {
 		statements = "\t" + own.copies + "\n"
 	}
 	if !own.into {
 		fmt.Fprintf(w.Out, `
-// DeepCopyInto sets out, which must not be nil, to a deep copy of in.
-func (in %[1]s) DeepCopyInto(out *%[1]s) {
+// DeepCopyInto sets %[4]s, which must not be nil, to a deep copy of %[3]s.
+func (%[3]s %[1]s) DeepCopyInto(%[4]s *%[1]s) {
 %[2]s}
-`, name, statements)
+`, name, statements, in, out)
 	}
 	if own.copies == "" {
 		fmt.Fprintf(w.Out, `
 // DeepCopy returns a deep copy, or nil for nil.
-func (in %[1]s) DeepCopy() %[1]s {
-	if in == nil {
+func (%[2]s %[1]s) DeepCopy() %[1]s {
+	if %[2]s == nil {
 		return nil
 	}
-	var out %[1]s
-	in.DeepCopyInto(&out)
-	return out
+	var %[3]s %[1]s
+	%[2]s.DeepCopyInto(&%[3]s)
+	return %[3]s
 }
-`, name)
+`, name, in, out)
 	}
 }
 
@@ -134,10 +137,11 @@ func (w *Writer) byHand(obj *types.TypeName) written {
 	}
 	own := written{into: w.Method(named, "DeepCopyInto") != nil}
 	if m := w.Method(named, "DeepCopy"); m != nil {
-		own.copies = "*out = in.DeepCopy()"
+		in, out := w.params()
+		own.copies = fmt.Sprintf("*%s = %s.DeepCopy()", out, in)
 		if r := m.Signature().Results(); r.Len() == 1 {
 			if _, isPointer := r.At(0).Type().(*types.Pointer); isPointer {
-				own.copies = "*out = *in.DeepCopy()"
+				own.copies = fmt.Sprintf("*%s = *%s.DeepCopy()", out, in)
 			}
 		}
 	}
@@ -147,8 +151,9 @@ func (w *Writer) byHand(obj *types.TypeName) written {
 // Kind writes the methods of a generated kind, which has only these fields.
 func (w *Writer) Kind(name string, fields ...string) {
 	var body strings.Builder
+	in, out := w.params()
 	for _, f := range fields {
-		fmt.Fprintf(&body, "\tin.%[1]s.DeepCopyInto(&out.%[1]s)\n", f)
+		fmt.Fprintf(&body, "\t%[2]s.%[1]s.DeepCopyInto(&%[3]s.%[1]s)\n", f, in, out)
 	}
 	w.methods(name, body.String(), written{})
 }
@@ -314,6 +319,9 @@ func (w *Writer) mapping(b *strings.Builder, named types.Type, t *types.Map, in,
 	fmt.Fprintf(b, "\t%s[%s] = %s\n", out, key, c)
 	return nil
 }
+
+// params returns the names of the receiver and the parameter of DeepCopyInto.
+func (w *Writer) params() (in, out string) { return w.local("in", 0), w.local("out", 0) }
 
 // local returns the name of a variable that hides no type of the package.
 func (w *Writer) local(name string, depth int) string {
