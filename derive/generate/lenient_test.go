@@ -5,6 +5,7 @@ package generate_test
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -90,6 +91,100 @@ func TestLenientMakesMistakesWarnings(t *testing.T) {
 		if !strings.Contains(text, part) {
 			t.Errorf("the CRD has no %q:\n%s", part, text)
 		}
+	}
+}
+
+// wrapped is a module with structs that have their own encoding.
+const wrapped = `
+-- api/types.go --
+// +groupName=things.example.com
+package api
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// +kubebuilder:object:root=true
+type Item struct {
+	metav1.TypeMeta   ` + "`json:\",inline\"`" + `
+	metav1.ObjectMeta ` + "`json:\"metadata,omitempty\"`" + `
+
+	Spec    ItemSpec ` + "`json:\"spec\"`" + `
+	Opaque  Opaque   ` + "`json:\"opaque\"`" + `
+	Pipe    Pipe     ` + "`json:\"pipe\"`" + `
+	Wrapper Wrapper  ` + "`json:\"wrapper\"`" + `
+}
+
+type ItemSpec struct {
+	// +kubebuilder:validation:MaxLength=9
+	Text string ` + "`json:\"text\"`" + `
+}
+
+func (ItemSpec) MarshalJSON() ([]byte, error) { return nil, nil }
+
+// Opaque has a pipe, which has no schema.
+type Opaque struct {
+	Pipe Pipe ` + "`json:\"pipe\"`" + `
+	Bare string
+}
+
+func (Opaque) MarshalJSON() ([]byte, error) { return nil, nil }
+
+type Pipe struct {
+	Wire chan int ` + "`json:\"wire\"`" + `
+}
+
+// +kubebuilder:pruning:PreserveUnknownFields
+type Wrapper struct {
+	Object map[string]any ` + "`json:\"-\"`" + `
+}
+
+func (Wrapper) MarshalJSON() ([]byte, error) { return nil, nil }
+`
+
+func TestLenientDescribesStructsWithTheirOwnEncodingByTheirFields(t *testing.T) {
+	dir := newModule(t, txtar.Parse([]byte(wrapped)))
+	files, err := generate.CRDs(t.Context(), []string{"./..."}, &generate.Options{Dir: dir, Lenient: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, w := range files.Warnings {
+		what, _, _ := strings.Cut(w.Message, ",")
+		got = append(got, fmt.Sprintf("%d %s", w.Position.Line, what))
+	}
+	want := []string{
+		"17 ItemSpec: it has its own MarshalJSON",
+		"25 Opaque: it has its own MarshalJSON",
+		"33 Pipe.Wire: a channel can't be stored in an object: remove the field",
+		"37 Wrapper: it has its own MarshalJSON",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Warnings (-want +got):\n%s", diff)
+	}
+	wantCRD := `
+          opaque:
+            description: Opaque has a pipe, which has no schema.
+            x-kubernetes-preserve-unknown-fields: true
+          pipe:
+            properties:
+              wire:
+                x-kubernetes-preserve-unknown-fields: true
+            required:
+            - wire
+            type: object
+          spec:
+            properties:
+              text:
+                maxLength: 9
+                type: string
+            required:
+            - text
+            type: object
+          wrapper:
+            type: object
+            x-kubernetes-preserve-unknown-fields: true
+`
+	if got := string(files.Files[0].Content); !strings.Contains(got, wantCRD) {
+		t.Errorf("the CRD does not contain %s\n%s", wantCRD, got)
 	}
 }
 

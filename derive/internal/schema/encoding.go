@@ -4,7 +4,9 @@
 package schema
 
 import (
+	"go/token"
 	"go/types"
+	"maps"
 	"strings"
 
 	"github.com/invopop/jsonschema"
@@ -43,13 +45,28 @@ func (b *Builder) encoded(t *types.Named, decl *load.Decl) *jsonschema.Schema {
 	const what = "it has its own MarshalJSON, so its schema does not follow from its Go type"
 	switch own := b.strict(t.Obj()); {
 	case own && isStruct:
-		return b.refuse(what, "set it with +"+typeMarker+"; with object, the schema has the fields of the Go type")
+		b.refuse(what, "set it with +"+typeMarker+"; with object, the schema has the fields of the Go type")
+		return b.quietly(t.Underlying())
 	case own:
 		return b.refuse(what, "set it with +"+typeMarker)
 	case !strings.Contains(t.Obj().Pkg().Path(), "."):
 		return b.refuse(typeString(t)+" has its own MarshalJSON, so its schema does not follow from its Go type", "use your own type")
 	}
 	return nil // the structs of other modules usually encode their fields
+}
+
+// quietly describes a struct with a mistake by its fields, for lenient runs. It does not report other types that can't
+// be described, because the correction of the mistake may make them unnecessary.
+func (b *Builder) quietly(t types.Type) *jsonschema.Schema {
+	report, refused, checks, defs := b.report, b.refused, len(b.checks), maps.Clone(b.defs)
+	b.report = func(token.Position, string) {}
+	s := b.schema(t)
+	b.report = report
+	if b.refused > refused {
+		b.checks, b.defs = b.checks[:checks], defs
+		return anything()
+	}
+	return s
 }
 
 // promoted describes a struct with the MarshalJSON of an embedded field: only this field is encoded.
