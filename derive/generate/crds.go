@@ -35,7 +35,9 @@ func (r *run) assemble() {
 	}
 	r.crds = map[string]*crd.CRD{}
 	versions := map[string][]crd.Version{}
+	byKind := map[string]crd.Version{}
 	for _, v := range r.versions() {
+		r.samePlural(byKind, v)
 		v.Schema = v.Schema.Clone() // its descriptions may be shortened
 		versions[v.CRDName()] = append(versions[v.CRDName()], v)
 	}
@@ -51,6 +53,19 @@ func (r *run) assemble() {
 		r.crds[name] = c
 	}
 	r.accepted(all)
+}
+
+// samePlural reports a version of a kind whose plural differs from that of an earlier one: these would be two
+// definitions of one kind, which servers do not serve.
+func (r *run) samePlural(byKind map[string]crd.Version, v crd.Version) {
+	name := v.Name + "." + v.Group
+	first, ok := byKind[name]
+	if !ok {
+		byKind[name] = v
+	} else if first.Plural != v.Plural {
+		r.program.Mistake(r.program.Package(v.Package), v.Pos, fmt.Sprintf("versions %s and %s of %s have different plurals: "+
+			"%s and %s: use the same value in all versions", first.Version, v.Version, v.Name, first.Plural, v.Plural))
+	}
 }
 
 // assembled is a definition with its versions.

@@ -9,10 +9,12 @@ import (
 	"go/token"
 	"go/types"
 	"path/filepath"
+	"reflect"
 	"strings"
 
 	"github.com/kube-go/sdk/derive/internal/kind"
 	"github.com/kube-go/sdk/derive/internal/load"
+	"github.com/kube-go/sdk/derive/internal/shape"
 )
 
 // finder finds the kinds of one package.
@@ -247,6 +249,7 @@ func (f *finder) root(obj *types.TypeName, decl *load.Decl) *kind.Kind {
 	for _, m := range decl.Markers {
 		f.theirs(k, m)
 	}
+	f.metadataTags(obj)
 	f.names(k)
 	return k
 }
@@ -281,19 +284,31 @@ func (f *finder) theirs(k *kind.Kind, m *load.Marker) {
 	}
 }
 
+// metadataTags checks the tags of the embedded metadata types of a complete type.
+func (f *finder) metadataTags(obj *types.TypeName) {
+	st := obj.Type().Underlying().(*types.Struct) //nolint:forcetypeassert // it is an object
+	for _, name := range []string{"TypeMeta", "ObjectMeta"} {
+		i := embedded(st, name)
+		if problem, remedy := shape.ParseJSON(reflect.StructTag(st.Tag(i))).MetadataTag(name); problem != "" {
+			f.program.Mistake(f.pkg, f.program.Decl(st.Field(i)).Pos, fmt.Sprintf("%s.%s: %s: %s", obj.Name(), name, problem, remedy))
+		}
+	}
+}
+
 // isObject reports whether a type is a struct that embeds the two metadata types.
 func isObject(obj *types.TypeName) bool {
 	st, ok := obj.Type().Underlying().(*types.Struct)
-	return ok && embeds(st, "TypeMeta") && embeds(st, "ObjectMeta")
+	return ok && embedded(st, "TypeMeta") >= 0 && embedded(st, "ObjectMeta") >= 0
 }
 
-// embeds reports whether a struct embeds a type of meta/v1.
-func embeds(st *types.Struct, name string) bool {
-	for f := range st.Fields() {
+// embedded returns the index of the field of a struct that embeds a type of meta/v1, or -1.
+func embedded(st *types.Struct, name string) int {
+	for i := range st.NumFields() {
+		f := st.Field(i)
 		named, ok := types.Unalias(f.Type()).(*types.Named)
 		if ok && f.Embedded() && named.Obj().Name() == name && named.Obj().Pkg().Path() == "k8s.io/apimachinery/pkg/apis/meta/v1" {
-			return true
+			return i
 		}
 	}
-	return false
+	return -1
 }

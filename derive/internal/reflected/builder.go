@@ -20,11 +20,30 @@ import (
 func Describe(t reflect.Type) (*jsonschema.Schema, []error) {
 	b := &builder{defs: jsonschema.Definitions{}, names: map[reflect.Type]string{}}
 	root := b.schema(t)
+	b.metadataTags(t)
 	root.Definitions = b.defs
 	for _, check := range b.checks {
 		check()
 	}
 	return root, b.errs
+}
+
+// metadataTags checks the tags of the embedded metadata types of a kind.
+func (b *builder) metadataTags(t reflect.Type) {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return
+	}
+	for f := range t.Fields() {
+		if !f.Anonymous || f.Type.PkgPath() != "k8s.io/apimachinery/pkg/apis/meta/v1" {
+			continue
+		}
+		if problem, remedy := shape.ParseJSON(f.Tag).MetadataTag(f.Type.Name()); problem != "" {
+			b.errs = append(b.errs, fmt.Errorf("%s.%s: %s: %s", t.Name(), f.Name, problem, remedy))
+		}
+	}
 }
 
 type builder struct {

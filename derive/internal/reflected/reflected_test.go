@@ -57,6 +57,10 @@ type (
 		A string
 		B string `json:",omitempty"`
 	}
+	objectTags struct {
+		metav1.TypeMeta   `json:"typeMeta"`
+		metav1.ObjectMeta `json:"meta"`
+	}
 )
 
 // oneName returns a struct with duplicate JSON names, which go vet rejects in source code.
@@ -271,6 +275,8 @@ func TestMistakes(t *testing.T) {
 embedded.a: a jsonschema tag has no effect on an embedded struct: tag its fields instead`},
 		{"inline without embedding", reflect.TypeFor[inline](), `inline.A: only embedded structs without a JSON name are inlined by encoding/json: embed the type, or give the field a JSON name without "inline"`},
 		{"a duplicate name", oneName(), `B: field A has the same JSON name "a": rename one of them`},
+		{"metadata without its name", reflect.TypeFor[objectTags](), `objectTags.TypeMeta: kind and apiVersion must be fields of the object itself: tag it json:",inline"
+objectTags.ObjectMeta: the metadata of an object is in its field metadata: tag it json:"metadata,omitempty"`},
 		{"no names", reflect.TypeFor[untagged](), `untagged.A: the field has no json tag: add json:"a", or json:"-" to omit the field
 untagged.B: the json tag has no name: add json:"b", or json:"-" to omit the field`},
 		{"a MarshalJSON", reflect.TypeFor[marshaler](), "marshaler: it has its own MarshalJSON, so its schema does not follow from its Go type: add a method JSONSchema() *jsonschema.Schema or OpenAPISchemaType() []string"},

@@ -52,6 +52,18 @@ func ParseJSON(tag reflect.StructTag) JSON {
 	}
 }
 
+// MetadataTag returns a problem and its remedy if a kind that embeds a type of meta/v1, TypeMeta or ObjectMeta, with this
+// tag can't decode the objects of API servers.
+func (j JSON) MetadataTag(name string) (problem, remedy string) {
+	switch {
+	case name == "TypeMeta" && (j.Ignored || j.Name != ""):
+		return "kind and apiVersion must be fields of the object itself", `tag it json:",inline"`
+	case name == "ObjectMeta" && j.Name != "metadata":
+		return "the metadata of an object is in its field metadata", `tag it json:"metadata,omitempty"`
+	}
+	return "", ""
+}
+
 // Hidden reports whether the jsonschema tag of a field omits the field.
 func Hidden(tag reflect.StructTag) bool { return tag.Get("jsonschema") == "-" }
 
