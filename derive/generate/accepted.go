@@ -49,6 +49,9 @@ func (r *run) refused(p definition.Problem, a assembled) {
 	}
 	v, path := versionOf(p.Field, a.versions)
 	pos, label, about := r.declaredAt(v.Kind, path)
+	if i := strings.LastIndex(path, ".items"); i >= 0 && isKey(p) { // the markers of the list name the key
+		_, _, about = r.declaredAt(v.Kind, path[:i])
+	}
 	if r.follows(p, about) || path == "" && a.mistaken {
 		return
 	}
@@ -74,7 +77,7 @@ func (r *run) follows(p definition.Problem, about declared) bool {
 	case r.problems.none():
 		return false
 	case strings.Contains(p.Message, "rule cost"), // it depends on the limits of all values
-		strings.Contains(p.Message, "this property is in "+structural.KeyListMapKeys) && r.keys: // reported with another message
+		isKey(p) && r.keys: // reported with another message
 		return true
 	case strings.Contains(p.Message, "undefined field") && r.incomplete:
 		return true
@@ -83,6 +86,11 @@ func (r *run) follows(p definition.Problem, about declared) bool {
 			r.mistakenFields(about.typ)
 	}
 	return about.field != nil && r.mistakenAt(about.field) || r.mistakenType(about.typ)
+}
+
+// isKey reports whether a problem is a key of a list that its items may lack.
+func isKey(p definition.Problem) bool {
+	return strings.Contains(p.Message, "this property is in "+structural.KeyListMapKeys)
 }
 
 // declared has the declarations of a path in a schema. Each may be nil.
