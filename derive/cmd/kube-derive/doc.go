@@ -64,9 +64,9 @@
 // definition, so name all of these packages in one run. In packages of other modules, an invalid marker is a warning.
 //
 // Use -lenient in projects that use controller-gen, to generate the CRDs in spite of markers that controller-gen
-// ignores. A struct with its own MarshalJSON is then described by its fields. A CRD in a group of the Kubernetes project
-// without the annotation api-approved.kubernetes.io is always a warning, since these projects add the annotation to the
-// YAML.
+// ignores. A struct with its own MarshalJSON is then described by its fields. A CRD in a group of the Kubernetes
+// project without the annotation api-approved.kubernetes.io is always a warning, since these projects add the
+// annotation to the YAML.
 //
 // Descriptions may be the largest part of a CRD. -max-description shortens each longer one, and -max-size those of a
 // larger CRD, the innermost first. kubectl apply without --server-side supports up to 262000 bytes; the command names

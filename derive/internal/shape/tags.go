@@ -52,8 +52,8 @@ func ParseJSON(tag reflect.StructTag) JSON {
 	}
 }
 
-// MetadataTag returns a problem and its remedy if a kind that embeds a type of meta/v1, TypeMeta or ObjectMeta, with this
-// tag can't decode the objects of API servers.
+// MetadataTag returns a problem and its remedy if a kind that embeds TypeMeta or ObjectMeta of meta/v1 with this tag
+// can't decode the objects of API servers.
 func (j JSON) MetadataTag(name string) (problem, remedy string) {
 	switch {
 	case name == "TypeMeta" && (j.Ignored || j.Name != ""):
