@@ -388,6 +388,10 @@ func TestReadsOfAViewThatNothingRunsSayHowToRunIt(t *testing.T) {
 				t.Errorf("All() yields %v", err)
 			}
 		}
+		_, err := v.Store().Refs(nil)
+		if !errors.Is(err, reflector.ErrNotReady) || !strings.Contains(err.Error(), remedy) {
+			t.Errorf("Refs() = %v", err)
+		}
 		stop := start(t, v)
 		stop()
 		ended, cancel := context.WithCancel(t.Context())

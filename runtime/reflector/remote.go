@@ -114,9 +114,15 @@ func (t *table) delivered(sub *subscription) string {
 }
 
 // Refs returns the selected objects without decoding them, in no particular order.
+//
+// Errors: [ErrNotReady].
 func (s *Store[K]) Refs(o *SelectOptions) ([]core.ObjectRef, error) {
 	c := &candidates[K]{store: s}
-	if err := s.table().selected(o, c.collect); err != nil {
+	err := s.table().selected(o, c.collect)
+	if err == nil && !c.ready {
+		err = s.unready()
+	}
+	if err != nil {
 		return nil, err
 	}
 	refs := make([]core.ObjectRef, 0, len(c.kept))

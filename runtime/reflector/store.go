@@ -180,10 +180,8 @@ func (s *Store[K]) each(find func(collector) error) iter.Seq2[*K, error] {
 	return func(yield func(*K, error) bool) {
 		c := &candidates[K]{store: s}
 		err := find(c.collect)
-		if t := s.table(); err == nil && !c.ready {
-			t.mu.RLock()
-			err = fmt.Errorf("%s: %w", t.resource, t.unready())
-			t.mu.RUnlock()
+		if err == nil && !c.ready {
+			err = s.unready()
 		}
 		if err != nil {
 			yield(nil, err)
@@ -195,6 +193,14 @@ func (s *Store[K]) each(find func(collector) error) iter.Seq2[*K, error] {
 			}
 		}
 	}
+}
+
+// unready returns the error of a store that was not ready.
+func (s *Store[K]) unready() error {
+	t := s.table()
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return fmt.Errorf("%s: %w", t.resource, t.unready())
 }
 
 // candidates is a snapshot of some objects.

@@ -594,6 +594,12 @@ func (i *instance) list(ctx context.Context, message []byte) ([]byte, error) {
 	}
 	refs, err := w.objects.refs(l.Namespace, indexed)
 	if err != nil {
+		if _, ended := i.watchOf(l.Watch); ended != nil { // the objects may have been discarded meanwhile
+			return nil, ended
+		}
+		if errors.Is(err, reflector.ErrNotReady) {
+			return nil, abi.NotReady
+		}
 		return nil, abi.Invalid
 	}
 	if l.Continue != "" {
