@@ -4,6 +4,7 @@
 package cache
 
 import (
+	"errors"
 	"log/slog"
 	"reflect"
 	"slices"
@@ -150,6 +151,9 @@ func (s *Selection) canonical() *Selection {
 	return &c
 }
 
+// errNoCache is the error of the views of a nil cache.
+var errNoCache = errors.New("cache: the cache is nil: pass one of cache.New")
+
 // Of returns the view of a kind. A nil selection selects all objects. For the same type, resource and selection, it
 // returns the same view.
 func Of[K any, P core.ObjectPtr[K]](c *Cache, s *Selection) *View[K] {
@@ -165,6 +169,9 @@ func OfResource[K any, P core.ObjectPtr[K]](c *Cache, res core.Resource, s *Sele
 }
 
 func viewOf[K any, P core.ObjectPtr[K]](c *Cache, res core.Resource, setup error, s *Selection) *View[K] {
+	if c == nil {
+		c, setup = New(nil, nil), errors.Join(errNoCache, setup)
+	}
 	w, goType := c.watch(res, setup, s), reflect.TypeFor[K]()
 	w.mu.Lock()
 	defer w.mu.Unlock()

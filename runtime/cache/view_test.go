@@ -421,3 +421,16 @@ func TestReadsOfANamespaceThatAViewDoesNotSelectAreErrors(t *testing.T) {
 		}
 	})
 }
+
+func TestViewOfANilCacheReturnsAnError(t *testing.T) {
+	for name, v := range map[string]*cache.View[corev1.ConfigMap]{
+		"Of": cache.Of[corev1.ConfigMap](nil, nil),
+		"On": cache.Of[corev1.ConfigMap](cache.New(newServer().Client(), nil), nil).On(nil),
+	} {
+		for call, err := range map[string]error{"Run": v.Run(t.Context()), "Ready": v.Ready(t.Context())} {
+			if err == nil || !strings.Contains(err.Error(), "the cache is nil") {
+				t.Errorf("%s of a nil cache: %s() = %v, want an error", name, call, err)
+			}
+		}
+	}
+}

@@ -178,10 +178,12 @@ func New[K any](p Primary[K], o *Options) *Controller[K] {
 
 // newEngine returns an engine of the objects of a primary source.
 func newEngine(primary *source, o *Options) *engine {
-	opts, res := o.withDefaults(), primary.inputs[0].feed.Resource()
+	opts, res := o.withDefaults(), primary.resource()
 	name := cmp.Or(opts.Name, strings.ToLower(res.Kind))
 	opts.Logger = opts.Logger.With("controller", name)
-	return &engine{opts: opts, name: name, resource: res, size: opts.Concurrency, sources: []*source{primary}}
+	e := &engine{opts: opts, name: name, resource: res, size: opts.Concurrency}
+	e.add(primary)
+	return e
 }
 
 // Owns reconciles an object when an object that it controls changes, see core.ControllerRef. The owner is in the
@@ -209,7 +211,7 @@ func (c *Controller[K]) Watches(t Trigger) *Controller[K] {
 func (c *Controller[K]) Reads(s Owned) *Controller[K] {
 	src := s.source()
 	if src.filter != nil {
-		c.engine.wrong(fmt.Errorf("source %s: Where has no effect on Reads: leave it out", src.inputs[0].feed.Resource()))
+		c.engine.wrong(fmt.Errorf("source %s: Where has no effect on Reads: leave it out", src.resource()))
 	}
 	src.refs = func(reflector.Change) ([]core.ObjectRef, error) { return nil, nil }
 	c.engine.add(src)

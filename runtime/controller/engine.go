@@ -57,7 +57,12 @@ type session struct {
 	closed  bool                   // no more members begin; guarded by engine.mu
 }
 
-func (e *engine) add(s *source) { e.sources = append(e.sources, s) }
+func (e *engine) add(s *source) {
+	if len(s.inputs) == 0 && s.start == nil {
+		e.wrong(errNoView)
+	}
+	e.sources = append(e.sources, s)
+}
 
 // wrong records a mistake of the caller, which Run returns.
 func (e *engine) wrong(err error) { e.invalid = errors.Join(e.invalid, err) }
@@ -67,15 +72,16 @@ var (
 	errRunning     = errors.New("controller: Run was called while it was running")
 	errNoReconcile = errors.New("controller: the reconcile is nil: pass a function")
 	errNoTrigger   = errors.New("controller: Watches was called with a Trigger that has no function: pass one to Map or On")
+	errNoView      = errors.New("controller: a view is nil: pass one of cache.Of")
 	errStuck       = errors.New("controller: Run was called, but runs of the last Run have not returned yet")
 )
 
 // run reconciles objects until ctx ends or a source fails permanently.
 func (e *engine) run(ctx context.Context, reconcile func(context.Context, reflector.State) (Action, error)) error {
-	members, err := e.members()
-	if err == nil {
-		err = e.invalid
+	if e.invalid != nil {
+		return e.invalid
 	}
+	members, err := e.members()
 	if err == nil {
 		err = e.opts.check()
 	}

@@ -117,7 +117,11 @@ func (s Secondary[K]) Map(f func(ctx context.Context, obj *K) ([]core.ObjectRef,
 	if f == nil {
 		return Trigger{}
 	}
-	src, res := s.source(), s.inputs[0].feed.Resource()
+	src := s.source()
+	if len(src.inputs) == 0 {
+		return Trigger{src}
+	}
+	res := src.resource()
 	src.start = startMapping(func(ctx context.Context, p wire.Packed) ([]core.ObjectRef, error) {
 		obj := new(K)
 		if err := decode(reflector.StateOf(p), any(obj).(core.Object), res); err != nil {
@@ -149,6 +153,14 @@ type source struct {
 	kind   func() core.Object // returns a new object of the kind
 	refs   func(reflector.Change) ([]core.ObjectRef, error)
 	start  func(*session) stage // if the trigger has a stage, which then replaces refs
+}
+
+// resource returns the resource of the kind, or the zero value if the source has no feeds.
+func (s *source) resource() core.Resource {
+	if len(s.inputs) == 0 {
+		return core.Resource{}
+	}
+	return s.inputs[0].feed.Resource()
 }
 
 // itself maps an object of the primary kind to its own key.
@@ -223,11 +235,15 @@ type input struct {
 	refs func(feed) ([]core.ObjectRef, error) // returns the objects that such a feed has now
 }
 
-// inputsOf returns the inputs of views, each once: a change in a repeated one would cause two runs.
+// inputsOf returns the inputs of views, each once: a change in a repeated one would cause two runs. It returns none if
+// a view is nil, which is a mistake of the caller, see errNoView.
 func inputsOf[K any](v *cache.View[K], more []*cache.View[K]) []input {
 	refs := func(f feed) ([]core.ObjectRef, error) { return f.(*cache.View[K]).Store().Refs(nil) }
 	inputs := make([]input, 0, 1+len(more))
 	for _, v := range append([]*cache.View[K]{v}, more...) {
+		if v == nil {
+			return nil
+		}
 		if !slices.ContainsFunc(inputs, func(in input) bool { return in.feed == feed(v) }) {
 			inputs = append(inputs, input{v, func(c *cache.Cache) feed { return v.On(c) }, refs})
 		}

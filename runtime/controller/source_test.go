@@ -469,6 +469,27 @@ func TestMistakesOfTheProgramEndRunImmediately(t *testing.T) {
 	if err := c.Run(t.Context(), idle); err == nil || !strings.Contains(err.Error(), "Where has no effect on Reads") {
 		t.Errorf("Run() = %v, want an error about Where", err)
 	}
+	var none *cache.View[page]
+	for name, c := range map[string]*controller.Controller[document]{
+		"ForView":    controller.New(controller.ForView[document](nil), nil).Owns(controller.Source[page](w.cache)),
+		"more views": controller.New(controller.ForView(viewOf[document](w), nil), nil),
+		"Owns":       controller.New(controller.For[document](w.cache), nil).Owns(controller.SourceView(none)),
+		"Reads": controller.New(controller.For[document](w.cache), nil).
+			Reads(controller.SourceView(none).Where(controller.GenerationChanged())),
+		"Map": controller.New(controller.For[document](w.cache), nil).
+			Watches(controller.SourceView(none).Map(func(context.Context, *page) ([]core.ObjectRef, error) { return nil, nil })),
+	} {
+		if err := c.Run(t.Context(), idle); err == nil || !strings.Contains(err.Error(), "a view is nil") {
+			t.Errorf("%s of a nil view: Run() = %v, want an error", name, err)
+		}
+		if health := c.Health(); len(health) > 2 {
+			t.Errorf("%s of a nil view: Health() = %v", name, health)
+		}
+	}
+	if err := controller.New(controller.For[document](nil), nil).Run(t.Context(), idle); err == nil ||
+		!strings.Contains(err.Error(), "the cache is nil") {
+		t.Errorf("For of a nil cache: Run() = %v, want an error", err)
+	}
 	for name, trigger := range map[string]controller.Trigger{
 		"the zero Trigger": {}, "On of nil": controller.On(nil), "Map of nil": controller.Source[page](w.cache).Map(nil),
 	} {
