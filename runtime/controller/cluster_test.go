@@ -213,7 +213,8 @@ func TestViewsWithoutAClusterToReconcileAreAnError(t *testing.T) {
 		other.cache = cache.New(other.Server.Client(), &cache.Options{Cluster: "eu"})
 		for want, c := range map[string]*controller.Controller[document]{
 			`source pages.docs.example.com: it is in the cluster "us", where no documents.docs.example.com are reconciled: ` +
-				`pass a view of that cluster to ForView`: controller.New(controller.For[document](eu.cache), nil).
+				`pass a view of that cluster to ForView, or, to reconcile objects of another cluster, ` +
+				`pass their keys to On`: controller.New(controller.For[document](eu.cache), nil).
 				Owns(controller.Source[page](us.cache)),
 			`source documents.docs.example.com: https://eu.test and https://cluster.test are both named "eu": ` +
 				`set cache.Options.Cluster`: controller.New(controller.ForView(viewOf[document](eu), viewOf[document](other)), nil),

@@ -191,8 +191,8 @@ func (e *engine) withInput(all []*member, src *source, f feed, primary bool) ([]
 	at := slices.IndexFunc(all, func(m *member) bool { return m.cluster == name })
 	switch {
 	case at < 0 && !primary:
-		return nil, fmt.Errorf("it is in the cluster %q, where no %s are reconciled: pass a view of that cluster to ForView",
-			name, e.resource)
+		return nil, fmt.Errorf("it is in the cluster %q, where no %s are reconciled: pass a view of that cluster to "+
+			"ForView, or, to reconcile objects of another cluster, pass their keys to On", name, e.resource)
 	case at < 0:
 		at = len(all)
 		all = append(all, &member{cluster: name})
