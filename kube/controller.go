@@ -121,8 +121,8 @@ func Logger(ctx context.Context) *slog.Logger { return controller.Logger(ctx) }
 type FinalizerFuncs[K any] = finalizer.Funcs[K]
 
 // Finalize keeps a finalizer on an object while it may have something to clean up: it calls Apply, or Cleanup when the
-// object is being deleted, and then removes the finalizer. Call it in a reconcile and return its results. See
-// [finalizer.Reconcile].
+// object is being deleted, and then removes the finalizer. Call it in a reconcile and return its results. For an object
+// that has nothing to clean up any more, call [finalizer.Remove] instead. See [finalizer.Reconcile].
 func Finalize[K any, P core.ObjectPtr[K]](
 	ctx context.Context, api *API[K], name string, obj *K, f FinalizerFuncs[K],
 ) (Action, error) {
