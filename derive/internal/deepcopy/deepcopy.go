@@ -27,7 +27,8 @@ type Writer struct {
 	// Generated reports whether the methods of a type are generated in this run.
 	Generated func(*types.Named) bool
 
-	stack []types.Type
+	stack  []types.Type
+	plains map[types.Type]bool // see plain
 }
 
 // RefusedError is the error for a type that can't be copied.
@@ -355,18 +356,22 @@ func (w *Writer) iface(b *strings.Builder, t types.Type, u *types.Interface, in,
 	return refuse("%s is an interface without a method for copies: use a struct type", w.TypeString(t))
 }
 
-// plain reports whether a shallow copy of a type shares no mutable memory.
+// plain reports whether a shallow copy of a type shares no mutable memory. It stores the result: a type can be part of
+// others in many ways.
 func (w *Writer) plain(t types.Type) bool {
-	return w.plainBelow(t, nil)
+	t = types.Unalias(t)
+	if known, ok := w.plains[t]; ok {
+		return known
+	}
+	if w.plains == nil {
+		w.plains = make(map[types.Type]bool)
+	}
+	w.plains[t] = true // within the type: the rest of it decides
+	w.plains[t] = w.isPlain(t)
+	return w.plains[t]
 }
 
-func (w *Writer) plainBelow(t types.Type, outer []types.Type) bool {
-	t = types.Unalias(t)
-	for _, o := range outer {
-		if types.Identical(o, t) {
-			return true // the enclosing type decides
-		}
-	}
+func (w *Writer) isPlain(t types.Type) bool {
 	if named, ok := t.(*types.Named); ok && named.Obj().Pkg() != nil {
 		switch named.Obj().Pkg().Path() {
 		case "time", "net/netip": // what a time or an address refers to never changes: its location, or its zone
@@ -379,10 +384,10 @@ func (w *Writer) plainBelow(t types.Type, outer []types.Type) bool {
 	case *types.Signature, *types.Chan:
 		return true
 	case *types.Array:
-		return w.plainBelow(u.Elem(), append(outer, t))
+		return w.plain(u.Elem())
 	case *types.Struct:
 		for f := range u.Fields() {
-			if !w.plainBelow(f.Type(), append(outer, t)) {
+			if !w.plain(f.Type()) {
 				return false
 			}
 		}

@@ -6,6 +6,8 @@ package deepcopy
 import (
 	"go/importer"
 	"go/token"
+	"go/types"
+	"strconv"
 	"testing"
 )
 
@@ -25,5 +27,19 @@ func TestValuesOfTheStandardLibraryAreCopiedByAssignment(t *testing.T) {
 				t.Errorf("plain(%s.%s) = %v, want %v", path, name, got, want)
 			}
 		}
+	}
+}
+
+// TestTypeInManyPlacesIsWalkedOnce would not end if the type of each field were walked again.
+func TestTypeInManyPlacesIsWalkedOnce(t *testing.T) {
+	pkg := types.NewPackage("example.com/a", "a")
+	field := func(name string, t types.Type) *types.Var { return types.NewField(token.NoPos, pkg, name, t, false) }
+	var typ types.Type = types.Typ[types.String]
+	for i := range 100 {
+		both := types.NewStruct([]*types.Var{field("A", typ), field("B", typ)}, nil)
+		typ = types.NewNamed(types.NewTypeName(token.NoPos, pkg, "T"+strconv.Itoa(i), nil), both, nil)
+	}
+	if !new(Writer).plain(typ) {
+		t.Error("structs of strings are not plain")
 	}
 }
