@@ -5,6 +5,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
@@ -155,7 +156,7 @@ func (f *memberFeed) existing(s *session, each func(Key, reflector.State)) {
 // arrived calls each for the objects that a feed has now.
 func (f *memberFeed) arrived(s *session, each func(Key, reflector.State)) {
 	refs, err := f.source.inputs[0].refs(f.feed)
-	if err != nil {
+	if err != nil && !errors.Is(err, reflector.ErrNotReady) {
 		s.opts.Logger.LogAttrs(s.feeds, slog.LevelError, "can't read the objects of a late source", errorAttrs(err)...)
 	}
 	for _, ref := range refs {
