@@ -67,6 +67,7 @@ func TestInvalidRequestsAreRejected(t *testing.T) {
 		{"a resource without a plural", get(res(func(r *core.Resource) { r.Plural = "" })), "resource", "Plural is empty"},
 		{"the group ..", get(res(func(r *core.Resource) { r.Group = ".." })), "resource", `Group ".."`},
 
+		{"a create of an object that was read", create(pods(), aPod(metav1.ObjectMeta{Name: "a", ResourceVersion: "1"}), request.CreateOptions{}), "metadata.resourceVersion", "clear it, or use an update"},
 		{"a list of a named object", list(pod(), request.ListOptions{}), "name", "field selector metadata.name=web-0"},
 		{"a negative limit", list(pods(), request.ListOptions{Limit: -1}), "ListOptions.Limit", "-1 is negative"},
 		{"a token with a version", list(pods(), request.ListOptions{Continue: "c", ResourceVersion: "1"}), "ListOptions.Continue", "the token has the version"},

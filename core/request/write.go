@@ -61,7 +61,8 @@ type ApplyOptions struct {
 }
 
 // Create builds the request that creates an object. For a subresource, the target has the name of the parent object,
-// and the created object has the Kind of the target, or that of obj if the target has none.
+// and the created object has the Kind of the target, or that of obj if the target has none. An object with a resource
+// version is an error, since servers refuse to create it with an internal error.
 func Create(t Target, obj core.Object, o *CreateOptions) (*Request, error) {
 	n := needParent
 	if t.Subresource != "" {
@@ -74,7 +75,12 @@ func Create(t Target, obj core.Object, o *CreateOptions) (*Request, error) {
 	if err := encodeWrite(q, "CreateOptions.", o.DryRun, cmp.Or(o.FieldManager, t.FieldManager), o.FieldValidation); err != nil {
 		return nil, err
 	}
-	return withObject(t, n, "create", "POST", q, obj)
+	r, err := withObject(t, n, "create", "POST", q, obj)
+	if err == nil && t.Subresource == "" && r.Conditional {
+		return nil, invalid("metadata.resourceVersion", "is %q, but the server sets it when it creates an object: "+
+			"clear it, or use an update", obj.GetResourceVersion())
+	}
+	return r, err
 }
 
 // Update builds the request that replaces an object.

@@ -172,6 +172,25 @@ func TestLinesAddedByHandAreNotAddedAgain(t *testing.T) {
 	}
 }
 
+func TestAddVersionChangesEachDocumentOfASample(t *testing.T) {
+	dir := started(t)
+	const file, of = "config/samples/policy.yaml", "apiVersion: shop.example.org/%s\nkind: %s\nmetadata:\n  name: %s\n"
+	sample := func(version string) string {
+		return fmt.Sprintf(of+"---\n"+of+"---\n"+of, version, "Policy", "a", "v1", "PolicyReport", "b", version, "Policy", "c")
+	}
+	if err := os.WriteFile(filepath.Join(dir, file), []byte(sample("v1")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tree := open(t, dir)
+	if err := tree.AddVersion("Policy", "", "v2"); err != nil {
+		t.Fatal(err)
+	}
+	_, texts := summary(t, tree)
+	if diff := cmp.Diff(sample("v2"), texts["config/samples/policy_v2.yaml"]); diff != "" {
+		t.Errorf("the sample (-want +got):\n%s", diff)
+	}
+}
+
 func TestAddVersion(t *testing.T) {
 	tree := open(t, started(t))
 	for _, version := range []string{"v2", "v3alpha1"} {

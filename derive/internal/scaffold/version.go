@@ -125,15 +125,23 @@ func (t *Tree) addVersion(name, group, version string) error {
 	return t.addConversion(versions, all)
 }
 
-// copySample copies the sample of a version.
+// copySample copies the sample of a version. Its documents of the kind get the new version.
 func (t *Tree) copySample(base kindOf, version string) {
 	singular := strings.ToLower(base.name)
 	text, ok := t.files["config/samples/"+singular+".yaml"]
 	old, updated := "apiVersion: "+base.group+"/"+base.version+"\n", "apiVersion: "+base.group+"/"+version+"\n"
 	name := "config/samples/" + singular + "_" + version + ".yaml"
-	if ok && t.files[name] == nil && bytes.Contains(text, []byte(old)) {
-		t.files[name] = bytes.Replace(text, []byte(old), []byte(updated), 1)
+	if !ok || t.files[name] != nil || !bytes.Contains(text, []byte(old)) {
+		return
 	}
+	ofKind := regexp.MustCompile(`(?m)^kind: ` + base.name + `\b`)
+	docs := bytes.SplitAfter(text, []byte("\n---\n"))
+	for i, doc := range docs {
+		if ofKind.Match(doc) {
+			docs[i] = bytes.Replace(doc, []byte(old), []byte(updated), 1)
+		}
+	}
+	t.files[name] = bytes.Join(docs, nil)
 }
 
 // conversions writes the types of a version, and the functions that convert them.
