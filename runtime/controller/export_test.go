@@ -3,10 +3,7 @@
 
 package controller
 
-import (
-	"github.com/kube-go/sdk/core"
-	"github.com/kube-go/sdk/runtime/cache"
-)
+import "github.com/kube-go/sdk/runtime/cache"
 
 // ForFeed is ForView for a view that a test has changed.
 func ForFeed[K any](f feed) Primary[K] { return Primary[K]{inputs: changed(f)} }
@@ -15,6 +12,5 @@ func ForFeed[K any](f feed) Primary[K] { return Primary[K]{inputs: changed(f)} }
 func SourceFeed[K any](f feed) Secondary[K] { return Secondary[K]{inputs: changed(f)} }
 
 func changed(f feed) []input {
-	none := func(feed) ([]core.ObjectRef, error) { return nil, nil }
-	return []input{{f, func(*cache.Cache) feed { return f }, none}}
+	return []input{{f, func(*cache.Cache) feed { return f }}}
 }

@@ -81,6 +81,8 @@ type memberFeed struct {
 	began   uint64        // the version when the subscription began, or 0
 	left    atomic.Bool   // the cluster has left
 
+	missed atomic.Pointer[event] // the cause of the last call of existing, see catchUp
+
 	mu         sync.Mutex // guards the fields below
 	unobserved unobserved
 	own        ownSteps
@@ -140,12 +142,15 @@ func (m *member) run(ctx context.Context, s *session) error {
 	}
 	m.synced.Store(true)
 	s.opts.Logger.LogAttrs(ctx, slog.LevelInfo, "runs begin", m.attrs(slog.Duration("waited", time.Since(begun)))...)
-	for _, f := range m.feeds {
+	for i, f := range m.feeds {
 		wg.Go(func() {
 			err := errGoexit
 			defer func() { stop(f.failed(err)) }()
 			err = f.follow(ctx, s)
 		})
+		if i < m.primary && !ready(f.feed) {
+			wg.Go(func() { f.catchUp(ctx, s) })
+		}
 	}
 	<-ctx.Done()
 	return context.Cause(ctx)

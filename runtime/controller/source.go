@@ -231,21 +231,19 @@ type feed interface { //nolint:interfacebloat // a controller uses all of them, 
 // input is a feed of a source.
 type input struct {
 	feed feed
-	on   func(*cache.Cache) feed              // returns the same feed on another cluster
-	refs func(feed) ([]core.ObjectRef, error) // returns the objects that such a feed has now
+	on   func(*cache.Cache) feed // returns the same feed on another cluster
 }
 
 // inputsOf returns the inputs of views, each once: a change in a repeated one would cause two runs. It returns none if
 // a view is nil, which is a mistake of the caller, see errNoView.
 func inputsOf[K any](v *cache.View[K], more []*cache.View[K]) []input {
-	refs := func(f feed) ([]core.ObjectRef, error) { return f.(*cache.View[K]).Store().Refs(nil) }
 	inputs := make([]input, 0, 1+len(more))
 	for _, v := range append([]*cache.View[K]{v}, more...) {
 		if v == nil {
 			return nil
 		}
 		if !slices.ContainsFunc(inputs, func(in input) bool { return in.feed == feed(v) }) {
-			inputs = append(inputs, input{v, func(c *cache.Cache) feed { return v.On(c) }, refs})
+			inputs = append(inputs, input{v, func(c *cache.Cache) feed { return v.On(c) }})
 		}
 	}
 	return inputs

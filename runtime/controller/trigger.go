@@ -5,7 +5,6 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
@@ -131,18 +130,18 @@ func (s *session) reconcileAll() {
 
 // addAll adds the objects that a subscription begins with.
 func (f *memberFeed) addAll(s *session, cause *event) {
-	f.existing(s, func(key Key, state reflector.State) {
+	f.existing(s, cause, func(key Key, state reflector.State) {
 		if s.ownership == nil || s.ownership.owns(key.Cluster, state) {
 			s.applier.Add(key, applier.Low, cause)
 		}
 	})
 }
 
-// existing calls each for the objects that a subscription begins with. A feed that is late does not have all of them
-// yet: follow adds those that are left when they arrive.
-func (f *memberFeed) existing(s *session, each func(Key, reflector.State)) {
+// existing calls each for the objects that a subscription begins with. If the feed is late, catchUp adds them with the
+// cause.
+func (f *memberFeed) existing(s *session, cause *event, each func(Key, reflector.State)) {
+	f.missed.Store(cause) // before the check, so that either catchUp or this call sees that the feed is ready
 	if !ready(f.feed) {
-		f.arrived(s, each)
 		return
 	}
 	for change, err := range f.feed.Subscribe(s.feeds) {
@@ -153,15 +152,13 @@ func (f *memberFeed) existing(s *session, each func(Key, reflector.State)) {
 	}
 }
 
-// arrived calls each for the objects that a feed has now.
-func (f *memberFeed) arrived(s *session, each func(Key, reflector.State)) {
-	refs, err := f.source.inputs[0].refs(f.feed)
-	if err != nil && !errors.Is(err, reflector.ErrNotReady) {
-		s.opts.Logger.LogAttrs(s.feeds, slog.LevelError, "can't read the objects of a late source", errorAttrs(err)...)
+// catchUp waits for a late feed, and adds its objects if existing could not: some may have arrived when another replica
+// owned them.
+func (f *memberFeed) catchUp(ctx context.Context, s *session) {
+	if f.feed.Ready(ctx) != nil {
+		return
 	}
-	for _, ref := range refs {
-		if state := f.feed.State(ref); state.Exists() {
-			each(Key{f.feed.Cluster(), ref}, state)
-		}
+	if cause := f.missed.Swap(nil); cause != nil {
+		f.addAll(s, cause)
 	}
 }

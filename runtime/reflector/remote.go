@@ -113,13 +113,16 @@ func (t *table) delivered(sub *subscription) string {
 	return t.version
 }
 
-// Refs returns the selected objects without decoding them, in no particular order. While the store is not synced, it
-// returns the objects that have arrived, and an error.
+// Refs returns the selected objects without decoding them, in no particular order.
 //
 // Errors: [ErrNotReady].
 func (s *Store[K]) Refs(o *SelectOptions) ([]core.ObjectRef, error) {
 	c := &candidates[K]{store: s}
-	if err := s.table().selected(o, c.collect); err != nil {
+	err := s.table().selected(o, c.collect)
+	if err == nil && !c.ready {
+		err = s.unready()
+	}
+	if err != nil {
 		return nil, err
 	}
 	refs := make([]core.ObjectRef, 0, len(c.kept))
@@ -133,9 +136,6 @@ func (s *Store[K]) Refs(o *SelectOptions) ([]core.ObjectRef, error) {
 			return nil, fmt.Errorf("select %s: %w", s.Resource(), err)
 		}
 		refs = append(refs, head.Ref)
-	}
-	if !c.ready {
-		return refs, s.unready()
 	}
 	return refs, nil
 }

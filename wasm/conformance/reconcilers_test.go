@@ -351,7 +351,7 @@ func reconcilerClaims() []reconcilerClaim {
 				status, _ := k.server.get(taskPath, k.namespace+"/other")["status"].(object)
 				return status["done"] == "yes"
 			})
-			after := time.NewTimer(2 * time.Second) // twice the time limit of a call
+			after := time.NewTimer(2 * reconcilerWake)
 			<-after.C
 			gate()
 			k.hasStatus("yes")
@@ -410,10 +410,13 @@ func (k *task) result(want string) {
 	}
 }
 
+// reconcilerWake is the time limit of a call. With the race detector, one with a message of 4 MiB may take a second.
+const reconcilerWake = 4 * time.Second
+
 func testReconcilers(t *testing.T, p program) {
 	t.Helper()
 	m := host.Module{
-		Name: "reconciler", Binary: p.reconciler, Limits: host.Limits{Wake: time.Second},
+		Name: "reconciler", Binary: p.reconciler, Limits: host.Limits{Wake: reconcilerWake},
 		Args: []string{"argument"}, Env: map[string]string{"COLOR": "green"},
 	}
 	shared := newWorld(t, p, host.Options{})

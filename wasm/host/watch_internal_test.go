@@ -214,6 +214,7 @@ func TestWatchesCountAsRequests(t *testing.T) {
 			defer op.watch.mu.Unlock()
 			return op.watch.revoked != nil
 		})
+		await(t, "the end of the shared watch", func() bool { return !i.guest.host.watches.run() })
 	}
 	if took := time.Since(begun); took < (watches-2*perSecond-1)*time.Second/perSecond {
 		t.Errorf("%d watches have begun in %v, and the limit is %d requests per second", watches, took, perSecond)
@@ -221,6 +222,18 @@ func TestWatchesCountAsRequests(t *testing.T) {
 	if got := i.guest.status().Stats.Requests; got < watches {
 		t.Errorf("%d requests were counted, want one for each of %d watches", got, watches)
 	}
+}
+
+// run reports whether any of the shared watches runs.
+func (s *shared) run() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, w := range s.all {
+		if w.running.Load() > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func TestWatchThatRunsCostsNoRequest(t *testing.T) {
