@@ -291,7 +291,7 @@ func TestRequestsAreLoggedWithoutSecrets(t *testing.T) {
 	cfg.BearerToken = "hunter2"
 	var out bytes.Buffer
 	c := testserver.NewClient(t, &client.Options{Config: cfg, Logger: slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))})
-	if _, err := client.Namespaced[corev1.ConfigMap](c, "prod").Create(t.Context(), stored("web", "hunter2"), nil); err == nil {
+	if _, err := client.Namespaced[corev1.ConfigMap](c, "prod").Create(t.Context(), configMap("web", "hunter2"), nil); err == nil {
 		t.Fatal("the request returned no error")
 	}
 	line := regexp.MustCompile(`^time=\S+ level=DEBUG msg=request method=POST url=\S+/api/v1/namespaces/prod/configmaps took=\S+ status=403\n$`)

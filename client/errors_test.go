@@ -436,7 +436,7 @@ func TestRejectedProtobufFallsBackToJSON(t *testing.T) {
 	maps := client.Namespaced[corev1.ConfigMap](c, "prod")
 	create := func() {
 		t.Helper()
-		if _, err := maps.Create(t.Context(), stored("web", "blue"), nil); err != nil {
+		if _, err := maps.Create(t.Context(), configMap("web", "blue"), nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -69,7 +69,7 @@ func frame(t testing.TB, event core.EventType, object []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(data))), data...)
 }
 
-// server is a ConfigMap as stored by the server, without its kind, like protobuf messages and list items.
+// stored returns a ConfigMap as stored by the server, without its kind, like protobuf messages and list items.
 func stored(name, color string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "prod", UID: "u-" + "1", ResourceVersion: "7"},
@@ -77,7 +77,14 @@ func stored(name, color string) *corev1.ConfigMap {
 	}
 }
 
-// configMapJSON is the same object in JSON, with its kind.
+// configMap returns an object that a server does not have yet.
+func configMap(name, color string) *corev1.ConfigMap {
+	cm := stored(name, color)
+	cm.UID, cm.ResourceVersion = "", ""
+	return cm
+}
+
+// configMapJSON is the stored object in JSON, with its kind.
 func configMapJSON(t testing.TB, name, color string) []byte {
 	t.Helper()
 	cm := stored(name, color)
