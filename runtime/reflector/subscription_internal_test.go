@@ -23,18 +23,17 @@ func TestChangesWhileASubscriptionLoadsAreDeliveredOnce(t *testing.T) {
 	refOf := func(i int) core.ObjectRef { return core.ObjectRef{Namespace: "prod", Name: strconv.Itoa(i)} }
 	s := table.subscribeIn(20, nil)
 	got := map[core.ObjectRef]Change{}
-	receive := func(most int) (received int) {
-		for ; received < most; received++ {
+	receive := func(most int) {
+		for range most {
 			c, ok, _ := table.next(s)
 			if !ok {
-				return received
+				return
 			}
 			if _, again := got[c.Ref]; again || got[core.ObjectRef{}].Type == core.Bookmark {
 				t.Errorf("%s of %s follows an earlier change of it, or the Bookmark", c.Type, c.Ref)
 			}
 			got[c.Ref] = c
 		}
-		return received
 	}
 	receive(100)
 	var later []int // objects that were not delivered
