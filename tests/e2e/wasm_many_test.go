@@ -244,7 +244,7 @@ func misbehaviors(ns string) map[string]misbehavior {
 		"trap":     {fails: "unreachable"},
 		"loop":     {fails: "time limit", limits: host.Limits{Wake: time.Second}},
 		"invalid":  {fails: "time limit", limits: host.Limits{Wake: time.Second}}, // calls of the host in a loop
-		"memory":   {fails: "unreachable", limits: host.Limits{MemoryBytes: 64 << 20}, says: "has allocated "},
+		"memory":   {fails: "unreachable", limits: host.Limits{MemoryBytes: 64 << 20, Wake: time.Minute}, says: "has allocated "},
 		"deadlock": {fails: "time limit", limits: host.Limits{Wake: time.Second}},
 		"write":    {says: "fd_write 0", limits: patient},
 		"bodies": {number: "1000", path: configMaps + "/none", says: `then -4"`, limits: patient, check: func(s host.Status) string {
