@@ -331,7 +331,7 @@ func (c *logCollector) read(
 		case err == nil:
 		case errors.Is(err, core.ErrBadRequest) && run.mayBeLater():
 			return nil // the container is about to start again, and that run gets a reader of its own
-		case errors.Is(err, core.ErrNotFound) && tries < resumeTries: // a restarted kubelet does not know its pods at once
+		case errors.Is(err, core.ErrNotFound) && tries < resumeTries: // a kubelet that starts does not know its pods yet
 		case !core.IsRetryable(err) || tries >= resumeTries:
 			return err
 		}
@@ -346,7 +346,8 @@ func (c *logCollector) read(
 }
 
 // pause waits before a log is resumed, and reports whether to resume it. A log that has ended without an error, or was
-// not found, waits for the end of its container. It does not count for MaxLogs meanwhile, since the next run of the container may begin.
+// not found, waits for the end of its container. It does not count for MaxLogs meanwhile, since the next run of the
+// container may begin.
 func (c *logCollector) pause(ctx context.Context, run *logRun, ended bool) bool {
 	var stopped <-chan struct{}
 	delay := time.Second

@@ -190,7 +190,7 @@ func (t *table) load(s *subscription) {
 	}
 }
 
-// isReceived reports whether the state of an object in the table was delivered, if there is no undelivered change of it.
+// isReceived reports whether the current state of an object was delivered. The object must have no undelivered change.
 func (t *table) isReceived(s *subscription, ref core.ObjectRef) bool {
 	if !s.loading || s.batches > 0 && t.batchOf(ref, s.batches) >= len(s.later) {
 		return true
