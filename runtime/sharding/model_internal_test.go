@@ -18,8 +18,8 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// seeds is the number of random worlds. `make seeds` runs 10,000. TestWrongStepsAreFound finds each mistake with the
-// first 84 seeds.
+// seeds is the number of random worlds. `make seeds` runs 10,000. TestWrongStepsAreFound tries up to 1,000 for each
+// mistake.
 var seeds = flag.Uint64("seeds", 100, "the number of random worlds")
 
 const (
@@ -626,7 +626,12 @@ func TestWrongStepsAreFound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			first := map[string]uint64{ // seeds that find the mistakes that few seeds find
+				"another object with a table is the same one":                 137,
+				"slots of a write whose outcome is unknown are granted again": 74,
+			}[name]
 			for seed := range max(*seeds, 1000) {
+				seed = (first + seed) % max(*seeds, 1000)
 				found := ""
 				w := newWorld(seed, func(format string, args ...any) { found = fmt.Sprintf(format, args...) })
 				w.mutant = mutant

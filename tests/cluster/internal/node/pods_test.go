@@ -161,8 +161,12 @@ func TestPodsRunOnANodeAndAreRemovedCompletely(t *testing.T) {
 			t.Errorf("the node's address is %q, want 127.0.0.1", web.HostIP)
 		}
 		url := "http://" + web.PodIP + ":8080/"
-		if got := get(t, url); got != "web\n" {
-			t.Errorf("the pod responds to the machine with %q, want its name", got)
+		eventually(t, "the pod responds to the machine", func() bool { // it is ready a moment before it listens
+			_, err := get(t, url)
+			return err == nil
+		})
+		if got, err := get(t, url); err != nil || got != "web\n" {
+			t.Errorf("the pod responds to the machine with %q and %v, want its name", got, err)
 		}
 		c.run(t, "other", pod.ended, "get", url)
 		if got := c.log(t, "other"); got != "web\n" {
@@ -195,7 +199,7 @@ func TestPodsRunOnANodeAndAreRemovedCompletely(t *testing.T) {
 	}
 }
 
-func get(t *testing.T, url string) string {
+func get(t *testing.T, url string) (string, error) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
@@ -204,14 +208,11 @@ func get(t *testing.T, url string) string {
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // without a proxy
 	resp, err := client.Do(req)
 	if err != nil {
-		t.Fatal(err)
+		return "", err
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(body)
+	return string(body), err
 }
 
 // state is the part of the machine that a node must not change.
