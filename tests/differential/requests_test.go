@@ -185,6 +185,13 @@ func configMap() *corev1.ConfigMap {
 	}
 }
 
+// newConfigMap returns a config map that a server does not have yet.
+func newConfigMap() *corev1.ConfigMap {
+	cm := configMap()
+	cm.ResourceVersion = ""
+	return cm
+}
+
 // drain reads a watch to its end.
 func drain[T any](seq func(func(T, error) bool)) error {
 	var last error
@@ -329,11 +336,11 @@ func writeCases() []requestCase {
 			because: "client-go writes the empty fields of the envelope, too",
 			adjust:  withoutEmptyEncoding,
 			ours: func(ctx context.Context, c *client.Client) error {
-				_, err := client.Namespaced[corev1.ConfigMap](c, "prod").Create(ctx, configMap(), nil)
+				_, err := client.Namespaced[corev1.ConfigMap](c, "prod").Create(ctx, newConfigMap(), nil)
 				return err
 			},
 			theirs: func(ctx context.Context, c clients) error {
-				_, err := c.protobuf.CoreV1().ConfigMaps("prod").Create(ctx, configMap(), metav1.CreateOptions{})
+				_, err := c.protobuf.CoreV1().ConfigMaps("prod").Create(ctx, newConfigMap(), metav1.CreateOptions{})
 				return err
 			},
 		},
