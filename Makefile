@@ -24,13 +24,15 @@ LINT := $(CURDIR)/.bin/golangci-lint
 # Prints the output of `go test -json` as text, and lists the skipped tests.
 REPORT := .bin/testreport
 
-# The race detector leaves out the compiler of WebAssembly modules, which would take minutes with it.
+# The race detector leaves out the compiler of WebAssembly modules and the parser of Go, which would take minutes with it.
+# With -trimpath, all checkouts of this repository share the build cache.
 WAZERO := github.com/tetratelabs/wazero/internal/engine/wazevo
-export RACE := -race $(foreach p,ssa frontend backend/...,-gcflags=$(WAZERO)/$(p)=-race=false)
+PARSERS := $(WAZERO)/ssa $(WAZERO)/frontend $(WAZERO)/backend/... go/ast go/parser go/scanner go/token go/types
+export RACE := -race -trimpath $(foreach p,$(PARSERS),-gcflags=$(p)=-race=false)
 
 # The tests run without go vet, since make lint runs it with all its checks.
 # The end-to-end tests mostly wait, so more of them run at the same time than there are processors.
-E2E := $(GO) test -json $(RACE) -vet=off -count=1 -timeout=40m -parallel=5
+E2E := $(GO) test -json $(RACE) -vet=off -count=1 -timeout=60m -parallel=5
 
 # The targets of `make test`, and the further targets of `make check`. The end-to-end tests run at the same time as the
 # tests without a cluster, which use the processors while the others wait.
@@ -83,7 +85,7 @@ test-deps: $(REPORT)
 
 ## cluster-test: run the tests of the built-in cluster; KUBECLUSTER_NODE=1 makes them fail if a node can't run
 cluster-test: $(REPORT)
-	$(GO) test -json -race -vet=off -p=1 -parallel=4 -timeout=20m ./tests/cluster/... | $(REPORT)
+	$(GO) test -json $(RACE) -vet=off -p=1 -parallel=4 -timeout=20m ./tests/cluster/... | $(REPORT)
 
 ## e2e: run the end-to-end tests on the cluster of KUBECONFIG, or else on the built-in one
 e2e: test-deps
@@ -180,7 +182,7 @@ fix: $(LINT)
 	$(FIX) work
 	@for m in $(MODULES); do (cd $$m && $(LINT) fmt) || exit 1; done
 
-## fuzz: run every fuzz target for FUZZTIME, 3s by default
+## fuzz: run every fuzz target for FUZZTIME, 2s by default
 fuzz:
 	@scripts/fuzz $(FUZZTIME)
 

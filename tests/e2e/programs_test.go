@@ -45,7 +45,7 @@ func (b *builder) build() {
 
 // compile builds programs without debug information, since the linker takes half of its time for it.
 func (b *builder) compile(module string, args ...string) error {
-	args = append([]string{"build", "-ldflags=-s -w", "-o", b.dir + string(filepath.Separator)}, args...)
+	args = append([]string{"build", "-trimpath", "-ldflags=-s -w", "-o", b.dir + string(filepath.Separator)}, args...)
 	cmd := exec.Command("go", args...) //nolint:noctx // all tests share it
 	cmd.Dir = module
 	if out, err := cmd.CombinedOutput(); err != nil {
