@@ -4,27 +4,29 @@
 package deepcopy
 
 import (
-	"go/importer"
 	"go/token"
 	"go/types"
 	"strconv"
 	"testing"
+
+	"golang.org/x/tools/go/packages"
 )
 
 func TestValuesOfTheStandardLibraryAreCopiedByAssignment(t *testing.T) {
-	from := importer.ForCompiler(token.NewFileSet(), "source", nil)
-	for path, names := range map[string]map[string]bool{
+	want := map[string]map[string]bool{
 		"net/netip": {"Addr": true, "AddrPort": true, "Prefix": true},
 		"time":      {"Time": true, "Duration": true},
 		"net":       {"IP": false, "IPNet": false},
-	} {
-		pkg, err := from.Import(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for name, want := range names {
-			if got := new(Writer).plain(pkg.Scope().Lookup(name).Type()); got != want {
-				t.Errorf("plain(%s.%s) = %v, want %v", path, name, got, want)
+	}
+	mode := packages.NeedName | packages.NeedTypes | packages.NeedImports | packages.NeedExportFile
+	pkgs, err := packages.Load(&packages.Config{Context: t.Context(), Mode: mode}, "net/netip", "time", "net")
+	if err != nil || len(pkgs) != len(want) {
+		t.Fatal(pkgs, err)
+	}
+	for _, pkg := range pkgs {
+		for name, want := range want[pkg.PkgPath] {
+			if got := new(Writer).plain(pkg.Types.Scope().Lookup(name).Type()); got != want {
+				t.Errorf("plain(%s.%s) = %v, want %v", pkg, name, got, want)
 			}
 		}
 	}
