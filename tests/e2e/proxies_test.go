@@ -172,7 +172,9 @@ func (g *gateway) socks(near net.Conn) {
 	g.pass(near, in, far)
 }
 
-// pass copies data in both directions until one side closes its connection.
+// pass copies data in both directions until one side closes its connection. Once the server has closed its one, what
+// the client still sends is read and dropped: a connection that is closed with unread data is reset, and the client
+// would lose the end of the server's data.
 func (g *gateway) pass(near net.Conn, fromNear io.Reader, far net.Conn) {
 	g.connected.Add(1)
 	g.mu.Lock()
@@ -181,11 +183,12 @@ func (g *gateway) pass(near net.Conn, fromNear io.Reader, far net.Conn) {
 	var both sync.WaitGroup
 	both.Go(func() {
 		_, _ = io.Copy(far, fromNear)
+		_, _ = io.Copy(io.Discard, fromNear)
 		far.Close()
 	})
 	both.Go(func() {
 		_, _ = io.Copy(near, far)
-		near.Close()
+		_ = near.(interface{ CloseWrite() error }).CloseWrite()
 	})
 	both.Wait()
 }

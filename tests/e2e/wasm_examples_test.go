@@ -54,14 +54,15 @@ func TestExamplesBehaveTheSameAsModules(t *testing.T) {
 				t.Errorf("exit code %d after SIGTERM, want 0:\n%s", got.code, got.stderr)
 			}
 
+			module := host.Module{
+				Name: program.name, Args: program.args, Binary: buildInGo(t, "github.com/kube-go/sdk/examples/"+program.name),
+			}
 			h, err := host.New(t.Context(), c, &host.Options{Logger: debugLogger(t)})
 			if err != nil {
 				t.Fatal(err)
 			}
 			background(t, h.Run)
-			if err := h.Set(whileCompiling(t), host.Module{
-				Name: program.name, Args: program.args, Binary: buildInGo(t, "github.com/kube-go/sdk/examples/"+program.name),
-			}); err != nil {
+			if err := h.Set(whileCompiling(t), module); err != nil {
 				t.Fatal(err)
 			}
 			if diff := gocmp.Diff(want, program.story(t, c)); diff != "" {

@@ -98,7 +98,7 @@ func newCrowd(t *testing.T, o host.Options) *crowd {
 // on a slow machine.
 func whileCompiling(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
