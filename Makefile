@@ -34,8 +34,8 @@ export RACE := -race -trimpath $(foreach p,$(PARSERS),-gcflags=$(p)=-race=false)
 # The end-to-end tests mostly wait, so more of them run at the same time than there are processors.
 E2E := $(GO) test -json $(RACE) -vet=off -count=1 -timeout=60m -parallel=5
 
-# The targets of `make test`, and the further targets of `make check`. None runs beside another: with both make race and
-# make e2e, two processors take longer, since clusters and waiting tests need time, too, and more tests exceed a limit.
+# The targets of `make test`, and the further targets of `make check`. None runs beside another: on two processors, it
+# would not end sooner, and end-to-end tests would exceed their limits.
 TEST := test-deps cluster-build race e2e cluster-test
 LINTS := vet modern golangci arch hygiene
 VERIFY := $(LINTS) fuzz check-clean wasip1 demo
