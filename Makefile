@@ -24,18 +24,19 @@ LINT := $(CURDIR)/.bin/golangci-lint
 # Prints the output of `go test -json` as text, and lists the skipped tests.
 REPORT := .bin/testreport
 
-# The race detector leaves out the compiler of WebAssembly modules and the parser of Go, which would take minutes with it.
+# The race detector leaves out the compiler of WebAssembly modules, which would take minutes with it, and the parser and
+# the type checker of Go.
 # With -trimpath, all checkouts of this repository share the build cache.
 WAZERO := github.com/tetratelabs/wazero/internal/engine/wazevo
-PARSERS := $(WAZERO)/ssa $(WAZERO)/frontend $(WAZERO)/backend/... go/ast go/parser go/scanner go/token go/types
-export RACE := -race -trimpath $(foreach p,$(PARSERS),-gcflags=$(p)=-race=false)
+WITHOUT_RACE := $(WAZERO)/ssa $(WAZERO)/frontend $(WAZERO)/backend/... go/ast go/parser go/scanner go/token go/types
+export RACE := -race -trimpath $(foreach p,$(WITHOUT_RACE),-gcflags=$(p)=-race=false)
 
 # The tests run without go vet, since make lint runs it with all its checks.
 # The end-to-end tests mostly wait, so more of them run at the same time than there are processors.
 E2E := $(GO) test -json $(RACE) -vet=off -count=1 -timeout=60m -parallel=5
 
-# The targets of `make test`, and the further targets of `make check`. None runs beside another: on two processors, it
-# would not end sooner, and end-to-end tests would exceed their limits.
+# The targets of `make test`, and the further targets of `make check`. None runs beside another: beside make race on
+# two processors, end-to-end tests exceeded their limits.
 TEST := test-deps cluster-build race e2e cluster-test
 LINTS := vet modern golangci arch hygiene
 VERIFY := $(LINTS) fuzz check-clean wasip1 demo
