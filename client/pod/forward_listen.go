@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"strconv"
@@ -31,7 +32,7 @@ type ListenOptions struct {
 	OnConnect func(local, remote net.Addr)
 
 	// OnError is called when a connection can't be made or breaks, in the goroutine of the connection; the others
-	// continue. Default: none.
+	// continue. Default: the error is logged as a warning, with [slog.Default].
 	OnError func(error)
 }
 
@@ -55,7 +56,9 @@ func (f *PortForwarder) Listen(ctx context.Context, port string, o *ListenOption
 		l.onConnect = func(net.Addr, net.Addr) {}
 	}
 	if l.onError == nil {
-		l.onError = func(error) {}
+		l.onError = func(err error) {
+			slog.Default().LogAttrs(context.Background(), slog.LevelWarn, "port forward", slog.Any("err", err))
+		}
 	}
 	addresses := o.Addresses
 	if len(addresses) == 0 {

@@ -4,10 +4,12 @@
 package pod_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -79,6 +81,24 @@ func TestListenerForwardsConnections(t *testing.T) {
 	defer mu.Unlock()
 	if len(connected) != len(l.Addrs()) || connected[0] != "prod/web:80" {
 		t.Errorf("connections = %v, want prod/web:80 for each address", connected)
+	}
+}
+
+// TestBrokenConnectionIsLogged checks that a connection that can't be made is not silently reset.
+func TestBrokenConnectionIsLogged(t *testing.T) {
+	out, in := io.Pipe()
+	defer out.Close()
+	before := slog.Default()
+	defer slog.SetDefault(before)
+	slog.SetDefault(slog.New(slog.NewTextHandler(in, nil)))
+	s := testserver.New(t, func(w http.ResponseWriter, _ *http.Request) { testserver.Fail(w, 403, "Forbidden", "no more") })
+	l := listen(t, forward(t, s), &pod.ListenOptions{Addresses: []string{"127.0.0.1"}})
+	if conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", l.Addrs()[0].String()); err == nil {
+		defer conn.Close() // otherwise it was reset before DialContext returned
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil || !strings.Contains(line, "level=WARN") || !strings.Contains(line, "no more") {
+		t.Errorf("the log has %q, %v", line, err)
 	}
 }
 

@@ -43,7 +43,9 @@ func testPortForwardDeployment(t *testing.T, c *kube.Client, ns string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := f.Listen(limit(t), "http", &kube.ListenOptions{Addresses: []string{"127.0.0.1"}})
+	l, err := f.Listen(limit(t), "http", &kube.ListenOptions{
+		Addresses: []string{"127.0.0.1"}, OnError: func(err error) { t.Log(err) },
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

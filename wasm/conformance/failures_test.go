@@ -143,7 +143,7 @@ func wasiClaims() []claim {
 		},
 	}, {
 		name:   "poll_oneoff without descriptor 100 ends an instance that waits beyond the time limit",
-		limits: host.Limits{Wake: 2 * time.Second},
+		limits: host.Limits{Wake: 4 * time.Second},
 		run: func(g *guest) {
 			g.send("wait 3600000")
 			g.session(2)
@@ -253,7 +253,7 @@ func failureClaims() []claim {
 	} {
 		limits := host.Limits{MemoryBytes: 32 << 20}
 		if kind == "loop" || kind == "deadlock" {
-			limits.Wake = 2 * time.Second // the others must not exceed it on a busy machine
+			limits.Wake = 4 * time.Second // the others must not exceed it on a busy machine
 		}
 		all = append(all, claim{
 			name: text + " ends only the instance", limits: limits,
