@@ -87,7 +87,6 @@ func TestListenerForwardsConnections(t *testing.T) {
 // TestBrokenConnectionIsLogged checks that a connection that can't be made is not silently reset.
 func TestBrokenConnectionIsLogged(t *testing.T) {
 	out, in := io.Pipe()
-	defer out.Close()
 	before := slog.Default()
 	defer slog.SetDefault(before)
 	slog.SetDefault(slog.New(slog.NewTextHandler(in, nil)))
