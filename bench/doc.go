@@ -25,7 +25,7 @@
 //
 // The latency of an event is the time from the arrival of its first bytes in the process until its reconcile has the
 // object. The SDK reads it from the cache before it calls the reconcile, and the peers in the reconcile. The time from
-// the change of the object in the server is shown, too; the server and the network have most of it.
+// the change of the object in the server is shown, too; most of it is spent in the server and the network.
 //
 // A pass of a state machine is compared with a plain reconcile that declares the same object and has the same
 // conditions. Both run in one process, in turn, and the mean of the rounds of each counts.

@@ -141,7 +141,7 @@ func mistakes() []mistake {
 		{
 			name:   "an auth provider that was removed",
 			config: kubeconfigOf("auth-provider: {name: gcp}"),
-			want: `FILE: user "ann": auth-provider: gcp was removed in favour of an exec plugin: install ` +
+			want: `FILE: user "ann": auth-provider: gcp was removed in favor of an exec plugin: install ` +
 				"gke-gcloud-auth-plugin and run `gcloud container clusters get-credentials`",
 		},
 		{

@@ -39,8 +39,8 @@
 //	for pod, err := range pods.All(ctx, &kube.ListOptions{LabelSelector: "app=web"}) { … } // reads page after page
 //	for ev, err := range kube.Watch(ctx, pods, nil) { … } // continues until ctx ends, and recovers from failures
 //
-// An error is the last pair of a sequence, except that a cache continues after an object
-// that can't be decoded. Options may be nil. Metadata and Table return less than whole objects.
+// An error is the last pair of a sequence, except that a cache continues after an object that can't be decoded. Options
+// may be nil. Metadata and Table return less than whole objects.
 //
 // # Writing
 //

@@ -174,10 +174,10 @@ func (c *checker) authProvider(p place, a *AuthProvider) {
 		c.add(p.errorf(field+".name", "name it, or use exec", "is missing"))
 	case "gcp":
 		c.add(p.errorf(field, "install gke-gcloud-auth-plugin and run `gcloud container clusters get-credentials`",
-			"gcp was removed in favour of an exec plugin"))
+			"gcp was removed in favor of an exec plugin"))
 	case "azure":
 		c.add(p.errorf(field, "install kubelogin and run `kubelogin convert-kubeconfig`",
-			"azure was removed in favour of an exec plugin"))
+			"azure was removed in favor of an exec plugin"))
 	default:
 		c.add(p.errorf(field, "use an exec plugin", "%q is not supported", a.Name))
 	}

@@ -19,7 +19,7 @@
 // # Errors
 //
 // Each verb wraps its error in one [client.OpError]. [core.ErrNotFound] means that the node does not exist, or, for
-// [API.Proxy], also that the kubelet does not serve the path.
+// [API.Proxy], that the kubelet does not serve the path.
 //
 // # Concurrency
 //

@@ -170,7 +170,7 @@ func (e *BudgetError) Error() string {
 // Unwrap returns the server's response.
 func (e *BudgetError) Unwrap() error { return e.Err }
 
-// budgetError recognises the response to an eviction that a budget does not allow. Its cause is, for example, "The
+// budgetError recognizes the response to an eviction that a budget does not allow. Its cause is, for example, "The
 // disruption budget web needs 2 healthy pods and has 2 currently".
 func budgetError(err error) error {
 	se, ok := errors.AsType[*core.StatusError](err) // inside a RetryError if the request was sent more than once

@@ -147,7 +147,7 @@ func (a *API) connect(
 	return conn, redact, err
 }
 
-// refusedProtocol recognises the response of a server that supports none of the offered protocols: 403 without a
+// refusedProtocol recognizes the response of a server that supports none of the offered protocols: 403 without a
 // message. The command has not started.
 func refusedProtocol(err error) bool {
 	se, ok := errors.AsType[*core.StatusError](err)

@@ -1,7 +1,7 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kubeotel reports the requests of a client to OpenTelemetry, as spans and as metrics, and the runs of
+// Package kubeotel reports a program to OpenTelemetry: the requests of a client as spans and as metrics, the runs of
 // controllers and the steps of state machines as spans, and the metrics of package metrics.
 //
 // Pass the program's providers to [New], and add the middleware of [Telemetry] to each attempt of a client:
@@ -35,12 +35,12 @@
 //	m := fsm.New[v1.Database](c, "example.com/database", &fsm.Options{OnStep: telemetry.Steps("example.com/database")})
 //	err := ctl.Run(ctx, kubeotel.Reconcile(telemetry, "database", m.Reconcile))
 //
-// The span of a run is the parent of the spans of its steps, and these of the requests that the step sends. Their
-// attributes are kube.controller; kube.machine, kube.state, kube.next_state, kube.done, kube.failed and kube.reason;
-// and the object's kube.cluster, kube.namespace and kube.name. The span of a run also has kube.causes, the events that
-// caused it, kube.more_causes, the number of further ones, and kube.waited, the seconds for which the object has waited
-// for a worker. The span of a failed run or step has the text of the error, like the log of the controller and the
-// conditions of the object.
+// The span of a run is the parent of the spans of its steps, and the span of a step is the parent of the spans of its
+// requests. Their attributes are kube.controller; kube.machine, kube.state, kube.next_state, kube.done, kube.failed and
+// kube.reason; and the object's kube.cluster, kube.namespace and kube.name. The span of a run also has kube.causes, the
+// events that caused it, kube.more_causes, the number of further ones, and kube.waited, the seconds for which the
+// object has waited for a worker. The span of a failed run or step has the text of the error, like the log of the
+// controller and the conditions of the object.
 //
 // # Metrics
 //

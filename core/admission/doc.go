@@ -34,7 +34,7 @@
 // # Errors
 //
 // [Read] returns an error for a review that is not of admission.k8s.io/v1 or has a duplicate field. [Response.Encode]
-// returns an error for a response that the server would not honour.
+// returns an error for a response that the server would not honor.
 //
 // # Concurrency
 //

@@ -36,7 +36,7 @@ type entry[K comparable, C any] struct {
 	key        K
 	hash       uint64
 	chain      *entry[K, C] // the next entry of the bucket
-	prev, next *entry[K, C] // neighbours in the list of waiting, running, held or spare entries
+	prev, next *entry[K, C] // neighbors in the list of waiting, running, held or spare entries
 
 	since  instant      // when the key began to wait
 	cause  C            // the first cause of the waiting or debounced add, if caused is set

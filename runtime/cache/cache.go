@@ -125,7 +125,8 @@ type Selection struct {
 	//	m.Add(controller.New(controller.ForView(docs), nil).With(reconcile))
 	//
 	// Don't use such a view to read other objects of the kind: they appear and disappear when the replicas change, which
-	// is not a creation or a deletion. The view lists its objects again after each such change, and has no snapshot.
+	// is not a creation or a deletion. The view lists its objects again after each such change, and has no snapshot. Until
+	// it has, the controller does not run for the objects of its namespace.
 	//
 	// The server selects the objects if it has the feature gate ShardedListAndWatch (alpha in Kubernetes 1.36). Otherwise
 	// it sends all objects, and the cache drops the others. The cache logs this for each API group and version, and tries

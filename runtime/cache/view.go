@@ -39,6 +39,9 @@ func (v *View[K]) On(c *Cache) *View[K] { return v.on(c) }
 // Resource returns the resource of the kind.
 func (v *View[K]) Resource() core.Resource { return v.watch.resource }
 
+// Namespace returns the namespace of the selection. It is empty if the objects may have any, or have none.
+func (v *View[K]) Namespace() string { return v.watch.selection.Namespace }
+
 // Store returns the store with the objects. It is filled while the view runs.
 func (v *View[K]) Store() *reflector.Store[K] { return v.store }
 

@@ -140,7 +140,7 @@ func (u *unobserved) list(version uint64) (check []ownWrite) {
 	return check
 }
 
-// ownSteps is the writes of a controller's runs that have to be recognised in the changes that a feed delivers. Each
+// ownSteps is the writes of a controller's runs that have to be recognized in the changes that a feed delivers. Each
 // method is one step. If a change is taken for one of a key, no other write lies between its two states.
 type ownSteps struct {
 	byRef  map[core.ObjectRef][]*chain

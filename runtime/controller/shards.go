@@ -55,22 +55,48 @@ type sharded struct {
 	session *session
 	shards  Shards
 
-	mu    sync.Mutex          // guards the fields below
-	parts map[string][]Shards // what decides about the objects of a cluster: the windows of its views, or shards
-	owned map[string]owned    // the objects that the parts of a cluster own
+	mu    sync.Mutex       // guards the fields below
+	parts map[string]parts // of each cluster
 	runs  map[*run]*shardedRun
 }
 
-// owned is the objects that are in all of some shards. It is immutable.
-type owned []*core.Shard
-
-func (o owned) has(uid types.UID, namespace string) bool {
-	return len(o) > 0 && !slices.ContainsFunc(o, func(one *core.Shard) bool { return !one.Has(uid, namespace) })
+// part decides about the objects of a namespace, or about all objects if the namespace is empty: it is the window of a
+// view, or all shards.
+type part struct {
+	Shards
+	namespace string
+	owned     *core.Shard
 }
 
-func (o owned) hasState(state reflector.State) bool {
+// parts are the parts of a cluster. An object is owned if it is in the shards of all parts that decide about it. They
+// are immutable.
+type parts []part
+
+// about returns the parts that decide about the objects of a namespace: all parts, if there is no view of it.
+func (p parts) about(namespace string) parts {
+	if len(p) == 1 {
+		return p
+	}
+	var about parts
+	for _, one := range p {
+		if one.namespace == "" || one.namespace == namespace {
+			about = append(about, one)
+		}
+	}
+	if len(about) == 0 {
+		return p
+	}
+	return about
+}
+
+func (p parts) has(uid types.UID, namespace string) bool {
+	about := p.about(namespace)
+	return len(about) > 0 && !slices.ContainsFunc(about, func(one part) bool { return !one.owned.Has(uid, namespace) })
+}
+
+func (p parts) hasState(state reflector.State) bool {
 	head, err := state.Head()
-	return err != nil || o.has(head.UID, head.Ref.Namespace)
+	return err != nil || p.has(head.UID, head.Ref.Namespace)
 }
 
 // shardedRun is a current run.
@@ -82,8 +108,7 @@ type shardedRun struct {
 
 func newSharded(session *session, shards Shards) *sharded {
 	return &sharded{
-		session: session, shards: shards,
-		parts: make(map[string][]Shards), owned: make(map[string]owned), runs: make(map[*run]*shardedRun),
+		session: session, shards: shards, parts: make(map[string]parts), runs: make(map[*run]*shardedRun),
 	}
 }
 
@@ -93,14 +118,10 @@ func (s *sharded) follow(m *member) (stop func(), err error) {
 		return nil, err
 	}
 	if len(parts) == 0 {
-		parts = []Shards{s.shards}
-	}
-	nothing := make(owned, len(parts))
-	for i := range nothing {
-		nothing[i] = new(core.Shard)
+		parts = append(parts, part{Shards: s.shards, owned: new(core.Shard)})
 	}
 	s.mu.Lock()
-	s.parts[m.cluster], s.owned[m.cluster] = parts, nothing
+	s.parts[m.cluster] = parts
 	s.mu.Unlock()
 	var stops []func()
 	for i, one := range parts {
@@ -115,7 +136,7 @@ func (s *sharded) follow(m *member) (stop func(), err error) {
 
 func (s *sharded) owns(cluster string, state reflector.State) bool {
 	s.mu.Lock()
-	now := s.owned[cluster]
+	now := s.parts[cluster]
 	s.mu.Unlock()
 	return now.hasState(state)
 }
@@ -144,10 +165,10 @@ func (s *sharded) begin(r *run, uid types.UID) (end func(), ok bool) {
 	}, true
 }
 
-// reserve begins work on an object in all parts.
+// reserve begins work on an object in all parts that decide about it.
 func (s *sharded) reserve(key Key, uid types.UID) (finish func(), ok bool) {
 	s.mu.Lock()
-	parts := s.parts[key.Cluster]
+	parts := s.parts[key.Cluster].about(key.Ref.Namespace)
 	s.mu.Unlock()
 	var ends []func()
 	finish = func() {
@@ -169,7 +190,7 @@ func (s *sharded) reserve(key Key, uid types.UID) (finish func(), ok bool) {
 // check ends the context of a run whose object another replica should own, after [Options.StopTimeout].
 func (s *sharded) check(r *run, one *shardedRun) {
 	key := r.item.Key
-	switch owned := s.owned[key.Cluster].has(one.uid, key.Ref.Namespace); {
+	switch owned := s.parts[key.Cluster].has(one.uid, key.Ref.Namespace); {
 	case owned && one.late != nil:
 		one.late.Stop()
 		one.late = nil
@@ -182,14 +203,14 @@ func (s *sharded) check(r *run, one *shardedRun) {
 	}
 }
 
-// reshard changes what a part of a member owns. It adds the objects that are owned for the first time, and forgets
+// reshard changes the shard of part i of a member. It adds the objects that are owned for the first time, and forgets
 // those that no longer are.
-func (s *sharded) reshard(m *member, part int, shard *core.Shard) {
+func (s *sharded) reshard(m *member, i int, shard *core.Shard) {
 	s.mu.Lock()
-	before := s.owned[m.cluster]
+	before := s.parts[m.cluster]
 	after := slices.Clone(before)
-	after[part] = shard
-	s.owned[m.cluster] = after
+	after[i].owned = shard
+	s.parts[m.cluster] = after
 	running := make(map[Key]bool, len(s.runs))
 	for r, one := range s.runs {
 		running[r.item.Key] = true
@@ -232,7 +253,7 @@ var (
 )
 
 // divide makes the sharded views of a member have only the objects of this replica, and returns their windows.
-func divide(m *member, by Shards) (windows []Shards, err error) {
+func divide(m *member, by Shards) (windows parts, err error) {
 	var shards cache.Shards
 	d, able := by.(divided)
 	if able {
@@ -262,8 +283,8 @@ func divide(m *member, by Shards) (windows []Shards, err error) {
 		if err := checkNamespaced(f.feed.Resource(), m.feeds[0].feed.Resource(), primary); err != nil {
 			return nil, f.failed(err)
 		}
-		if !slices.Contains(windows, one) {
-			windows = append(windows, one)
+		if !slices.ContainsFunc(windows, func(known part) bool { return known.Shards == one }) {
+			windows = append(windows, part{one, f.feed.Namespace(), new(core.Shard)})
 		}
 	}
 	return windows, nil

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/core/wire"
 	"github.com/kube-go/sdk/runtime/cache"
 	"github.com/kube-go/sdk/runtime/controller"
@@ -326,6 +328,55 @@ func TestObjectsThatALateViewAlreadyHasRun(t *testing.T) {
 		slices.Sort(all)
 		if got := slices.Compact(all); !slices.Equal(got, []string{"0=1", "1=1", "2=1", "3=1", "4=1", "5=1"}) {
 			t.Errorf("the runs of the late view are %v, want one or more of each object", all)
+		}
+		stop(errStop)
+		if err := <-ended; !errors.Is(err, errStop) {
+			t.Errorf("Run() = %v, want the cause", err)
+		}
+	})
+}
+
+func TestShardedViewThatCanNotBeListedDoesNotStopOtherNamespaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		discard := slog.New(slog.DiscardHandler)
+		prod, test := fakesource.New(documents, wire.JSON), fakesource.New(documents, wire.JSON)
+		c := cache.New(nil, &cache.Options{Logger: discard, Source: func(_ core.Resource, ns string) watcher.Source {
+			if ns == "test" {
+				return test
+			}
+			return prod
+		}})
+		prod.Put(doc("prod/a", "1"))
+		test.Put(doc("test/b", "1"))
+		test.Behave(fakesource.Behaviour{
+			OnList:  func(*request.ListOptions) error { return core.ErrForbidden },
+			OnWatch: func(*request.WatchOptions) error { return core.ErrForbidden },
+		})
+		view := func(namespace string) *cache.View[document] {
+			return cache.Of[document](c, &cache.Selection{Namespace: namespace, Sharded: true})
+		}
+		var runs journal
+		ctl := controller.New(controller.ForView(view("prod"), view("test")), &controller.Options{Logger: discard})
+		r := ctl.With(runs.note)
+		shards := newReplica(false, whole(t))
+		r.Shard(shards)
+		ctx, stop := context.WithCancelCause(t.Context())
+		ended := make(chan error)
+		go func() { ended <- r.Run(ctx) }()
+		after(5 * time.Minute)
+		runs.want(t, "a=1")
+		shards.move(new(core.Shard))
+		after(5 * time.Minute)
+		prod.Put(doc("prod/a", "2"))
+		after(5 * time.Minute)
+		runs.want(t)
+		shards.move(whole(t))
+		after(5 * time.Minute)
+		runs.want(t, "a=2")
+		test.Behave(fakesource.Behaviour{})
+		after(10 * time.Minute)
+		if all := runs.take(); len(all) == 0 || slices.ContainsFunc(all, func(run string) bool { return run != "b=1" }) {
+			t.Errorf("the runs are %v, want one or more of the object in test", all)
 		}
 		stop(errStop)
 		if err := <-ended; !errors.Is(err, errStop) {

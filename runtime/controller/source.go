@@ -217,6 +217,7 @@ type feed interface { //nolint:interfacebloat // a controller uses all of them, 
 	Server() string
 	Cluster() string
 	Resource() core.Resource
+	Namespace() string
 	Run(ctx context.Context) error
 	Ready(ctx context.Context) error
 	Health() error

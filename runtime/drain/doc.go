@@ -14,10 +14,11 @@
 //	…
 //	_, err = node.New(c).Uncordon(ctx, "node-1", nil)
 //
-// [Node] first cordons the node, which stays cordoned. It then evicts all pods at the same time, each as soon as the
-// disruption budgets allow it, and waits until they are deleted. It skips mirror pods, which the node itself runs, and
-// with IgnoreDaemonSets the pods of daemon sets. It refuses to start, and names the pods, if pods would be lost because
-// no controller recreates them, or would lose the data of an emptyDir volume.
+// [Node] first checks all pods, and changes nothing if it refuses. It then cordons the node, which stays cordoned,
+// evicts all pods at the same time, each as soon as the disruption budgets allow it, and waits until they are deleted.
+// It skips mirror pods, which the node itself runs, and with IgnoreDaemonSets the pods of daemon sets. It refuses, and
+// names the pods, if a daemon set or no controller would recreate them, or if the data of an emptyDir volume would be
+// lost; see [Options].
 //
 // # Errors
 //

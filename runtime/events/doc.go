@@ -36,7 +36,7 @@
 // more every five minutes. At most [Options.Queue] series wait to be written; when that many wait, a new series is
 // dropped. If the server has internal errors in one namespace, for example because an admission webhook fails, the
 // events of that namespace are sent less often, and are the first to be dropped. The recorder holds at most five times
-// as many series, which is about 10 MB by default, also while the server is down. Notes are cut to 1024 bytes, reasons
+// as many series, which is about 10 MB by default, even while the server is down. Notes are cut to 1024 bytes, reasons
 // and actions to 128. Events of cluster-scoped objects are stored in the namespace default. Do not put secrets into a
 // note: everyone who may read events can read it.
 //

@@ -47,7 +47,7 @@
 //
 // # Concurrency
 //
-// The functions are safe for concurrent use, also for different finalizers of the same object. They call Apply and
+// The functions are safe for concurrent use, even for different finalizers of the same object. They call Apply and
 // Cleanup in the goroutine of the caller.
 //
 // # Permissions

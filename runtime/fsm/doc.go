@@ -58,6 +58,6 @@
 // # Concurrency
 //
 // Passes of different objects take place at the same time, so the same state has steps in several goroutines: what they
-// share, such as [Options].Env, must be safe for concurrent use. All steps of a pass, also those of child machines, are
-// called one after the other in the goroutine of the pass.
+// share, such as [Options].Env, must be safe for concurrent use. All steps of a pass, including those of child
+// machines, are called one after the other in the goroutine of the pass.
 package fsm

@@ -43,8 +43,8 @@
 // # Crashes
 //
 // Before a pass creates the first object, it calls record with the inventory in which the new objects have no UID. So
-// the next pass finds the objects that were created if the program ends before the inventory is stored, also those that
-// it does not declare.
+// the next pass finds the objects that were created if the program ends before the inventory is stored, including those
+// that it does not declare.
 //
 // A pass compares the declaration of an object with the stored inventory. If a pass has applied a change and the program
 // ends before the inventory is stored, and the next declaration is the one before that change, then fields that only the

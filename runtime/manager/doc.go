@@ -43,8 +43,8 @@
 //
 //   - livez fails if a run of a controller is stuck, see [controller.Options.RunTimeout], so that the kubelet restarts
 //     the process.
-//   - readyz fails until the sources of all controllers are synced, in every replica, while a check of
-//     [Manager.AddCheck] fails, and when Run is stopping.
+//   - readyz fails until the sources of all controllers, and all views that were added, are synced, in every replica;
+//     while a check of [Manager.AddCheck] fails; and when Run is stopping.
 //
 // # Metrics
 //
@@ -56,5 +56,5 @@
 //
 // A [Manager] is built in one goroutine: the methods that add something must be called before Run, which may be called
 // once. [Manager.Leading], [Manager.Shards], [Manager.Metrics] and [Manager.Fence] are safe for concurrent use at any
-// time, also before and after Run, and so are the registry and the middleware that they return.
+// time, even before and after Run, and so are the registry and the middleware that they return.
 package manager

@@ -15,7 +15,7 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// The time without any data from the server after which a request is cancelled. state.silence has that of open watches.
+// The time without any data from the server after which a request is canceled. state.silence has that of open watches.
 const (
 	// For a paged list. The server's own timeout is one minute, see --request-timeout of
 	// https://kubernetes.io/docs/reference/command-line-tools-reference/kube-apiserver/.

@@ -13,7 +13,7 @@ import (
 	"github.com/kube-go/sdk/core/request"
 )
 
-// This file has the watcher's whole behaviour: a pure step from a state and an input to the next state and an output.
+// This file has the watcher's whole behavior: a pure step from a state and an input to the next state and an output.
 // The driver sends the request of the state's phase, turns the response into inputs, and executes the outputs.
 
 // phase is the kind of the current request, or of the next one.
@@ -42,7 +42,7 @@ const (
 	// https://kubernetes.io/docs/reference/using-api/api-concepts/#watch-bookmarks.
 	longestMark = 3 * time.Minute
 
-	// The time without any data from the server after which an open watch is cancelled: for a streaming list, which a busy
+	// The time without any data from the server after which an open watch is canceled: for a streaming list, which a busy
 	// server may queue for up to a quarter of its one-minute timeout; after the time at which the server should have ended
 	// a watch; and for a watch of a server that sends bookmarks regularly.
 	streamSilence = 20 * time.Second
@@ -97,7 +97,7 @@ const (
 
 	// the end of the request
 	gotEnd     // the server ended the watch
-	gotSilence // no data for too long; the driver has cancelled the request
+	gotSilence // no data for too long; the driver has canceled the request
 	gotError   // the request failed
 	gotMoved   // it selects the wrong objects, for the reason in err, or because the window has changed
 )

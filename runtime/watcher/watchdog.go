@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// errSilence is the cause of a request that a watchdog has cancelled.
+// errSilence is the cause of a request that a watchdog has canceled.
 var errSilence = errors.New("silence")
 
 // watchdog cancels a request when no data arrives from the server for too long. It is paused while the consumer works.
@@ -77,5 +77,5 @@ func (w *watchdog) stop() {
 	}
 }
 
-// fired reports whether the watchdog has cancelled the request.
+// fired reports whether the watchdog has canceled the request.
 func (w *watchdog) fired() bool { return context.Cause(w.ctx) == errSilence }

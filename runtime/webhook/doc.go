@@ -40,7 +40,7 @@
 // API servers reach only pods that are ready, through the service. A conversion webhook must therefore be ready before
 // the caches of its program are synced, since their lists may need conversions. Use the server's own path /readyz, on
 // its port and with the scheme HTTPS, as the readiness probe of the pod; it succeeds while [Server.Ready] returns nil.
-// The check named "sources" of a manager's /readyz would never succeed.
+// The checks "sources-NAME" of a manager's /readyz, one for each controller, would never succeed.
 //
 // # Permissions
 //
@@ -54,8 +54,8 @@
 // An invalid review, a wrong content type or a body that is too large gets a review that denies the request and says
 // why. Its UID is empty if that of the request can't be read. If a callback panics, the response has status 500, to
 // which the API server applies the failurePolicy of the webhook; the stack is logged, and other requests are not
-// affected. Each failure is logged, also that of a TLS handshake: an API server that does not trust the certificate is
-// one. Logs and errors contain no keys.
+// affected. Each failure is logged, including that of a TLS handshake: an API server that does not trust the
+// certificate is one. Logs and errors contain no keys.
 //
 // # Concurrency
 //

@@ -5,7 +5,7 @@
 // controller manager, the scheduler and, on request, a node that runs containers. All of it is built from Go modules;
 // there is no container engine, and nothing is downloaded but modules.
 //
-// Use it for tests that need the real behaviour of Kubernetes, and for tests of a client when Kubernetes fails:
+// Use it for tests that need the real behavior of Kubernetes, and for tests of a client when Kubernetes fails:
 //
 //	func TestMain(m *testing.M) {
 //		c, err := cluster.Start(context.Background(), &cluster.Options{Log: os.Stderr})

@@ -5,6 +5,7 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -200,6 +201,41 @@ func TestReplicasWatchTheirShards(t *testing.T) {
 func TestReplicasDropOtherShards(t *testing.T) {
 	t.Parallel()
 	testFleet(t, loadConfig(t, ""), 400, false)
+}
+
+// TestForbiddenNamespaceDoesNotStopShardedViews checks that a controller with a sharded view of each of two namespaces
+// works in one of them without the permission for the other one, and in both when the permission is granted.
+func TestForbiddenNamespaceDoesNotStopShardedViews(t *testing.T) {
+	t.Parallel()
+	admin := connect(t, nil)
+	open, closed := newNamespace(t, admin), newNamespace(t, admin)
+	const user = "e2e-one-namespace"
+	grant(t, admin, open, user, "configmaps")
+	cfg := *loadConfig(t, "")
+	cfg.Impersonate.User = user
+	cache := newCache(t, connect(t, &kube.ClientOptions{Config: &cfg}))
+	view := func(ns string) *kube.View[corev1.ConfigMap] {
+		return kube.ViewOf[corev1.ConfigMap](cache, &kube.Selection{Namespace: ns, Sharded: true})
+	}
+	options := &kube.ControllerOptions{SyncTimeout: 100 * time.Millisecond, Logger: debugLogger(t)}
+	ctl := kube.NewController(kube.ForView(view(open), view(closed)), options)
+	runs := make(chan string, 100)
+	m := kube.NewManager(admin, &kube.ManagerOptions{
+		Sharding: "one-namespace", Shards: &kube.ShardingOptions{Namespace: open},
+	})
+	m.Add(ctl.With(func(_ context.Context, cm *corev1.ConfigMap) (kube.Action, error) {
+		runs <- cm.Name
+		return kube.AwaitChange(), nil
+	}))
+	background(t, m.Run)
+	create(t, kube.Namespaced[corev1.ConfigMap](admin, closed), "closed", "1")
+	create(t, kube.Namespaced[corev1.ConfigMap](admin, open), "open", "1")
+	awaitValue(t, runs, "open")
+	if err := view(closed).Health(); !errors.Is(err, kube.ErrForbidden) {
+		t.Errorf("Health = %v, want ErrForbidden", err)
+	}
+	grant(t, admin, closed, user, "configmaps")
+	awaitValue(t, runs, "closed")
 }
 
 func testFleet(t *testing.T, cfg *kube.Config, objects int, served bool) {

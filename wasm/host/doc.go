@@ -16,7 +16,7 @@
 //
 // # Memory
 //
-// The instances of a module start from an image of an initialised one, which they share copy-on-write. On Linux, those
+// The instances of a module start from an image of an initialized one, which they share copy-on-write. On Linux, those
 // of a large program also share, between calls, the tables that wazero needs to run it. The memory of an idle actor is
 // stored in a file, as the difference from the image, and released; see [Options.IdleAfter]. Its watches, requests and
 // timers go on meanwhile.
@@ -27,5 +27,6 @@
 // # Goroutines
 //
 // An idle guest has no goroutine of its own. Items wait in its operations, and a goroutine runs the guest while there are
-// some; at most [Options.Workers] guests run at the same time. Each request and each watch of a guest has goroutines.
+// some. At most [Options.Workers] guests run at the same time, without those that have run for more than 0.1 s. Each
+// request and each watch of a guest has goroutines.
 package host

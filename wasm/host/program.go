@@ -30,7 +30,7 @@ type program struct {
 	users int // guests, and calls of Set; guarded by the host's mu
 
 	mu     sync.Mutex             // guards images and their users
-	images map[string]*imageEntry // of initialised instances, by their arguments and environment
+	images map[string]*imageEntry // of initialized instances, by their arguments and environment
 }
 
 // imageEntry is an image, or an attempt to make one.
@@ -214,7 +214,7 @@ func (i *instance) config() image.Config {
 	return image.Config{Module: c, MaxMemory: i.guest.module.Limits.MemoryBytes}
 }
 
-// initialize runs the initialisation of a new instance.
+// initialize runs the initialization of a new instance.
 func (i *instance) initialize(body *image.Instance, err error) error {
 	if err != nil {
 		return err
@@ -224,7 +224,7 @@ func (i *instance) initialize(body *image.Instance, err error) error {
 	return err
 }
 
-// newInstance returns a new instance of a guest, which is initialised. If it is recorded, so is its initialisation. The
+// newInstance returns a new instance of a guest, which is initialized. If it is recorded, so is its initialization. The
 // caller holds a token of the host.
 func (h *Host) newInstance(g *guest, t *tape) (*instance, error) {
 	i := &instance{guest: g, tape: t, operations: make(map[int64]*operation), seat: seat{host: h}}
@@ -298,7 +298,7 @@ func (p *program) image(i *instance) (*image.Image, error) {
 	}
 }
 
-// newImage initialises an instance, and returns the image of it.
+// newImage initializes an instance, and returns the image of it.
 func (p *program) newImage(i *instance) (*image.Image, error) {
 	if err := i.initialize(p.compiled.Start(i.ctx, i.config())); err != nil {
 		return nil, err

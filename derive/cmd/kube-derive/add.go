@@ -61,9 +61,9 @@ func addHelp(w io.Writer) {
 
 const allOrNothing = `
 
-It adds few lines to files of yours, and prints which files it has created and changed. If a file
-does not have the expected form, it prints the lines to add, and changes nothing. Nothing is
-overwritten.`
+The command adds a few lines to existing files, and prints the files that it has created and changed.
+If a file does not have the expected form, it prints the lines that are missing, and changes nothing.
+It overwrites no files.`
 
 func addKind() *command {
 	c := &command{
@@ -153,7 +153,7 @@ func (c *command) extend(
 	filesOnly := flags.Bool("files-only", false, "write the files and don't generate the others")
 	return func(ctx context.Context, args []string, std streams) int {
 		if len(args) != len(wanted) || slices.Contains(args, "") {
-			return c.misused(std, fmt.Sprintf("it wants %s, and not %d arguments", strings.Join(wanted, " and "), len(args)))
+			return c.misused(std, "specify "+strings.Join(wanted, " and ")+", and not "+plural(len(args), "argument"))
 		}
 		e := &extender{command: c.fullName(), filesOnly: *filesOnly, std: std}
 		next, err := e.run(ctx, func(t *scaffold.Tree) (string, error) { return change(t, args) })

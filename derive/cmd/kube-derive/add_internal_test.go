@@ -107,8 +107,8 @@ func TestAddSaysWhatIsWrong(t *testing.T) {
 		want string
 	}{
 		{"an unknown part", dir, []string{"controller"}, 2, `"controller" is not one of kind, version and webhook; see kube-derive add -h`},
-		{"no name", dir, []string{"kind"}, 2, "kube-derive add kind: it wants the NAME of a kind, and not 0 arguments\nusage: kube-derive add kind [flags] NAME"},
-		{"no version", dir, []string{"version", "Order"}, 2, "it wants the KIND and the VERSION, and not 1 arguments"},
+		{"no name", dir, []string{"kind"}, 2, "kube-derive add kind: specify the NAME of a kind, and not 0 arguments\nusage: kube-derive add kind [flags] NAME"},
+		{"no version", dir, []string{"version", "Order"}, 2, "specify the KIND and the VERSION, and not 1 argument"},
 		{"an unknown flag", dir, []string{"kind", "-scope", "X"}, 2, "flag provided but not defined: -scope"},
 		{"no module", "/", []string{"kind", "Invoice"}, 1, "is in no Go module: change to a project, or start one with kube-derive init"},
 		{"another module", module, []string{"kind", "Invoice"}, 1, "go.mod does not require github.com/kube-go/sdk/kube: run this in a project that kube-derive init has started"},

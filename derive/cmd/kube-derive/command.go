@@ -13,27 +13,27 @@ import (
 	"time"
 )
 
-// streams are where a command writes: what was asked for to out, what else there is to say to err.
+// streams are the outputs of a command: out is for its result, and err for everything else.
 type streams struct {
 	out, err io.Writer
-	patience time.Duration // how long a command may take before it says how far it is
+	patience time.Duration // the time after which a command reports its progress
 }
 
-// command is one of the things that kube-derive does. One is called by its name, or else by no name at all.
+// command is a command of kube-derive. One of them has no name.
 type command struct {
-	name  string // "" for what is done when no command is named
-	args  string // what stands behind the name, such as "[flags] [packages]"
+	name  string // empty for the one that runs if no command is named
+	args  string // what follows the name, such as "[flags] [packages]"
 	short string // what it does, in a line without a full stop, for the list of commands
 	long  string // what it does, with an example
 
-	// prepare defines the flags, and returns what to do once they are read.
+	// prepare defines the flags, and returns the action that uses their values.
 	prepare func(flags *flag.FlagSet) action
 }
 
 // action is what a command does. The arguments are those that are not flags; it returns the exit code.
 type action func(ctx context.Context, args []string, std streams) int
 
-// call reads the arguments and acts. Flags may stand before, between and behind the others.
+// call parses the arguments, and runs the action. Flags may be at any place among the other arguments.
 func (c *command) call(ctx context.Context, args []string, std streams) int {
 	flags := flag.NewFlagSet(c.fullName(), flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
@@ -55,7 +55,7 @@ func (c *command) call(ctx context.Context, args []string, std streams) int {
 	return act(ctx, others, std)
 }
 
-// misused says what is wrong with a call, and how it is done.
+// misused reports a mistake in the arguments, and the usage.
 func (c *command) misused(std streams, msg string) int {
 	fmt.Fprintf(std.err, "%s: %s\nusage: %s %s; see %s -h\n", c.fullName(), msg, c.fullName(), c.args, c.fullName())
 	return exitUsage
@@ -63,7 +63,7 @@ func (c *command) misused(std streams, msg string) int {
 
 func (c *command) fullName() string { return strings.TrimSpace("kube-derive " + c.name) }
 
-// printHelp explains the command.
+// printHelp prints the help of the command.
 func (c *command) printHelp(w io.Writer) {
 	fmt.Fprintf(w, "usage: %s %s\n\n%s\n\n", c.fullName(), c.args, strings.TrimSpace(c.long))
 	if c.name == "" {
@@ -71,7 +71,7 @@ func (c *command) printHelp(w io.Writer) {
 		for _, other := range commands() {
 			fmt.Fprintf(w, "  %-9s %s\n", other.name, other.short)
 		}
-		fmt.Fprintf(w, "  %-9s %s\n  %-9s %s\n\n", "help", "say more about a command", "version", "say which version this is")
+		fmt.Fprintf(w, "  %-9s %s\n  %-9s %s\n\n", "help", "print the help of a command", "version", "print the version of kube-derive")
 	}
 	flags := flag.NewFlagSet(c.fullName(), flag.ContinueOnError)
 	flags.SetOutput(w)

@@ -21,40 +21,41 @@ func diffCommand() *command {
 	c := &command{
 		name:  "diff",
 		args:  "[flags] OLD NEW",
-		short: "name what new CRDs break that the old ones have allowed",
+		short: "print the changes between old and new CRDs, and fail if they are incompatible",
 		long: `
-Each of OLD and NEW is a file with CRDs, a directory of such files, git:REVISION:PATH for one
-of these as it is in a git repository, or - for what comes in on stdin:
+OLD and NEW are each a file with CRDs, a directory of such files, git:REVISION:PATH for a file
+or a directory in a revision of a git repository, or - for stdin:
 
 	kube-derive diff git:main:config/crd config/crd
 	kubectl get -f config/crd -o yaml | kube-derive diff - config/crd
 
-CRDs are told apart by their names, and other objects are left out. Every change is printed in one
-line that begins with how severe it is:
+CRDs with the same name are compared, and other objects are ignored. Each change is printed in
+one line, which begins with its severity:
 
-	breaking    requests fail that worked, or data is lost
-	risky       it works, but in another way, as with another default
-	compatible  the rest
+	breaking    requests that worked now fail, or data is lost
+	risky       requests still work, but the result differs, such as by another default
+	compatible  all other changes
 
-then what has changed, as in documents.docs.example.com/v1.spec.title:maxLength, how, and who is
-concerned. What is meant is allowed by that name, in which * stands for any text:
+Then follow a name, such as documents.docs.example.com/v1.spec.title:maxLength, what has changed,
+and the clients that are affected. --allow accepts the changes whose names match a pattern, in
+which * is any text:
 
 	kube-derive diff --allow '*/v1alpha1*' --allow '*:column' old new
 
-A name that allows nothing is an error. The exit code is 0 when nothing is left that is breaking or
-risky, 1 when there is, and 2 when the two can't be compared.`,
+A pattern that matches no change is an error. The exit code is 1 if a breaking or risky change is
+not allowed, 2 if OLD and NEW can't be compared, and 0 otherwise.`,
 	}
 	c.prepare = func(flags *flag.FlagSet) action {
 		d := &differ{}
-		flags.Func("allow", "allow the changes that this `pattern` matches; may be given more than once", func(s string) error {
+		flags.Func("allow", "allow the changes whose names match this `pattern`; may be repeated", func(s string) error {
 			d.allow = append(d.allow, s)
 			return nil
 		})
-		flags.Func("allow-file", "allow the changes that the patterns in this `file` match, one a line; # begins a comment", d.allowFile)
+		flags.Func("allow-file", "allow the changes that match a pattern in this `file`, one per line; # begins a comment", d.allowFile)
 		flags.StringVar(&d.output, "output", "text", "print the changes as text or as json")
 		return func(ctx context.Context, args []string, std streams) int {
 			if len(args) != 2 {
-				return c.misused(std, fmt.Sprintf("it compares two, and not %d", len(args)))
+				return c.misused(std, "specify OLD and NEW, and not "+plural(len(args), "argument"))
 			}
 			if d.output != "text" && d.output != "json" {
 				return c.misused(std, fmt.Sprintf("-output is %q, want text or json", d.output))

@@ -96,7 +96,7 @@ func TestDiff(t *testing.T) {
 		{"all are allowed", []string{"old", "crds", "--allow", "*.title:*", "--allow=*:default"}, 0, more, summary + "1 change: 0 breaking, 0 risky, 1 compatible; 2 more allowed\n"},
 		{"all are allowed by a file", []string{"--allow-file", "allowed.txt", "old", "crds"}, 0, more, summary + "1 change: 0 breaking, 0 risky, 1 compatible; 2 more allowed\n"},
 		{"what is allowed is not there", []string{"--allow", "*.size:*", "old", "crds"}, 2, "", summary + "accept \"*.size:*\": the pattern does not match any risky or breaking change: correct or remove it\n"},
-		{"only one of two", []string{"old"}, 2, "", summary + "it compares two, and not 1\nusage: kube-derive diff [flags] OLD NEW; see kube-derive diff -h\n"},
+		{"only one of two", []string{"old"}, 2, "", summary + "specify OLD and NEW, and not 1 argument\nusage: kube-derive diff [flags] OLD NEW; see kube-derive diff -h\n"},
 		{"another output", []string{"old", "crds", "--output", "xml"}, 2, "", summary + "-output is \"xml\", want text or json\nusage: kube-derive diff [flags] OLD NEW; see kube-derive diff -h\n"},
 		{"nothing there", []string{"old", "nowhere"}, 2, "", summary + "read nowhere: lstat nowhere: no such file or directory\n"},
 		{"no CRD in it", []string{"none.yaml", "crds"}, 2, "", summary + "read none.yaml: it has no CustomResourceDefinition\n"},

@@ -37,9 +37,9 @@
 //
 // # Commands
 //
-// Each command generates one kind of file, for any Go module, also for those that do not use this SDK. kube-derive help
-// COMMAND describes it. An argument that is not a command must look like a package (., ./..., ./crd or an import path),
-// so that a misspelled command is an error. Flags may follow the packages.
+// Each command generates one kind of file, for any Go module, including those that do not use this SDK. kube-derive
+// help COMMAND describes it. An argument that is not a command must look like a package (., ./..., ./crd or an import
+// path), so that a misspelled command is an error. Flags may follow the packages.
 //
 // With -verify, nothing is written: the command names the files that are out of date, and exits with 1. These include
 // CRDs, roles and webhook configurations that are left over because their sources no longer exist. A run without the
@@ -49,8 +49,8 @@
 // With -lenient, mistakes in the sources are warnings, see Mistakes below. By default, a run with a mistake writes
 // nothing.
 //
-// Runs of more than a second report their progress on stderr. With -q, only mistakes and warnings are reported. The
-// exit code is 1 for mistakes and outdated files, and 2 for invalid arguments.
+// Runs of more than a second report their progress on stderr. With -q, only mistakes, warnings and outdated files are
+// reported. The exit code is 1 for mistakes and outdated files, and 2 for invalid arguments.
 //
 // # kube-derive crd
 //
@@ -145,9 +145,10 @@
 //
 // # kube-derive diff
 //
-// Prints the incompatible changes between old and new CRDs, one per line, with the clients that they affect. It exits
-// with 1 if it finds any. Each side is a file, a directory, git:REVISION:PATH or - for stdin. A pattern of names
-// accepts changes, on the command line or in a file:
+// Prints all changes between old and new CRDs, one per line, with their severity and the clients that they affect. It
+// exits with 1 if any of them is breaking or risky, and with 2 if the CRDs can't be compared. Each side is a file, a
+// directory, git:REVISION:PATH or - for stdin. A pattern of names accepts changes, on the command line or in a file; a
+// pattern that matches no change is an error:
 //
 //	kube-derive diff --allow '*/v1alpha1*' --allow-file accepted.txt git:main:config/crd config/crd
 //

@@ -14,20 +14,20 @@ import (
 	"github.com/kube-go/sdk/derive/generate"
 )
 
-// generator is a command that writes files which follow from the sources.
+// generator is a command that generates files from the sources.
 type generator struct {
 	name  string
 	short string
 	long  string
-	out   string // the default of -out, unless //kube:output names another; "" when the files stand beside the sources
-	what  string // what -out is for
+	out   string // the default of -out, unless //kube:output names another; "" if the files are written beside the sources
+	what  string // what is written to -out
 
-	// generate is a function of package generate; flags, which may be nil, defines what only this one takes.
+	// generate is a function of package generate. flags defines the flags that only this command has; it may be nil.
 	generate func(ctx context.Context, patterns []string, o *generate.Options) (*generate.Files, error)
 	flags    func(flags *flag.FlagSet, o *generate.Options)
 }
 
-// command makes a command of the generator.
+// command returns the command.
 func (g *generator) command() *command {
 	c := &command{name: g.name, args: "[flags] [packages]", short: g.short, long: g.long}
 	if g.name == "" {
@@ -39,15 +39,15 @@ func (g *generator) command() *command {
 		if g.out != "" {
 			flags.StringVar(&o.Out, "out", "", fmt.Sprintf("write %s into the `directory` (default %s)", g.what, g.out))
 		}
-		flags.BoolVar(&r.verify, "verify", false, "write nothing; exit with 1 and name the files that are out of date")
-		flags.BoolVar(&o.Lenient, "lenient", false, "report mistakes as warnings, and write what can be made without them")
-		flags.BoolVar(&r.quiet, "q", false, "name mistakes and stale files only")
+		flags.BoolVar(&r.verify, "verify", false, "write nothing; print the files that are out of date, and exit with 1 if there are any")
+		flags.BoolVar(&o.Lenient, "lenient", false, "report mistakes as warnings, and write everything else")
+		flags.BoolVar(&r.quiet, "q", false, "print only mistakes, warnings and files that are out of date")
 		if g.flags != nil {
 			g.flags(flags, o)
 		}
 		return func(ctx context.Context, patterns []string, std streams) int {
 			if i := slices.IndexFunc(patterns, func(p string) bool { return !isPattern(p) }); g.name == "" && i >= 0 {
-				return c.misused(std, fmt.Sprintf("%q: flags stand behind the command; for a package, write ./%[1]s", patterns[i]))
+				return c.misused(std, fmt.Sprintf("%q: flags must follow the command; for a package, write ./%[1]s", patterns[i]))
 			}
 			if len(patterns) == 0 {
 				patterns = []string{"."}
@@ -62,7 +62,7 @@ func (g *generator) command() *command {
 	return c
 }
 
-// everything is what is done when no command is named.
+// everything is the generator without a name.
 func everything() *generator {
 	return &generator{
 		out: "crds", what: "CRDs", generate: generate.Run, flags: sizes,
@@ -78,15 +78,15 @@ kube-derive turns Go types into Kubernetes kinds. A struct like this
 		Title string ` + "`json:\"title\"`" + `
 	}
 
-becomes, in zz_generated.kube.go beside it, the type Document with its deep copies, its
-descriptor and its CRD as bytes; and docs.example.com_documents.yaml, the CRD as YAML.
-Packages default to the one in the current directory, so that this line is enough:
+gives two files: zz_generated.kube.go beside it has the type Document with its deep copies,
+its resource and its CRD, and docs.example.com_documents.yaml is the CRD as YAML. The default
+package is that of the current directory, so this line is enough:
 
 	//go:generate go tool kube-derive
 
-Each command generates one kind of file, for any Go module, also for complete types with
-the markers of kubebuilder. An argument that is not a command must look like a package:
-., ./..., ./crd or an import path.`,
+Each command generates one kind of file. The commands work in any Go module, and also with
+complete types that have the markers of kubebuilder. An argument that is not a command must
+look like a package: ., ./..., ./crd or an import path.`,
 	}
 }
 
@@ -94,41 +94,42 @@ the markers of kubebuilder. An argument that is not a command must look like a p
 func generators() []*generator {
 	return []*generator{
 		{
-			name: "crd", short: "CRDs as YAML, one a kind", out: "crds", what: "CRDs", generate: generate.CRDs, flags: sizes,
+			name: "crd", short: "CRDs as YAML, a file for each kind", out: "crds", what: "CRDs", generate: generate.CRDs, flags: sizes,
 			long: `
 Writes the CustomResourceDefinition of each kind to <group>_<plural>.yaml, and nothing
-else. Versions of a kind in several packages make one definition, so name all of them.
+else. If the versions of a kind are in several packages, name all of these, since they
+belong to one definition.
 
 	kube-derive crd ./api/... --out config/crd`,
 		},
 		{
-			name: "deepcopy", short: "deep copies, as controller-gen writes them", generate: generate.DeepCopies,
+			name: "deepcopy", short: "deep copies, like those of controller-gen", generate: generate.DeepCopies,
 			long: `
-Writes zz_generated.deepcopy.go for packages whose types are written out in full and
-marked +kubebuilder:object:root=true or +kubebuilder:object:generate=true.
+Writes zz_generated.deepcopy.go for packages with complete types that have the marker
++kubebuilder:object:root=true or +kubebuilder:object:generate=true.
 
 	kube-derive deepcopy ./api/...`,
 		},
 		{
-			name: "apply", short: "structs for exact server-side applies", generate: generate.Apply,
+			name: "apply", short: "types for server-side applies of single fields", generate: generate.Apply,
 			long: `
-Writes, for each kind and each struct that it leads to, a struct in which every field is
-optional, to zz_generated.apply.go beside the kinds. An apply of it sends what is set,
-also when it is zero, and claims nothing else. With the marker
+Writes zz_generated.apply.go beside the kinds. For each kind, and for each struct that it
+uses, the file has a struct whose fields are all optional. An apply of it sends the fields
+that are set, even to zero, and takes ownership of no others. For a package with the marker
 
 	// +kubebuilder:ac:generate=true
 
-on a package, kube-derive alone writes them too.
+kube-derive without a command also writes this file.
 
 	kube-derive apply ./api/...`,
 		},
 		{
 			name: "rbac", short: "roles from +kubebuilder:rbac", out: filepath.Join("config", "rbac"), what: "role.yaml", generate: generate.Roles,
 			flags: func(flags *flag.FlagSet, o *generate.Options) {
-				flags.StringVar(&o.RoleName, "role-name", "", "give rules that name no role to the one of this `name` (default manager-role)")
+				flags.StringVar(&o.RoleName, "role-name", "", "the `name` of the role for rules that name none (default manager-role)")
 			},
 			long: `
-Writes the roles that markers ask for, wherever in the packages they stand:
+Writes the roles of the markers in the packages, which may be at any place:
 
 	// +kubebuilder:rbac:groups=docs.example.com,resources=documents,verbs=get;list;watch
 
@@ -138,8 +139,8 @@ Writes the roles that markers ask for, wherever in the packages they stand:
 			name: "webhook", short: "webhook configurations from +kubebuilder:webhook", out: filepath.Join("config", "webhook"), what: "manifests.yaml",
 			generate: generate.Webhooks,
 			long: `
-Writes the configurations of the webhooks that markers describe, wherever in the packages
-they stand.
+Writes the configurations of the webhooks that markers in the packages describe. The markers
+may be at any place.
 
 	kube-derive webhook ./... --out config/webhook`,
 		},
@@ -147,8 +148,8 @@ they stand.
 		{
 			name: "schema", short: "JSON Schema files for editors and checkers of manifests", out: "schemas", what: "JSON Schemas", generate: generate.Schemas,
 			long: `
-Writes a JSON Schema for each version of a kind to <group>/<kind>_<version>.json, where
-kubeconform and the catalogs for yaml-language-server look for it.
+Writes a JSON Schema for each version of a kind to <group>/<kind>_<version>.json. kubeconform
+and the catalogs of yaml-language-server expect it there.
 
 	kube-derive schema ./api/... --out schemas
 	kubeconform -schema-location default \
@@ -157,9 +158,9 @@ kubeconform and the catalogs for yaml-language-server look for it.
 		{
 			name: "sample", short: "objects to start from, as YAML", out: "samples", what: "samples", generate: generate.Samples,
 			long: `
-Writes two objects for each served version of a kind, which servers accept: the smallest
-to <group>_<version>_<kind>.yaml, and one that has all fields, with their descriptions as
-comments, to the same with _full.
+Writes two objects that servers accept for each served version of a kind. The smallest one
+is in <group>_<version>_<kind>.yaml. The one in <group>_<version>_<kind>_full.yaml has all
+fields, with their descriptions as comments.
 
 	kube-derive sample ./api/... --out config/samples`,
 		},
@@ -168,11 +169,11 @@ comments, to the same with _full.
 
 // sizes are the flags about the size of CRDs.
 func sizes(flags *flag.FlagSet, o *generate.Options) {
-	flags.IntVar(&o.MaxDescription, "max-description", 0, "shorten descriptions to this number of `bytes`; less than 0 leaves them out")
-	flags.IntVar(&o.MaxSize, "max-size", 0, "shorten descriptions, the innermost first, until a CRD has at most this many `bytes`")
+	flags.IntVar(&o.MaxDescription, "max-description", 0, "shorten descriptions to this number of `bytes`; a negative number omits them")
+	flags.IntVar(&o.MaxSize, "max-size", 0, "shorten descriptions, the innermost first, until a CRD has at most this number of `bytes`")
 }
 
-// docs writes in one of two formats.
+// docs returns the generator of the documentation, which has two formats.
 func docs() *generator {
 	format := "markdown"
 	return &generator{
@@ -193,8 +194,8 @@ func docs() *generator {
 			return generate.Markdown(ctx, patterns, o)
 		},
 		long: `
-Writes a page for each version of a group: its kinds, the types that they are made of,
-and what a server asks of each field. A page includes the diagrams that //kube:diagram names.
+Writes a page for each version of a group. It describes the kinds, the types that they use,
+and the rules that a server checks for each field. It also has the diagrams of //kube:diagram.
 
 	kube-derive docs ./api/... --out docs/api
 	kube-derive docs ./api/... --out public --format html`,

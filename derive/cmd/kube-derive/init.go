@@ -28,9 +28,10 @@ func initCommand() *command {
 		short: "start a controller project in a new directory",
 		long: `
 Writes a Go module with a kind, its controller, tests, a Makefile, a Dockerfile and manifests to
-DIR, with what the go command gets and generates for it. Two replicas run, one of which leads,
-with health endpoints and metrics. DIR may exist and have other files: nothing is overwritten,
-and when something fails, nothing is written. kube-derive add extends the project later.
+DIR, together with the files that the go command gets and generates for it. The manifests have two
+replicas with leader election, health endpoints and metrics. DIR may exist and have other files:
+nothing is overwritten, and nothing is written if something fails. kube-derive add extends the
+project later.
 
 	go run github.com/kube-go/sdk/derive/cmd/kube-derive@latest init \
 		--module example.com/shop --group shop.example.com --kind Order shop

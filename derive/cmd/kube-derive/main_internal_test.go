@@ -147,12 +147,12 @@ func TestCommandExplainsItself(t *testing.T) {
 		{[]string{"--version"}, 0, "kube-derive ", ""},
 		{[]string{"crds"}, 2, "", `unknown command "crds"; did you mean crd? For a package, write ./crds`},
 		{[]string{"whatever"}, 2, "", `unknown command "whatever", see kube-derive help; for a package, write ./whatever`},
-		{[]string{"-q", "crd"}, 2, "", `"crd": flags stand behind the command; for a package, write ./crd`},
+		{[]string{"-q", "crd"}, 2, "", `"crd": flags must follow the command; for a package, write ./crd`},
 		{[]string{"crd", ".", "-nonsense"}, 2, "", "kube-derive crd: flag provided but not defined: -nonsense\nusage: kube-derive crd [flags] [packages]"},
 		{[]string{"docs", "-format=pdf"}, 2, "", "must be markdown or html"},
 		{[]string{"-nonsense"}, 2, "", "flag provided but not defined: -nonsense"},
 		{[]string{"./nowhere"}, 1, "", "directory not found"},
-		{[]string{"."}, 0, "no kinds here", ""},
+		{[]string{"."}, 0, "found no kinds", ""},
 		{[]string{"-q"}, 0, "", ""},
 	} {
 		code, stdout, stderr := call(t, ".", tt.args...)

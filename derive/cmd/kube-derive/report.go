@@ -14,15 +14,15 @@ import (
 	"github.com/kube-go/sdk/derive/generate"
 )
 
-// reporter runs a generator and says what came of it.
+// reporter runs a generator and reports the result.
 type reporter struct {
 	std    streams
 	verify bool
 	quiet  bool
 }
 
-// report returns the exit code: 1 for mistakes in the sources and stale files. What is generated may say how many
-// packages it has loaded.
+// report returns the exit code: 1 for mistakes in the sources and stale files. generated may call loaded with the number
+// of packages that it has loaded.
 func (r *reporter) report(ctx context.Context, generated func(ctx context.Context, loaded func(int)) (*generate.Files, error)) int {
 	std := r.std
 	if r.quiet {
@@ -66,7 +66,7 @@ func (r *reporter) verified(files *generate.Files) int {
 	}
 	for _, path := range stale {
 		if leftOver(files, path) {
-			fmt.Fprintf(r.std.err, "%s: out of date: what it was made of is gone\n", path)
+			fmt.Fprintf(r.std.err, "%s: out of date: its source no longer exists\n", path)
 			continue
 		}
 		fmt.Fprintf(r.std.err, "%s: out of date\n", path)
@@ -82,7 +82,7 @@ func (r *reporter) written(files *generate.Files) int {
 	for _, path := range written {
 		if leftOver(files, path) {
 			removed++
-			r.say("removed %s, since what it was made of is gone\n", path)
+			r.say("removed %s, because its source no longer exists\n", path)
 			continue
 		}
 		r.say("wrote %s\n", path)
@@ -92,7 +92,7 @@ func (r *reporter) written(files *generate.Files) int {
 		fmt.Fprintf(r.std.err, "kube-derive: %v\n", err)
 		return exitWrong
 	case len(files.Files) == removed:
-		r.say("kube-derive: no kinds here: nothing is marked //kube:resource or +kubebuilder:object:root=true\n")
+		r.say("kube-derive: found no kinds: no type has the marker //kube:resource or +kubebuilder:object:root=true\n")
 	default:
 		r.say("kube-derive: wrote %s, %d already up to date\n", plural(len(written)-removed, "file"), len(files.Files)-len(written))
 	}
@@ -105,7 +105,7 @@ func leftOver(files *generate.Files, path string) bool {
 	return err == nil && slices.ContainsFunc(files.Files, func(f generate.File) bool { return f.Path == abs && f.Content == nil })
 }
 
-// say writes what one need not know.
+// say prints a message that -q omits.
 func (r *reporter) say(format string, args ...any) {
 	if !r.quiet {
 		fmt.Fprintf(r.std.out, format, args...)

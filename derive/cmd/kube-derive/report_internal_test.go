@@ -35,12 +35,12 @@ func TestCommandRemovesWhatIsLeftOver(t *testing.T) {
 			"verify names it",
 			[]string{"--verify"},
 			1, "",
-			gone + ": out of date: what it was made of is gone\ncrds/docs.example.com_papers.yaml: out of date\nzz_generated.kube.go: out of date\n" +
+			gone + ": out of date: its source no longer exists\ncrds/docs.example.com_papers.yaml: out of date\nzz_generated.kube.go: out of date\n" +
 				"kube-derive: 3 files out of date; run kube-derive again without --verify\n",
 		},
 		{
 			"a run removes it", nil, 0,
-			"removed " + gone + ", since what it was made of is gone\nwrote crds/docs.example.com_papers.yaml\nwrote zz_generated.kube.go\n" +
+			"removed " + gone + ", because its source no longer exists\nwrote crds/docs.example.com_papers.yaml\nwrote zz_generated.kube.go\n" +
 				"kube-derive: wrote 2 files, 0 already up to date\n", "",
 		},
 		{"verify agrees", []string{"--verify"}, 0, "kube-derive: 2 files up to date\n", ""},

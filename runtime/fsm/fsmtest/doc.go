@@ -1,8 +1,8 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fsmtest tests state machines: whether they survive the death of their program at any request, and whether
-// tests have taken all of their transitions, and whether all states were added.
+// Package fsmtest tests state machines: whether they survive the death of their program at any request, whether tests
+// have taken all of their transitions, and whether all states were added.
 //
 //	func TestDatabase(t *testing.T) {
 //		coverage := new(fsmtest.Coverage)

@@ -23,7 +23,7 @@ const usage = `kube-wasm runs Kubernetes controllers that are WebAssembly module
                        run modules until the program is stopped: those of the files, with the arguments ARG; those of a
                        directory; those of WasmController objects
   kube-wasm inspect FILE
-                       print what a module is, imports, exports and says of itself
+                       print the profile, the imports, the exports and the description of a module
   kube-wasm replay FILE RECORDING
                        repeat what a module did, without a server, and report the first difference
   kube-wasm compare FILE RECORDING

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package binary reads the sections of core WebAssembly modules, and rewrites modules so that a host can take an image
-// of an initialised instance.
+// of an initialized instance.
 //
 // [Read] checks the structure of a module and leaves the rest to wazero, which validates a module when it compiles it.
 // An error names the section and the offset. The memory that Read needs is proportional to the size of the module,

@@ -475,9 +475,9 @@ const maxElements = 1 << 20
 
 // addTable adds a table and returns its type.
 func (m *Module) addTable(r *reader) string {
-	const initialised = 0x40
+	const initialized = 0x40
 	b := r.byte()
-	hasInit := b == initialised
+	hasInit := b == initialized
 	if hasInit {
 		if r.byte() != 0 {
 			r.failf("a table has unknown flags")

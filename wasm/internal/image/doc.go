@@ -1,7 +1,7 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package image starts instances of WebAssembly modules from shared images of initialised ones, and stores idle
+// Package image starts instances of WebAssembly modules from shared images of initialized ones, and stores idle
 // instances as what differs from their image.
 //
 //	m, err := binary.Read(wasm)                        // the host checks the imports and exports
@@ -26,10 +26,10 @@
 //   - The state of the functions that the module imports: open descriptors, clocks, random numbers, operations. The
 //     host keeps what the module relies on. It must not let a clock go back.
 //
-// What a module reads in its initialisation is part of the image: arguments, environment, clocks and random seeds. So
+// What a module reads in its initialization is part of the image: arguments, environment, clocks and random seeds. So
 // instances with another environment need another image. An image of a seed before Initialize serves all environments,
-// and its instances must be initialised. All instances of one image begin with the same state of generators that were
-// seeded in the initialisation, such as those of math/rand in Go; crypto/rand asks the host for each value.
+// and its instances must be initialized. All instances of one image begin with the same state of generators that were
+// seeded in the initialization, such as those of math/rand in Go; crypto/rand asks the host for each value.
 //
 // A snapshot belongs to one image. An image is not stored, so a snapshot is of no use to another process.
 //

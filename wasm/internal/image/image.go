@@ -14,7 +14,7 @@ import (
 	wasm "github.com/kube-go/sdk/wasm/internal/binary"
 )
 
-// Image is the memory and the globals of an initialised instance. Create one with [Instance.Image].
+// Image is the memory and the globals of an initialized instance. Create one with [Instance.Image].
 type Image struct {
 	program *Program
 	id      [32]byte // of the program, the globals and the memory

@@ -57,7 +57,7 @@ func (i *Instance) Call(ctx context.Context, export string, params ...uint64) ([
 const initialize = "_initialize"
 
 // Initialize calls the start function and _initialize, if the module has them. It does nothing if the instance is from
-// an image of an initialised one.
+// an image of an initialized one.
 func (i *Instance) Initialize(ctx context.Context) error {
 	if i.initialized {
 		return nil
@@ -123,7 +123,7 @@ func (i *Instance) Snapshot(w io.Writer) error {
 		return errors.New("the instance was not started from an image")
 	}
 	if !i.initialized {
-		return errors.New("the instance is not initialised: call Initialize")
+		return errors.New("the instance is not initialized: call Initialize")
 	}
 	s := state{image: i.image.id, globals: i.globalValues(), memory: i.bytes()}
 	m := i.home

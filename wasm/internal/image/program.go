@@ -73,7 +73,7 @@ func (p *Program) CanImage() error { return p.reason }
 // Close releases the code. No instance may be open.
 func (p *Program) Close(ctx context.Context) error { return p.compiled.Close(ctx) }
 
-// Start returns a new instance, which [Instance.Initialize] must initialise. It runs no code of the module.
+// Start returns a new instance, which [Instance.Initialize] must initialize. It runs no code of the module.
 func (p *Program) Start(ctx context.Context, c Config) (*Instance, error) {
 	i := &Instance{program: p}
 	var m memory
