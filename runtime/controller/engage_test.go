@@ -43,6 +43,41 @@ func twoClusters(t *testing.T) (hub, spoke *world) {
 	return hub, spoke
 }
 
+// TestRunsOfAClusterThatReturnsWaitForItsSources has a run that begins before its cluster leaves, and fails after the
+// cluster has engaged again.
+func TestRunsOfAClusterThatReturnsWaitForItsSources(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hub, spoke := twoClusters(t)
+		var begun journal
+		release := make(chan struct{})
+		c := controller.New(controller.For[document](hub.cache), &controller.Options{Logger: hub.log.logger()}).
+			Owns(controller.Source[page](hub.cache))
+		start(t, c, func(ctx context.Context, d *document) (controller.Action, error) {
+			run, _ := controller.RunOf(ctx)
+			if run.Key.Cluster != "spoke" {
+				return controller.AwaitChange(), nil
+			}
+			begun.add(d.Name)
+			<-release
+			return controller.Action{}, errNo
+		})
+		leave := engage(t, c, spoke)
+		begun.want(t, "a")
+		leave()
+		after(time.Hour) // the cache drops the objects
+		permit := forbidden(spoke.Kind(pages))
+		defer engage(t, c, spoke)()
+		close(release)
+		after(25 * time.Second)
+		begun.want(t)
+		permit()
+		after(time.Minute)
+		if len(begun.take()) == 0 {
+			t.Error("the object does not run after its cluster is synced")
+		}
+	})
+}
+
 func TestEngagedClusterIsReconciledUntilItLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hub, spoke := twoClusters(t)

@@ -4,6 +4,7 @@
 package controller
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -111,8 +112,12 @@ func (f *failing) put(r *Result, failures int) {
 	if r.Err != nil {
 		k.Err = shortError(r.Err)
 	}
-	if r.RetryIn > 0 {
-		k.Next = k.Last.Add(r.RetryIn)
+	next := r.RetryIn
+	if timed, ok := errors.AsType[*timedError](r.Err); ok && (next == 0 || timed.within < next) {
+		next = timed.within
+	}
+	if next > 0 {
+		k.Next = k.Last.Add(next)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

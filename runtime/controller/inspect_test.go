@@ -27,6 +27,44 @@ func inspectOptions() *controller.Options {
 	}
 }
 
+// TestInspectShowsTheNextRunOfRetryWithin checks that the next run of a failing object is the earlier of its retry and the
+// time of RetryWithin.
+func TestInspectShowsTheNextRunOfRetryWithin(t *testing.T) {
+	for name, tt := range map[string]struct {
+		err          error
+		within, next time.Duration
+	}{
+		"a terminal error":        {controller.Terminal(errNo), time.Hour, time.Hour},
+		"earlier than the retry":  {errNo, time.Second, time.Second},
+		"later than the retry":    {errNo, time.Hour, time.Minute},
+		"a terminal one, no time": {controller.Terminal(errNo), 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.Put(documents, doc("prod/a", "1"))
+				c := controller.New(controller.For[document](w.cache), inspectOptions())
+				reconcile := func(context.Context, *document) (controller.Action, error) {
+					return controller.Action{}, controller.RetryWithin(tt.err, tt.within)
+				}
+				runner := c.With(reconcile)
+				start(t, c, reconcile)
+				in := runner.Inspect(1)
+				if len(in.Failing) != 1 {
+					t.Fatalf("the failing objects are %+v", in.Failing)
+				}
+				var next time.Duration
+				if at := in.Failing[0].Next; !at.IsZero() {
+					next = at.Sub(in.Failing[0].Last)
+				}
+				if next != tt.next {
+					t.Errorf("the next run is %v after the last one, want %v", next, tt.next)
+				}
+			})
+		})
+	}
+}
+
 // TestInspectShowsRunsAndFailures checks the current runs, the failing objects and the queue, and that objects are
 // forgotten when they succeed, are deleted, or when Run ends.
 func TestInspectShowsRunsAndFailures(t *testing.T) {

@@ -24,8 +24,8 @@ const (
 	mapWorkers = 8
 	// mapInitial is the maximum number of them for initial objects, so that changes do not wait for these calls.
 	mapInitial = 4
-	// maxFailed is the maximum number of states of one object that are kept because their mapping failed.
-	maxFailed = 8
+	// maxEarlier is the maximum number of earlier states of one object that are kept until they are mapped.
+	maxEarlier = 8
 )
 
 // mapFunc maps a state of an object to the objects that it concerns.
@@ -51,7 +51,7 @@ type mapping struct {
 // unmapped is the states of one object that have to be mapped. Changes that wait are merged into one, from the oldest
 // known old to the newest new state. The last state of a deleted object is kept, too.
 type unmapped struct {
-	failed         []wire.Packed // the states whose mapping failed
+	earlier        []wire.Packed // the states whose mapping failed, and the last states of earlier deletions
 	old, last, new reflector.State
 	initial        bool // the object waits in mapping.initial
 }
@@ -108,9 +108,18 @@ func (u *unmapped) offer(c reflector.Change) {
 		u.old = c.Old
 	}
 	if !c.New.Exists() {
+		if u.last.Exists() {
+			u.add(u.last.Packed())
+		}
 		u.last = c.Old
 	}
 	u.new = c.New
+}
+
+// add adds earlier states. It keeps the newest ones.
+func (u *unmapped) add(states ...wire.Packed) {
+	all := slices.Concat(u.earlier, states)
+	u.earlier = all[max(0, len(all)-maxEarlier):]
 }
 
 // states returns the states to map, each once. A nil *unmapped has none.
@@ -118,7 +127,7 @@ func (u *unmapped) states() (all []wire.Packed) {
 	if u == nil {
 		return nil
 	}
-	for _, p := range slices.Concat(u.failed, []wire.Packed{u.old.Packed(), u.last.Packed(), u.new.Packed()}) {
+	for _, p := range slices.Concat(u.earlier, []wire.Packed{u.old.Packed(), u.last.Packed(), u.new.Packed()}) {
 		same := func(o wire.Packed) bool { return bytes.Equal(o.Bytes(), p.Bytes()) }
 		if p.Len() > 0 && !slices.ContainsFunc(all, same) {
 			all = append(all, p)
@@ -284,7 +293,7 @@ func (m *mapping) finish(
 			retry, priority = m.initial.Retry, applier.Low // a feeder runs it there
 		}
 		atLeast, _ := core.RetryAfter(err)
-		if forgotten := len(failed) - maxFailed; forgotten > 0 {
+		if forgotten := len(failed) - maxEarlier; forgotten > 0 {
 			attrs = append(attrs, slog.Int("forgottenStates", forgotten))
 		}
 		attrs = append(attrs, slog.Duration("retryIn", retry(item.Key, priority, item.Cause, atLeast)))
@@ -305,7 +314,9 @@ func (m *mapping) keep(key Key, initial bool, failed []wire.Packed) bool {
 		m.changes[key] = u
 	}
 	u.initial = u.initial || initial
-	u.failed = slices.Clone(failed[max(0, len(failed)-maxFailed):])
+	newer := u.earlier
+	u.earlier = nil
+	u.add(slices.Concat(failed, newer)...)
 	return true
 }
 

@@ -410,6 +410,39 @@ func TestLastStateOfADeletedObjectIsMapped(t *testing.T) {
 	})
 }
 
+func TestLastStatesOfAllDeletionsAreMapped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		for i := range 12 {
+			w.Put(documents, doc(fmt.Sprintf("prod/%02d", i), "1"))
+		}
+		var runs journal
+		c := controller.New(controller.For[document](w.cache), nil).
+			Watches(controller.Source[page](w.cache).Map(failing(func(*page) error {
+				<-time.After(time.Minute)
+				return nil
+			})))
+		start(t, c, runs.note)
+		runs.take()
+		var want []string
+		for i := range 12 { // the first state is mapped while the others wait
+			w.Put(pages, pageAbout(fmt.Sprintf("%02d", i)))
+			synctest.Wait()
+			w.Delete(pages, ref("prod/p"))
+			synctest.Wait()
+			if i == 0 || i >= 3 { // the last one, and the newest eight before it
+				want = append(want, fmt.Sprintf("%02d=1", i))
+			}
+		}
+		after(time.Hour)
+		all := runs.take()
+		slices.Sort(all)
+		if all = slices.Compact(all); !slices.Equal(all, want) {
+			t.Errorf("the runs are %v, want %v", all, want)
+		}
+	})
+}
+
 func TestOnlyTheNewestEightFailedStatesOfAnObjectAreMappedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

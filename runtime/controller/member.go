@@ -143,12 +143,13 @@ func (m *member) run(ctx context.Context, s *session) error {
 	m.synced.Store(true)
 	s.opts.Logger.LogAttrs(ctx, slog.LevelInfo, "runs begin", m.attrs(slog.Duration("waited", time.Since(begun)))...)
 	for i, f := range m.feeds {
+		late := i < m.primary && !ready(f.feed) // before the feed is followed, so that no change of the shard is missed
 		wg.Go(func() {
 			err := errGoexit
 			defer func() { stop(f.failed(err)) }()
 			err = f.follow(ctx, s)
 		})
-		if i < m.primary && !ready(f.feed) {
+		if late {
 			wg.Go(func() { f.catchUp(ctx, s) })
 		}
 	}
@@ -236,7 +237,8 @@ func (f *memberFeed) enqueue(ctx context.Context, c reflector.Change, s *session
 		return
 	}
 	primary := f.source == s.sources[0]
-	if primary && s.ownership != nil && !s.ownership.owns(f.feed.Cluster(), known(c)) {
+	if primary && s.ownership != nil && !s.ownership.owns(f.feed.Cluster(), known(c)) &&
+		!(c.Old.Exists() && s.ownership.owns(f.feed.Cluster(), c.Old)) { // the run forgets an object that was replaced
 		return
 	}
 	key, priority := Key{f.feed.Cluster(), c.Ref}, applier.Normal

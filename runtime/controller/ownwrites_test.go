@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -16,10 +17,12 @@ import (
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
+	"github.com/kube-go/sdk/core/wire"
 	"github.com/kube-go/sdk/runtime/applier"
 	"github.com/kube-go/sdk/runtime/cache"
 	"github.com/kube-go/sdk/runtime/controller"
 	"github.com/kube-go/sdk/runtime/internal/fakesource"
+	"github.com/kube-go/sdk/runtime/watcher"
 )
 
 // disconnect ends the watches of a kind, and rejects new ones until connect is called.
@@ -321,6 +324,43 @@ func TestAFailedRunThatWritesIsRetriedAfterTheBackoff(t *testing.T) {
 		w.Put(documents, doc("prod/a", "2"))
 		after(time.Second)
 		runs.want(t, "a")
+	})
+}
+
+// TestRunSeesItsWriteDuringTheFirstList has a view whose first list takes longer than SyncTimeout. Its objects run when
+// they arrive.
+func TestRunSeesItsWriteDuringTheFirstList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		prod := fakesource.New(documents, wire.JSON)
+		prod.Put(doc("prod/a", "1"))
+		c := cache.New(w.client, &cache.Options{Source: func(_ core.Resource, ns string) watcher.Source {
+			if ns == "prod" {
+				return prod
+			}
+			return w.Kind(documents)
+		}})
+		view := func(ns string) *cache.View[document] { return cache.Of[document](c, &cache.Selection{Namespace: ns}) }
+		var want []string
+		for i := range 6 {
+			w.Put(documents, doc(fmt.Sprint("test/", i), "1"))
+			want = append(want, strconv.Itoa(i))
+		}
+		w.Kind(documents).Behave(fakesource.Behaviour{Pace: 10 * time.Second})
+		var written journal
+		ctl := controller.New(controller.ForView(view("prod"), view("test")), &controller.Options{
+			Logger: w.log.logger(), SyncTimeout: 5 * time.Second, HoldTimeout: time.Hour,
+		})
+		start(t, ctl, func(ctx context.Context, d *document) (controller.Action, error) {
+			if d.Namespace == "prod" || d.Text != "1" {
+				return controller.AwaitChange(), nil
+			}
+			written.add(d.Name)
+			_, err := clusterWide[document](w).In("test").Patch(ctx, d.Name, request.MergePatch([]byte(`{"text":"2"}`)), nil)
+			return controller.RequeueAfter(time.Second), err
+		})
+		after(10 * time.Minute)
+		written.wantSet(t, want...)
 	})
 }
 

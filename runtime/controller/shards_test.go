@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"iter"
 	"log/slog"
 	"slices"
 	"strings"
@@ -420,6 +422,73 @@ func TestFailingObjectThatMovesToAnotherReplicaIsForgotten(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestFailingObjectThatIsReplacedByOneOfAnotherReplicaIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(documents, doc("prod/a", "1"))
+		c := controller.New(controller.For[document](w.cache), &controller.Options{Logger: w.log.logger()})
+		r := c.With(func(context.Context, *document) (controller.Action, error) {
+			return controller.Action{}, controller.Terminal(errNo)
+		})
+		view := viewOf[document](w)
+		shards := &moving{shard: whole(t)}
+		r.Shard(shards)
+		ctx, stop := context.WithCancelCause(t.Context())
+		ended := make(chan error)
+		go func() { ended <- r.Run(ctx) }()
+		after(time.Minute)
+		first, err := view.Store().Get(ref("prod/a"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		connect := disconnect(w, documents)
+		w.Delete(documents, ref("prod/a"))
+		w.Put(documents, doc("prod/a", "1"))
+		w.Kind(documents).Compact()
+		hash := fnv.New64a() // as core.Shard
+		fmt.Fprint(hash, first.UID)
+		owned, err := core.ParseShard(fmt.Sprintf("shardRange(object.metadata.uid, '0x%016x', '0x%016x')", hash.Sum64(), hash.Sum64()+1))
+		if err != nil || !owned.Has(first.UID, "prod") {
+			t.Fatalf("the shard does not have the object: %v", err)
+		}
+		shards.move(owned)
+		connect()
+		after(10 * time.Minute)
+		if in := r.Inspect(1); in.FailingKeys != 0 {
+			t.Errorf("failing objects of another replica: %+v", in.Failing)
+		}
+		stop(errStop)
+		if err := <-ended; !errors.Is(err, errStop) {
+			t.Errorf("Run() = %v, want the cause", err)
+		}
+	})
+}
+
+func TestInvalidKeyFailsInAReplicaThatDoesNotOwnIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(documents, doc("prod/a", "1"))
+		var failures journal
+		c := controller.New(controller.For[document](w.cache), &controller.Options{
+			Logger: w.log.logger(), OnResult: func(r controller.Result) { failures.add(fmt.Sprint(r.Key.Ref.Name, r.Err != nil)) },
+		}).Watches(controller.On(func(context.Context) iter.Seq[controller.Key] {
+			<-time.After(time.Second) // the cluster is synced
+			return slices.Values([]controller.Key{{Ref: core.ObjectRef{Name: "without-a-namespace"}}})
+		}))
+		r := c.With(idle)
+		r.Shard(&moving{shard: new(core.Shard)})
+		ctx, stop := context.WithCancelCause(t.Context())
+		ended := make(chan error)
+		go func() { ended <- r.Run(ctx) }()
+		after(time.Minute)
+		failures.want(t, "without-a-namespacetrue")
+		stop(errStop)
+		if err := <-ended; !errors.Is(err, errStop) {
+			t.Errorf("Run() = %v, want the cause", err)
+		}
+	})
 }
 
 // moving is shards without windows that a test changes.

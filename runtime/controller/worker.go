@@ -128,7 +128,7 @@ func (w *worker) one(ctx context.Context, item applier.Item[Key, *event]) {
 	}
 	w.begun = w.now()
 	r := &run{Context: ctx, worker: w, item: item, begun: w.begun}
-	if w.ownership != nil {
+	if w.ownership != nil && err == nil { // an invalid key has no owner
 		if exists {
 			head, _ := object.Head()
 			uid = head.UID

@@ -63,14 +63,14 @@ func WithoutRun(ctx context.Context) context.Context {
 	})
 }
 
-// observe is called for each object that was written or deleted. It records the write if a feed will observe it. A feed
-// that has never been synced has no objects to read, so it can't be stale.
+// observe is called for each object that was written or deleted. It records the write if a feed will observe it.
 func (w *writes) observe(done client.Write) {
 	for _, f := range w.session.roster.Load().feeds() {
 		if !isOf(done, f.feed) {
 			continue
 		}
-		x := write{ownWrite{ref: core.RefOf(done.Object), uid: done.Object.GetUID(), deleted: done.Deleted}, f, ready(f.feed)}
+		ref := core.RefOf(done.Object)
+		x := write{ownWrite{ref: ref, uid: done.Object.GetUID(), deleted: done.Deleted}, f, f.mayBeStale(ref)}
 		if !done.Deleted {
 			version, err := strconv.ParseUint(done.Object.GetResourceVersion(), 10, 64)
 			if err != nil || !f.feed.Concerns(done.Object) {
@@ -83,6 +83,12 @@ func (w *writes) observe(done client.Write) {
 		w.some.Store(true)
 		w.mu.Unlock()
 	}
+}
+
+// mayBeStale reports whether a run may read a state of an object that is older than its own write. During the first list
+// of a feed, it can read the objects that have arrived; before it, there are none.
+func (f *memberFeed) mayBeStale(ref core.ObjectRef) bool {
+	return ready(f.feed) || f.version.Load() > 0 || f.feed.State(ref).Exists()
 }
 
 // isOf reports whether a write is of a kind. The API version may differ: resource versions are the same in all of them.
