@@ -237,8 +237,7 @@ func (f *memberFeed) enqueue(ctx context.Context, c reflector.Change, s *session
 		return
 	}
 	primary := f.source == s.sources[0]
-	if primary && s.ownership != nil && !s.ownership.owns(f.feed.Cluster(), known(c)) &&
-		!(c.Old.Exists() && s.ownership.owns(f.feed.Cluster(), c.Old)) { // the run forgets an object that was replaced
+	if primary && s.ownership != nil && !anyOwned(s.ownership, f.feed.Cluster(), c) {
 		return
 	}
 	key, priority := Key{f.feed.Cluster(), c.Ref}, applier.Normal

@@ -42,12 +42,10 @@ type ownership interface {
 	follow(m *member) (stop func(), err error)
 }
 
-// known returns the state of a changed object that exists.
-func known(c reflector.Change) reflector.State {
-	if c.New.Exists() {
-		return c.New
-	}
-	return c.Old
+// anyOwned reports whether a state of a changed object is in the shard. If only the old one is, another replica has the
+// object that has replaced it, and the run forgets the old one.
+func anyOwned(o ownership, cluster string, c reflector.Change) bool {
+	return c.New.Exists() && o.owns(cluster, c.New) || c.Old.Exists() && o.owns(cluster, c.Old)
 }
 
 // sharded is the ownership of a session with [Runner.Shard].
