@@ -24,7 +24,8 @@ import (
 // Options are the options of [New]. Nil means the defaults.
 type Options struct {
 	// Views are caches with declared objects. An object that a view holds is read from it. All others are read from the
-	// server, once in each pass. Default: none.
+	// server, once in each pass, and so is an object that must be ready if its view has not observed the last apply.
+	// Default: none.
 	Views []View
 }
 

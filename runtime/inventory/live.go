@@ -87,19 +87,25 @@ func (o *object) content(ctx context.Context, w world, t *target) (map[string]an
 			return nil, err
 		}
 	default:
-		now, err := w.read(ctx, t, true)
-		if err != nil {
-			return nil, err
-		}
-		if now == nil || now.uid != o.uid {
-			return nil, fmt.Errorf("%v has been deleted: %w", t.key, core.ErrConflict)
-		}
-		*o = *now
-		return o.fields, nil
+		err := o.reload(ctx, w, t)
+		return o.fields, err
 	}
 	u.SetGroupVersionKind(t.gvk)
 	o.fields = u.Object
 	return o.fields, nil
+}
+
+// reload reads the object from the server.
+func (o *object) reload(ctx context.Context, w world, t *target) error {
+	now, err := w.read(ctx, t, true)
+	if err != nil {
+		return err
+	}
+	if now == nil || now.uid != o.uid {
+		return fmt.Errorf("%v has been deleted: %w", t.key, core.ErrConflict)
+	}
+	*o = *now
+	return nil
 }
 
 // server is the objects of the API server.
@@ -217,14 +223,17 @@ type memo struct {
 
 // matches reports whether an object is the one of the memo, or an older state of it in a view that is behind.
 func (m *memo) matches(sum sum, live *object) bool {
-	if m.sum != sum || m.uid != live.uid {
-		return false
-	}
-	if m.version == live.version {
-		return true
-	}
+	return m.sum == sum && (m.isOf(live) || m.isAhead(live))
+}
+
+// isOf reports whether an object has the state of the memo.
+func (m *memo) isOf(live *object) bool { return m.uid == live.uid && m.version == live.version }
+
+// isAhead reports whether an object is older than the state of the memo: its view has not observed that state. Versions
+// that are not numbers have no order.
+func (m *memo) isAhead(live *object) bool {
 	order, err := resourceversion.CompareResourceVersion(live.version, m.version)
-	return err == nil && order < 0
+	return m.uid == live.uid && err == nil && order < 0
 }
 
 // maxMemos is the maximum number of memos. Each has a few hundred bytes.

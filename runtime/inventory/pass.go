@@ -333,7 +333,12 @@ func (p *Pass) unreadyOne(ctx context.Context, d *declared) (string, error) {
 		return "", nil
 	}
 	known, ok := p.applier.memos.get(d.target.key)
-	ok = ok && d.Ready == nil && known.uid == d.live.uid && known.version == d.live.version
+	if ok && known.isAhead(d.live) { // the state before the last apply may be ready although that after it is not
+		if err := d.live.reload(ctx, p.world, &d.target); err != nil {
+			return "", err
+		}
+	}
+	ok = ok && d.Ready == nil && known.isOf(d.live)
 	if ok && known.checked {
 		return known.unready, nil
 	}

@@ -8,9 +8,14 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/config"
@@ -22,24 +27,24 @@ import (
 	"github.com/kube-go/sdk/runtime/internal/fakeapi"
 	"github.com/kube-go/sdk/runtime/inventory"
 	"github.com/kube-go/sdk/runtime/reflector"
+	"github.com/kube-go/sdk/runtime/wait"
 )
 
 // view is a cache that a test fills.
 type view struct {
-	server  string
-	objects map[core.ObjectRef]reflector.State
+	server   string
+	resource core.Resource
+	objects  map[core.ObjectRef]reflector.State
 }
 
-func (v *view) Server() string { return v.server }
-
-func (v *view) Resource() core.Resource {
-	res, err := core.ResourceOf[corev1.ConfigMap]()
-	if err != nil {
-		panic(err)
-	}
-	return res
+// viewOf returns an empty cache of the objects of K.
+func viewOf[K any, P core.ObjectPtr[K]](t *testing.T, server string) *view {
+	t.Helper()
+	return &view{server, resourceOf[K, P](t), make(map[core.ObjectRef]reflector.State)}
 }
 
+func (v *view) Server() string                           { return v.server }
+func (v *view) Resource() core.Resource                  { return v.resource }
 func (v *view) State(ref core.ObjectRef) reflector.State { return v.objects[ref] }
 
 // put stores the current state of an object.
@@ -49,14 +54,20 @@ func (v *view) put(t *testing.T, maps *client.API[corev1.ConfigMap], name string
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := wire.Pack(cm, encoding)
+	v.add(t, cm, encoding)
+}
+
+// add stores a state of an object.
+func (v *view) add(t *testing.T, obj core.Object, encoding wire.Encoding) {
+	t.Helper()
+	p, err := wire.Pack(obj, encoding)
 	if err == nil {
 		p, err = p.Compact()
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	v.objects[core.RefOf(cm)] = reflector.StateOf(p)
+	v.objects[core.RefOf(obj)] = reflector.StateOf(p)
 }
 
 func TestObjectsAreReadFromViews(t *testing.T) {
@@ -77,8 +88,8 @@ func TestObjectsAreReadFromViews(t *testing.T) {
 	maps := client.Namespaced[corev1.ConfigMap](c, "prod")
 	for _, encoding := range []wire.Encoding{wire.JSON, wire.Protobuf} {
 		name := "page-" + map[wire.Encoding]string{wire.JSON: "json", wire.Protobuf: "protobuf"}[encoding]
-		cached := &view{c.Server(), make(map[core.ObjectRef]reflector.State)}
-		elsewhere := &view{"https://other.test", make(map[core.ObjectRef]reflector.State)}
+		cached := viewOf[corev1.ConfigMap](t, c.Server())
+		elsewhere := viewOf[corev1.ConfigMap](t, "https://other.test")
 		o := &inventory.Options{Views: []inventory.View{elsewhere, cached}}
 		applier := inventory.New(c, manager, o)
 		var items []machine.Item
@@ -121,12 +132,95 @@ func TestObjectsAreReadFromViews(t *testing.T) {
 	}
 }
 
+// TestAViewThatIsBehindDoesNotMakeAnObjectReady checks that a wave waits for the last apply of the lower one, although
+// a view has only the state before it, which is ready.
+func TestAViewThatIsBehindDoesNotMakeAnObjectReady(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		ready wait.Condition[unstructured.Unstructured]
+		late  bool // the second wave is declared only after the change
+	}{
+		{name: "the default condition"},
+		{name: "another condition", ready: wait.Ready[unstructured.Unstructured]},
+		{name: "a second wave that is declared later", late: true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			server := fakeapi.New(resourceOf[appsv1.Deployment](t), resourceOf[batchv1.Job](t))
+			c := server.Client()
+			deployments := client.Namespaced[appsv1.Deployment](c, "prod")
+			jobs := client.Namespaced[batchv1.Job](c, "prod")
+			cached := viewOf[appsv1.Deployment](t, c.Server())
+			applier := inventory.New(c, manager, &inventory.Options{Views: []inventory.View{cached}})
+			var items []machine.Item
+			pass := func(replicas int32, job bool) string {
+				t.Helper()
+				declared := []inventory.Declaration{{
+					Object: &appsv1.Deployment{
+						ObjectMeta: metav1.ObjectMeta{Name: "web"},
+						Spec:       appsv1.DeploymentSpec{Replicas: &replicas},
+					},
+					Ready: tt.ready,
+				}}
+				if job {
+					declared = append(declared, inventory.Declaration{
+						Object: &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "migrate"}}, Wave: 1,
+					})
+				}
+				p := applier.Begin(site(), items, ignore)
+				waiting, err := p.Apply(t.Context(), declared...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				items = p.Items()
+				return waiting
+			}
+			rollOut := func(replicas int32) *appsv1.Deployment {
+				t.Helper()
+				d, err := deployments.Get(t.Context(), "web", nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				d.Status = appsv1.DeploymentStatus{
+					Replicas: replicas, UpdatedReplicas: replicas, ReadyReplicas: replicas, AvailableReplicas: replicas,
+				}
+				server.Put(cached.resource, d)
+				if d, err = deployments.Get(t.Context(), "web", nil); err != nil {
+					t.Fatal(err)
+				}
+				return d
+			}
+			wantJob := func(when string, want bool) {
+				t.Helper()
+				if job, err := jobs.GetOrNil(t.Context(), "migrate", nil); err != nil || (job != nil) != want {
+					t.Errorf("%s: the job of the next wave exists: %v, %v; want %v", when, job != nil, err, want)
+				}
+			}
+			pass(1, false)
+			cached.add(t, rollOut(1), wire.JSON)
+			pass(2, !tt.late)
+			wantJob("after the change", false)
+			const want = "Deployment prod/web is not ready"
+			for range 2 {
+				if waiting := pass(2, true); !strings.Contains(waiting, want) {
+					t.Errorf("with a view that is behind, the pass waits for %q, want %q", waiting, want)
+				}
+				wantJob("with a view that is behind", false)
+			}
+			cached.add(t, rollOut(2), wire.JSON)
+			if waiting := pass(2, true); waiting != "" {
+				t.Errorf("after the rollout, the pass waits for %q", waiting)
+			}
+			wantJob("after the rollout", true)
+		})
+	}
+}
+
 // TestAnObjectOfOthersIsNotDeletedByAViewThatIsBehind checks that a delete decides by the object on the server:
 // somebody may have taken it over since.
 func TestAnObjectOfOthersIsNotDeletedByAViewThatIsBehind(t *testing.T) {
 	c := fakeapi.New(resourceOf[corev1.ConfigMap](t)).Client()
 	maps := client.Namespaced[corev1.ConfigMap](c, "prod")
-	cached := &view{c.Server(), make(map[core.ObjectRef]reflector.State)}
+	cached := viewOf[corev1.ConfigMap](t, c.Server())
 	applier := inventory.New(c, manager, &inventory.Options{Views: []inventory.View{cached}})
 	p := applier.Begin(site(), nil, ignore)
 	if _, err := p.Apply(t.Context(), inventory.Declaration{Object: page("home")}); err != nil {
