@@ -193,6 +193,42 @@ func TestRestartResumesFromItsSnapshot(t *testing.T) {
 	}
 }
 
+// TestResumedWatchExpectsNoBookmarksOfAServerWithoutThem checks that the watches that confirm a snapshot do not show
+// that a server sends bookmarks regularly: its quiet watches are not lost, and nothing is listed again.
+func TestResumedWatchExpectsNoBookmarksOfAServerWithoutThem(t *testing.T) {
+	for name, change := range map[string]func(*fakesource.Server){
+		"without bookmarks": func(*fakesource.Server) {},
+		"with a bookmark only at the end of a watch": func(s *fakesource.Server) {
+			s.Behave(fakesource.Behaviour{Bookmarks: 24 * time.Hour})
+			s.Tick() // so that only that bookmark confirms the snapshot
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				dir, server := t.TempDir(), newServer(t, wire.JSON)
+				server.Put(large("prod/a", "first"))
+				server.Put(large("prod/b", "first"))
+				before := launch(t, server, dir, nil)
+				version := before.ResourceVersion()
+				before.stop(t)
+				change(server)
+				server.Requests()
+				p := launch(t, server, dir, nil)
+				if err := p.Ready(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Hour)
+				synctest.Wait()
+				wantResumed(t, server, version)
+				if len(p.errs) > 0 {
+					t.Errorf("errors: %q", p.errs)
+				}
+				wantSame(t, p.Store, server)
+			})
+		})
+	}
+}
+
 // TestNoReaderSeesASnapshotBeforeItIsAsNewAsAList is the law of snapshots: from the start, no object is older than in a
 // list that was requested after the start.
 func TestNoReaderSeesASnapshotBeforeItIsAsNewAsAList(t *testing.T) {

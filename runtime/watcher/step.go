@@ -42,6 +42,10 @@ const (
 	// https://kubernetes.io/docs/reference/using-api/api-concepts/#watch-bookmarks.
 	longestMark = 3 * time.Minute
 
+	// A bookmark within this time after a watch was opened is not one of those, which are due after about a minute. It may
+	// be the one before the end of a short watch, or one that a source has added to show the version of the server.
+	earliestMark = 10 * time.Second
+
 	// The time without any data from the server after which an open watch is canceled: for a streaming list, which a busy
 	// server may queue for up to a quarter of its one-minute timeout; after the time at which the server should have ended
 	// a watch; and for a watch of a server that sends bookmarks regularly.
@@ -238,7 +242,8 @@ func (s *state) change(in *input) output {
 	if in.rv != "" && in.rv != s.rv {
 		s.rv, s.moved, s.failures, s.unclear = in.rv, true, 0, 0
 	}
-	if in.kind == gotBookmark && (in.now.Sub(s.opened) <= longestMark || in.now.Sub(s.heard) <= longestMark) {
+	lived := in.now.Sub(s.opened)
+	if in.kind == gotBookmark && lived >= earliestMark && (lived <= longestMark || in.now.Sub(s.heard) <= longestMark) {
 		s.marks = true
 	}
 	s.heard = in.now
