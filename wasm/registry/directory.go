@@ -25,6 +25,7 @@ const maxFiles = 10000
 type Directory struct {
 	path     string
 	maxBytes int64
+	read     func(path string, maxBytes int64) (*Module, error)
 	files    map[string]*file // by name
 	polled   bool
 }
@@ -32,7 +33,8 @@ type Directory struct {
 // file is what is known of a file.
 type file struct {
 	mark   mark
-	loaded mark   // the state that was last read; zero before
+	loaded mark   // the state that was last read; zero if it must be read
+	failed string // the error that was reported for the state; empty if there is none
 	digest string // of the module that was reported; empty before the first one
 }
 
@@ -51,11 +53,12 @@ type Change struct {
 
 // NewDirectory returns a directory. If maxBytes is 0, it is [DefaultMaxBytes].
 func NewDirectory(path string, maxBytes int64) *Directory {
-	return &Directory{path: path, maxBytes: maxBytes, files: make(map[string]*file)}
+	return &Directory{path: path, maxBytes: maxBytes, read: ReadFile, files: make(map[string]*file)}
 }
 
 // Poll returns what has changed since the last call. The first call returns all modules. A file that is new or has
-// changed since then is read when two calls have found it unchanged: it may still be being written.
+// changed since then is read when two calls have found it unchanged: it may still be being written. A file that can't
+// be read, such as one without a permission, is read again by the next call; the same error is returned once.
 func (d *Directory) Poll() ([]Change, error) {
 	found, err := d.list()
 	if err != nil {
@@ -64,16 +67,10 @@ func (d *Directory) Poll() ([]Change, error) {
 	var changes []Change
 	for _, name := range d.step(found) {
 		c := Change{Name: strings.TrimSuffix(name, Extension)}
-		c.Module, c.Err = ReadFile(filepath.Join(d.path, name), d.maxBytes)
-		f := d.files[name]
-		switch {
-		case c.Err != nil:
-		case c.Module.Digest == f.digest:
-			continue
-		default:
-			f.digest = c.Module.Digest
+		c.Module, c.Err = d.read(filepath.Join(d.path, name), d.maxBytes)
+		if d.files[name].record(c.Module, c.Err) {
+			changes = append(changes, c)
 		}
-		changes = append(changes, c)
 	}
 	for name, f := range d.files {
 		if _, ok := found[name]; !ok {
@@ -87,6 +84,21 @@ func (d *Directory) Poll() ([]Change, error) {
 	return changes, nil
 }
 
+// record records what reading the file has returned, and reports whether that is a change.
+func (f *file) record(m *Module, err error) bool {
+	if err == nil {
+		changed := f.digest != m.Digest
+		f.failed, f.digest = "", m.Digest
+		return changed
+	}
+	if _, ok := errors.AsType[contentError](err); !ok {
+		f.loaded = mark{} // the next attempt may succeed, and does not change the size and the time of the file
+	}
+	changed := f.failed != err.Error()
+	f.failed = err.Error()
+	return changed
+}
+
 // step records the states of files, and returns those to read.
 func (d *Directory) step(found map[string]mark) (read []string) {
 	for name, now := range found {
@@ -94,6 +106,9 @@ func (d *Directory) step(found map[string]mark) (read []string) {
 		if f == nil {
 			f = &file{}
 			d.files[name] = f
+		}
+		if f.mark != now {
+			f.failed = ""
 		}
 		unchanged := f.mark == now || !d.polled
 		f.mark = now

@@ -67,6 +67,12 @@ func openRegular(
 	return open(path)
 }
 
+// contentError is an error of the content of a file: reading the file again returns the same one.
+type contentError struct{ error }
+
+// Unwrap returns the error.
+func (e contentError) Unwrap() error { return e.error }
+
 // readModule reads a module, and closes the file.
 func readModule(f *os.File, path string, maxBytes int64) (*Module, error) {
 	defer f.Close()
@@ -78,11 +84,11 @@ func readModule(f *os.File, path string, maxBytes int64) (*Module, error) {
 	case err != nil:
 		return nil, err
 	case int64(len(data)) > maxBytes:
-		return nil, fmt.Errorf("%s has more than %d bytes, the maximum size of a module", path, maxBytes)
+		return nil, contentError{fmt.Errorf("%s has more than %d bytes, the maximum size of a module", path, maxBytes)}
 	}
 	m, err := newModule(data)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, contentError{fmt.Errorf("%s: %w", path, err)}
 	}
 	return m, nil
 }
