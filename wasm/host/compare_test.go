@@ -109,6 +109,15 @@ func TestCompareFindsWhatANewVersionWrites(t *testing.T) {
 			t.Errorf("Compare = %d same writes, %d sent and %d missing ones", found.Same, sent, missing)
 		}
 	})
+	t.Run("a recording that was cut off", func(t *testing.T) {
+		all := recording.Bytes()
+		for n := range 3 { // within calls and frames
+			end := len(all) - 1 - n*len(all)/5
+			if found := compare(t, wasm, all[:end]); len(found.Differences) > 0 {
+				t.Errorf("Compare with the first %d bytes of %d has the differences %q", end, len(all), found.Differences)
+			}
+		}
+	})
 	if n := len(api.events); n != served {
 		t.Errorf("the server had %d changes, and has %d: Compare must send nothing", served, n)
 	}

@@ -28,14 +28,16 @@ type testGuest struct {
 	describes  string
 	response   string
 	initialize []byte // the locals and the code of _initialize; nil for none
+	calls      []byte // the message of a request, for which it waits before it returns; nil for none
 }
 
 // encode returns the module.
 func (g testGuest) encode() []byte {
-	const i32, i64, constI32, constI64, end = 0x7f, 0x7e, 0x41, 0x42, 0x0b
+	const i32, i64, constI32, constI64, end, invoke, drop = 0x7f, 0x7e, 0x41, 0x42, 0x0b, 0x10, 0x1a
 	const describesAt = 1024
 	responseAt := describesAt + len(g.describes) + 8
-	allocAt := responseAt + len(g.response) + 8
+	callsAt := responseAt + len(g.response) + 8
+	allocAt := callsAt + len(g.calls) + 8
 	pages := (allocAt+abi.MaxMessage)/65536 + 2
 	constant := func(op byte, v int64) []byte { return slices.Concat([]byte{op}, wasmtest.Signed(v), []byte{end}) }
 	message := func(at int, text string) []byte {
@@ -47,21 +49,37 @@ func (g testGuest) encode() []byte {
 	function := func(in, out []byte) []byte {
 		return slices.Concat([]byte{0x60}, wasmtest.Sized(in), wasmtest.Sized(out))
 	}
+	var imports []byte
+	var imported byte
+	reconcile := message(responseAt, g.response)
+	if g.calls != nil {
+		imported = 1
+		name := slices.Concat(wasmtest.Sized([]byte(abi.Module)), wasmtest.Sized([]byte(abi.Call)))
+		imports = wasmtest.Vector(append(name, 0, 4))
+		code := []byte{0}
+		for _, n := range []int{int(abi.OpRequest), callsAt, len(g.calls), allocAt, abi.MaxMessage} {
+			code = slices.Concat(code, []byte{constI32}, wasmtest.Signed(int64(n)))
+		}
+		reconcile = append(append(code, invoke, 0, drop), reconcile[1:]...)
+	}
 	export := func(name string, kind, n byte) []byte { return append(wasmtest.Sized([]byte(name)), kind, n) }
+	exported := func(name string, n byte) []byte { return export(name, 0, imported+n) }
 	initialize := g.initialize
 	if initialize == nil {
 		initialize = []byte{0, end}
 	}
 	sections := [][]byte{
 		1: wasmtest.Vector(function(nil, nil), function(nil, []byte{i64}), function([]byte{i32}, []byte{i32}),
-			function([]byte{i32, i32}, []byte{i64})),
+			function([]byte{i32, i32}, []byte{i64}), function([]byte{i32, i32, i32, i32, i32}, []byte{i64})),
+		2: imports,
 		3: wasmtest.Vector([]byte{0}, []byte{1}, []byte{2}, []byte{3}),
 		5: slices.Concat([]byte{1, 0}, binary.AppendUvarint(nil, uint64(pages))),
-		7: wasmtest.Vector(export("memory", 2, 0), export("_initialize", 0, 0), export(abi.Describe, 0, 1), export(abi.Alloc, 0, 2),
-			export(abi.Reconcile, 0, 3)),
+		7: wasmtest.Vector(export("memory", 2, 0), exported("_initialize", 0), exported(abi.Describe, 1),
+			exported(abi.Alloc, 2), exported(abi.Reconcile, 3)),
 		10: wasmtest.Vector(wasmtest.Sized(initialize), wasmtest.Sized(message(describesAt, g.describes)),
-			wasmtest.Sized(append([]byte{0}, constant(constI32, int64(allocAt))...)), wasmtest.Sized(message(responseAt, g.response))),
-		11: wasmtest.Vector(segment(describesAt, g.describes), segment(responseAt, g.response)),
+			wasmtest.Sized(append([]byte{0}, constant(constI32, int64(allocAt))...)), wasmtest.Sized(reconcile)),
+		11: wasmtest.Vector(segment(describesAt, g.describes), segment(responseAt, g.response),
+			segment(callsAt, string(g.calls))),
 	}
 	return wasmtest.Module(sections)
 }
@@ -133,6 +151,22 @@ func newPodServer(t *testing.T, pods int, fields string) *podServer {
 		s.Close()
 	})
 	return s
+}
+
+// withPatches returns the address of a server that is s, but calls a handler for patches.
+func (s *podServer) withPatches(t *testing.T, patch http.HandlerFunc) string {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPatch {
+			patch(w, r)
+			return
+		}
+		s.Config.Handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	return server.URL
 }
 
 // count returns the number of requests with a method and a path.

@@ -152,11 +152,10 @@ func (i *instance) act(e *export) (message []byte, code int32, err error) {
 	}
 	if e.Name == abi.Describe || e.Name == abi.Reconcile {
 		message, err = i.result(e.Name, result)
-		i.tape.output(frameResult, message)
-		return message, 0, err
+		return message, 0, errors.Join(err, i.tape.emit(frameResult, message))
 	}
-	i.tape.output(frameResult, binary.LittleEndian.AppendUint32(nil, uint32(result)))
-	return nil, int32(uint32(result)), nil
+	err = i.tape.emit(frameResult, binary.LittleEndian.AppendUint32(nil, uint32(result)))
+	return nil, int32(uint32(result)), err
 }
 
 // result returns a copy of the message that an export has returned as pointer<<32 | length.

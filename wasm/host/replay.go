@@ -20,6 +20,9 @@ import (
 // Replay runs a module with a recording of [Module.Record], and returns the number of calls of the host that were
 // replayed. Nothing is sent to a server. What the module does is compared with the recording, byte for byte; the first
 // difference is an error. The recorded module must have the same digest. Of the options, only CompilationDir is used.
+//
+// A recording may end at any byte, such as after a crash of the host. Its last call is replayed as far as it is
+// recorded, and counts.
 func Replay(ctx context.Context, binary []byte, recording io.Reader, o *Options) (calls int, err error) {
 	t, c, err := openTape(recording)
 	if err != nil {
@@ -138,7 +141,7 @@ func openTape(r io.Reader) (*tape, cover, error) {
 		return nil, c, errors.New("the recording does not begin with " + fmt.Sprintf("%q", magic))
 	}
 	kind, data, err := t.read()
-	if err == nil && kind != 'h' {
+	if err == io.EOF || err == nil && kind != 'h' {
 		err = errors.New("the recording has no header")
 	}
 	if err == nil {
@@ -167,23 +170,28 @@ func (t *tape) input(kind frame, produce func() []byte) []byte {
 	return data
 }
 
-// output records what leaves the instance, or compares it.
+// output is emit for imports: an error ends the guest.
 func (t *tape) output(kind frame, data []byte) {
-	switch {
-	case t == nil:
-		return
-	case t.r == nil:
-		t.write(kind, data)
-		return
-	}
-	got, want, err := t.read()
-	if err != nil {
+	if err := t.emit(kind, data); err != nil {
 		panic(err)
 	}
-	if got != kind || !bytes.Equal(want, data) {
-		panic(fmt.Errorf("%w: frame %d is %q with %q, but the guest does %q with %q",
-			errDiverged, t.frames, got, clip(want), kind, clip(data)))
+}
+
+// emit records what leaves the instance, or compares it.
+func (t *tape) emit(kind frame, data []byte) error {
+	switch {
+	case t == nil:
+		return nil
+	case t.r == nil:
+		t.write(kind, data)
+		return nil
 	}
+	got, want, err := t.read()
+	if err == nil && (got != kind || !bytes.Equal(want, data)) {
+		err = fmt.Errorf("%w: frame %d is %q with %q, but the guest does %q with %q",
+			errDiverged, t.frames, got, clip(want), kind, clip(data))
+	}
+	return err
 }
 
 // clip returns the begin of data for an error.
@@ -204,7 +212,8 @@ func (t *tape) write(kind frame, data []byte) {
 	}
 }
 
-// read reads a frame. At the end of the tape, the error is io.EOF.
+// read reads a frame. At the end of the tape, the error is io.EOF, also if the last frame is not complete: the process
+// that has written it may have ended before.
 func (t *tape) read() (frame, []byte, error) {
 	kind, err := t.r.ReadByte()
 	if err != nil {
@@ -218,12 +227,14 @@ func (t *tape) read() (frame, []byte, error) {
 	var data []byte
 	if err == nil {
 		var b bytes.Buffer // grows with what is there, whatever the length says
-		if _, err = io.CopyN(&b, t.r, int64(size)); err == io.EOF {
-			err = io.ErrUnexpectedEOF
-		}
+		_, err = io.CopyN(&b, t.r, int64(size))
 		data = b.Bytes()
 	}
-	if err != nil {
+	switch err {
+	case nil:
+	case io.EOF, io.ErrUnexpectedEOF:
+		return 0, nil, io.EOF
+	default:
 		return 0, nil, fmt.Errorf("frame %d of the recording: %w", t.frames, err)
 	}
 	return frame(kind), data, nil

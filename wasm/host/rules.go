@@ -23,7 +23,8 @@ import (
 // Rules returns the permissions that a module has used in recordings of [Module.Record]. They are those that it needs if
 // the recordings have everything that it does. The permissions for what the host does for a reconciler are among them.
 // Only the first recording of a reconciler has its description. Without it, and for kinds that the module does not watch,
-// the plural name of a kind is derived from the kind.
+// the plural name of a kind is derived from the kind. A recording may end at any byte, such as after a crash of the
+// host.
 func Rules(recordings ...io.Reader) ([]abi.Rule, error) {
 	p := permissions{make(map[schema.GroupResource]map[string]bool), make(map[schema.GroupVersionKind]string)}
 	var runs []step

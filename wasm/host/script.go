@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,18 +30,20 @@ type script struct {
 type step struct {
 	export
 
-	at     int64  // the time in Unix nanoseconds; 0 if it was not read
-	result []byte // nil if the call has failed
+	at     int64 // the time in Unix nanoseconds; 0 if it was not read
+	ended  bool  // the recording has its end; otherwise, it has failed or the recording ends before
+	result []byte
 }
 
 // question is an operation that the recorded guest has submitted or called.
 type question struct {
 	key, body string
 	write     bool
+	step      int  // the number of the step in which it was asked; -1 before the first one
 	used      bool // by the module that is compared
 
 	items  []scriptItem // of a submitted operation
-	answer []byte       // of a called operation, or the id or code of a submitted one
+	answer []byte       // of a called operation, or the id or code of a submitted one; nil if it is not recorded
 }
 
 // scriptItem is an item and the number of the step that has delivered it.
@@ -96,7 +99,7 @@ func canonical(data []byte) string {
 	return string(v)
 }
 
-// readScript reads a recording.
+// readScript reads a recording, which may end at any byte.
 func readScript(r io.Reader) (*script, error) {
 	t, c, err := openTape(r)
 	if err != nil {
@@ -116,6 +119,17 @@ func readScript(r io.Reader) (*script, error) {
 		if err != nil {
 			return nil, err
 		}
+	}
+}
+
+// finish removes what can't be compared, because its end is not recorded: a last call, and operations without an
+// answer. Permissions are needed for them, too, so Rules keeps them.
+func (s *script) finish() {
+	if last := len(s.steps) - 1; last >= 0 && !s.steps[last].ended {
+		s.steps = s.steps[:last]
+	}
+	for key, all := range s.asked {
+		s.asked[key] = slices.DeleteFunc(all, func(q *question) bool { return q.answer == nil })
 	}
 }
 
@@ -147,7 +161,8 @@ func (p *scriptReader) frame(kind frame, data []byte) error {
 		if len(s.steps) == 0 {
 			return errors.New("the recording has a result without a call")
 		}
-		s.steps[len(s.steps)-1].result = data
+		last := &s.steps[len(s.steps)-1]
+		last.ended, last.result = true, data
 	case frameSubmit, frameCall:
 		fields := 2
 		if kind == frameSubmit {
@@ -159,7 +174,7 @@ func (p *scriptReader) frame(kind frame, data []byte) error {
 			return fmt.Errorf("frame %q of the recording is not an operation", kind)
 		}
 		p.message = []byte(parts[fields-1])
-		q := &question{}
+		q := &question{step: len(s.steps) - 1}
 		q.key, q.body, q.write = p.key(kind, abi.Operation(op), p.message)
 		s.asked[q.key] = append(s.asked[q.key], q)
 		p.open = q
