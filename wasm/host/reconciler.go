@@ -321,19 +321,25 @@ func (r *reconciler) call(
 	if err != nil {
 		return nil, nil, err
 	}
-	out, err := r.ask(message)
+	out, err := r.ask(ctx, message)
 	return obj, out, err
 }
 
-// ask calls the guest in an instance that nobody else uses. An instance that fails is discarded. The caller holds a token
-// of the host.
-func (r *reconciler) ask(message []byte) (*abi.ReconcileResponse, error) {
+// ask calls the guest in an instance that nobody else uses. An instance that fails is discarded, and also one that has
+// not returned at the end of ctx, which is no failure of the guest. The caller holds a token of the host.
+func (r *reconciler) ask(ctx context.Context, message []byte) (*abi.ReconcileResponse, error) {
 	i, err := r.take()
 	if err != nil {
 		return nil, err
 	}
 	var out abi.ReconcileResponse
+	returned := context.AfterFunc(ctx, func() { i.stop(context.Cause(ctx)) })
 	data, _, err := i.perform(&export{Name: abi.Reconcile, Message: message})
+	if !returned() {
+		cause := context.Cause(ctx)
+		i.end(cause)
+		return nil, cause
+	}
 	if err == nil {
 		if err = checkLists(data); err == nil {
 			err = wire.UnmarshalJSON(data, &out)

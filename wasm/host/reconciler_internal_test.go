@@ -7,8 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -233,6 +235,67 @@ func TestShortenedErrorsKeepTheResponseOfTheServer(t *testing.T) {
 			t.Errorf("%s became %d bytes, to be retried after %v, terminal: %v", name, len(short.Error()), after,
 				controller.IsTerminal(short))
 		}
+	}
+}
+
+// TestRunEndsWithItsContext has a guest that waits for a response when the context of its run ends, such as after the
+// loss of a permission.
+func TestRunEndsWithItsContext(t *testing.T) {
+	received := make(chan struct{}, 1)
+	var answers atomic.Bool
+	server := newPodServer(t, 0, "").withPatches(t, func(_ http.ResponseWriter, r *http.Request) {
+		if answers.Load() {
+			return
+		}
+		_, _ = io.Copy(io.Discard, r.Body) // so that the server notices the end of the request
+		received <- struct{}{}
+		<-r.Context().Done()
+	})
+	h, _ := newTestHost(t, server, Options{})
+	binary := patching("x").encode()
+	m := Module{Name: "a"}
+	if err := m.Limits.setDefaults(); err != nil {
+		t.Fatal(err)
+	}
+	g := h.newGuest(m, digestOf(binary))
+	g.client = h.client
+	var err error
+	if g.program, err = h.program(t.Context(), g.digest, binary); err != nil {
+		t.Fatal(err)
+	}
+	h.acquire()
+	r := &reconciler{guest: g}
+	defer func() {
+		for _, i := range r.idle {
+			i.end(errRemoved)
+		}
+		h.release()
+		h.leave(context.Background(), g.digest, g.program)
+		if err := h.runtime.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}()
+
+	lost := &abi.Error{Code: abi.Forbidden}
+	ctx, end := context.WithCancelCause(t.Context())
+	go func() {
+		<-received
+		end(lost)
+	}()
+	begun := time.Now()
+	if out, err := r.ask(ctx, nil); err != error(lost) {
+		t.Errorf("ask = %v, %v at the end of its context, want the cause %v", out, err, lost)
+	}
+	if took := time.Since(begun); took > callTime/2 {
+		t.Errorf("the run has ended after %v, as if its context had not ended", took)
+	}
+	if len(r.idle) != 0 || g.stats.Failures != 0 || g.lifecycle.err != nil || g.budget.inUse() != 0 {
+		t.Errorf("%d instances are idle, and the guest has %d failures, the error %v and %d bytes; want none of them",
+			len(r.idle), g.stats.Failures, g.lifecycle.err, g.budget.inUse())
+	}
+	answers.Store(true)
+	if out, err := r.ask(t.Context(), nil); err != nil || out.Requeue != 1 || len(r.idle) != 1 {
+		t.Errorf("the next run = %+v, %v, with %d idle instances, want a result and one instance", out, err, len(r.idle))
 	}
 }
 
