@@ -50,7 +50,8 @@ type guest struct {
 	stats     Stats
 	scheduled bool         // a turn is running, or is about to
 	again     bool         // something has happened since the turn has begun
-	items     []*operation // have items
+	items     []*operation // have items, or were dropped
+	sweep     int          // the length of items at which dropped operations are removed
 	ticking   bool         // a timer of the guest is due
 	idling    bool         // the guest has been idle for a while
 	unloaded  bool
@@ -61,10 +62,16 @@ type guest struct {
 	removing chan struct{} // closed when the guest is removed
 }
 
-// ready records that an operation has items.
+// ready records that an operation has items. In one call, a guest can submit and cancel any number of operations, so
+// dropped ones are removed before the next turn. The caller holds op.mu: the mu of other operations must not be locked.
 func (g *guest) ready(op *operation) {
+	const minSweep = 64
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if len(g.items) >= max(g.sweep, minSweep) {
+		g.items = slices.DeleteFunc(g.items, func(op *operation) bool { return op.dropped.Load() })
+		g.sweep = 2 * len(g.items)
+	}
 	g.items = append(g.items, op)
 	g.schedule()
 }

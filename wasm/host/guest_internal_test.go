@@ -249,6 +249,44 @@ func statusOf(h *Host, name string) Status {
 	return Status{}
 }
 
+// TestCanceledOperationsDoNotStay has a guest that submits operations and cancels them in one call.
+func TestCanceledOperationsDoNotStay(t *testing.T) {
+	i := newTestInstance(t, Limits{})
+	g := i.guest
+	g.closed = true // no turns
+	i.open, g.description.Profile = true, abi.ProfileActor
+	for range 500 {
+		for range 20 {
+			if _, err := i.submit(abi.OpDelay, marshal(abi.Delay{}), 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for id, op := range i.operations {
+			await(t, "the end of a delay", func() bool { return op.waiting() > 0 })
+			i.cancel(id)
+		}
+		g.mu.Lock()
+		n := len(g.items)
+		g.mu.Unlock()
+		if n >= 200 {
+			t.Fatalf("the guest has %d operations with items, but no operation exists", n)
+		}
+	}
+	id, err := i.submit(abi.OpDelay, marshal(abi.Delay{}), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	op := i.operations[id]
+	await(t, "the end of a delay", func() bool { return op.waiting() > 0 })
+	for range 100 { // more operations are removed meanwhile
+		g.ready(&operation{})
+		g.items[len(g.items)-1].drop()
+	}
+	if !slices.Contains(g.items, op) {
+		t.Error("an operation with an item was removed")
+	}
+}
+
 // await waits until done returns true. It limits the number of calls and not the time, so that a machine that stops for a
 // while does not matter.
 func await(t *testing.T, what string, done func() bool) {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kube-go/sdk/core/abi"
@@ -39,7 +40,8 @@ type operation struct {
 	depth   int  // items that the guest has not read; used by its turns
 	pending bool // it is one of the pending operations of the guest; used by its turns
 
-	space chan struct{} // has one token when an item was taken
+	space   chan struct{} // has one token when an item was taken
+	dropped atomic.Bool   // it has no items and gets no more
 
 	mu    sync.Mutex // guards the fields below
 	items []item     // that the guest has not received
@@ -134,6 +136,7 @@ func (op *operation) drop() {
 		op.instance.guest.budget.free(it.reserved)
 	}
 	op.items, op.ended = nil, true
+	op.dropped.Store(true)
 }
 
 // waiting returns the number of items that wait.
