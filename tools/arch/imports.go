@@ -654,6 +654,7 @@ func allowed() map[string]map[string]string {
 			"./core/wire":                       "reads JSON",
 			"./runtime/manager":                 "runs the host and the controller",
 			"./wasm/host":                       "runs the modules",
+			"./wasm/internal/binary":            "checks a module before it is compiled",
 			"./wasm/operator":                   "runs the modules of objects",
 			"./wasm/registry":                   "reads the modules",
 			"github.com/tetratelabs/wazero":     "lets a module describe itself",

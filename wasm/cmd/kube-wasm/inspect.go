@@ -20,6 +20,7 @@ import (
 
 	"github.com/kube-go/sdk/core/abi"
 	"github.com/kube-go/sdk/core/wire"
+	"github.com/kube-go/sdk/wasm/internal/binary"
 	"github.com/kube-go/sdk/wasm/registry"
 )
 
@@ -57,6 +58,9 @@ func inspect(ctx context.Context, file string) (*inspection, error) {
 	m, err := registry.ReadFile(file, 0)
 	if err != nil {
 		return nil, err
+	}
+	if _, err := binary.Read(m.Binary); err != nil { // wazero reserves memory for what a damaged module claims to have
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, describeTime,
 		fmt.Errorf("the module did not describe itself within %v", describeTime))

@@ -9,9 +9,21 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
+
+func TestInspectRefusesAModuleWhoseCountsAreWrong(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "large.wasm")
+	module := "\x00asm\x01\x00\x00\x00\x0a\x05\xff\xff\xff\xff\x0f" // wazero would reserve 300 GB for its functions
+	if err := os.WriteFile(file, []byte(module), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := inspect(t.Context(), file); err == nil || !strings.Contains(err.Error(), "large.wasm: code section") {
+		t.Errorf("inspect() = %v, want an error about the code section", err)
+	}
+}
 
 func TestInspectEndsAModuleThatNeverFinishesItsInitialisation(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "sleeper.wasm")

@@ -32,7 +32,7 @@ func (r *reader) expression(value *uint32) bool {
 // needs for them.
 func (m *Module) readCode(r *reader) {
 	cost := 0.0
-	for i := range r.count(3) {
+	for i := range r.few(3) {
 		size := r.u32()
 		if uint64(size) > uint64(r.left()) {
 			r.failf("function %d is longer than the section", i)
@@ -75,10 +75,11 @@ func (m *Module) readCode(r *reader) {
 	}
 }
 
-// readElements checks that the counts in the section fit in it.
+// readElements checks that the counts in the section fit in it, and limits the elements of all segments.
 func (r *reader) readElements() {
 	const passiveFlag, indexFlag, expressionFlag = 1, 2, 4
-	for i := range r.count(3) {
+	total := 0
+	for i := range r.few(3) {
 		flags := r.u32()
 		if flags > 7 {
 			r.failf("segment %d has the unknown flags %d", i, flags)
@@ -94,7 +95,7 @@ func (r *reader) readElements() {
 				valueType(r, b)
 			}
 		}
-		for range r.count(1) {
+		for range r.some(1, &total) {
 			if flags&expressionFlag != 0 {
 				r.expression(nil)
 			} else {
@@ -110,9 +111,10 @@ func (r *reader) readElements() {
 	}
 }
 
-// readNames checks that the counts in the section of names fit in it.
+// readNames checks that the counts in the section of names fit in it, and limits the names.
 func (r *reader) readNames() {
 	const moduleName, functionNames, localNames = 0, 1, 2
+	total := 0
 	section := r.end
 	for r.err == nil && r.left() > 0 {
 		id := r.byte()
@@ -126,13 +128,13 @@ func (r *reader) readNames() {
 		case moduleName:
 			r.name()
 		case functionNames:
-			r.nameMap()
+			r.nameMap(&total)
 		case localNames:
-			for range r.count(2) {
+			for range r.some(2, &total) {
 				if r.u32(); r.err != nil {
 					break
 				}
-				r.nameMap()
+				r.nameMap(&total)
 			}
 		default:
 			r.pos = r.end
@@ -144,8 +146,8 @@ func (r *reader) readNames() {
 	}
 }
 
-func (r *reader) nameMap() {
-	for range r.count(2) {
+func (r *reader) nameMap(total *int) {
+	for range r.some(2, total) {
 		if r.u32(); r.err != nil {
 			return
 		}

@@ -247,7 +247,7 @@ func (m *Module) section(r *reader, s section) {
 	case importSection:
 		m.readImports(r)
 	case functionSection:
-		n := r.count(1)
+		n := r.few(1)
 		m.functions = slices.Grow(m.functions, n)
 		for range n {
 			m.functions = append(m.functions, m.typeIndex(r))
@@ -393,7 +393,7 @@ func (m *Module) readExports(r *reader) {
 }
 
 func (m *Module) readData(r *reader) {
-	n := r.count(2)
+	n := r.few(2)
 	m.data = make([]segment, 0, n)
 	for range n {
 		s := segment{}

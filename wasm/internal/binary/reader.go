@@ -100,12 +100,20 @@ func (r *reader) name() string {
 	return string(b)
 }
 
-// few reads the length of a vector whose elements need much more memory than their encoding.
+// few reads the length of a vector whose elements need much more memory than their encoding. The linker of Go writes as
+// many data segments at most.
 func (r *reader) few(size int) int {
-	const limit = 100_000
+	total := 0
+	return r.limited(size, 100_000, &total)
+}
+
+// some reads the length of one of several vectors of small elements. total is the number of elements of those before.
+func (r *reader) some(size int, total *int) int { return r.limited(size, 1_000_000, total) }
+
+func (r *reader) limited(size, limit int, total *int) int {
 	n := r.count(size)
-	if n > limit {
-		r.failf("it has %d elements: at most %d are supported", n, limit)
+	if *total += n; *total > limit {
+		r.failf("it has %d elements: at most %d are supported", *total, limit)
 		return 0
 	}
 	return n

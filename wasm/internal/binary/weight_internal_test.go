@@ -85,6 +85,8 @@ func TestFunctionsThatTakeLongToCompileAreRefused(t *testing.T) {
 		{"targets of branch tables", [][]byte{testCode(100, testPart{1, table})}, "in total"},
 		{"a long function", [][]byte{testCode(1, testPart{640 << 10, testNop})}, "bytes and operands"},
 		{"calls with many operands", [][]byte{testCode(1, testPart{400, "\x10\x01\x10\x02"})}, "bytes and operands"},
+		{"long functions", slices.Repeat([][]byte{testCode(1, testPart{600 << 10, testNop})}, 40), "too complex"},
+		{"empty functions", slices.Repeat([][]byte{{0, 0x0b}}, 100_001), "at most 100000"},
 		{"many functions", slices.Repeat([][]byte{testCode(1, testPart{20_000, testIf})}, 6), "too complex"},
 	}
 	for _, tt := range tests {
@@ -94,6 +96,35 @@ func TestFunctionsThatTakeLongToCompileAreRefused(t *testing.T) {
 				t.Errorf("the error is %v, want one about %q", err, tt.want)
 			}
 		})
+	}
+}
+
+func TestItemsThatNeedMuchMemoryAreLimited(t *testing.T) {
+	count := func(n int) []byte { return binary.AppendUvarint(nil, uint64(n)) }
+	zeros := func(n int) []byte { return make([]byte, n) }
+	segment := func(elements int) []byte { return slices.Concat([]byte{1, 0}, count(elements), zeros(elements)) }
+	names := func(n int) []byte {
+		functions := wasmtest.Sized(append(count(n), zeros(2*n)...))
+		return slices.Concat(wasmtest.Sized([]byte("name")), []byte{1}, functions)
+	}
+	for name, sections := range map[string]func(over int) [][]byte{
+		"elements": func(over int) [][]byte {
+			return [][]byte{9: wasmtest.Vector(segment(500_000), segment(500_000+over))}
+		},
+		"segments of elements": func(over int) [][]byte {
+			return [][]byte{9: wasmtest.Vector(slices.Repeat([][]byte{segment(0)}, 100_000+over)...)}
+		},
+		"segments of data": func(over int) [][]byte {
+			return [][]byte{11: wasmtest.Vector(slices.Repeat([][]byte{{1, 0}}, 100_000+over)...)}
+		},
+		"names": func(over int) [][]byte { return [][]byte{0: names(1_000_000 + over)} },
+	} {
+		if _, err := Read(wasmtest.Module(sections(0))); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := Read(wasmtest.Module(sections(1))); err == nil || !strings.Contains(err.Error(), "are supported") {
+			t.Errorf("one more of the %s: %v, want an error about the maximum", name, err)
+		}
 	}
 }
 
