@@ -75,10 +75,10 @@ func (m *Module) readCode(r *reader) {
 	}
 }
 
-// readElements checks that the counts in the section fit in it, and limits the elements of all segments.
+// readElements checks the counts in the section.
 func (r *reader) readElements() {
 	const passiveFlag, indexFlag, expressionFlag = 1, 2, 4
-	total := 0
+	items := 0
 	for i := range r.few(3) {
 		flags := r.u32()
 		if flags > 7 {
@@ -95,7 +95,7 @@ func (r *reader) readElements() {
 				valueType(r, b)
 			}
 		}
-		for range r.some(1, &total) {
+		for range r.shared(1, &items) {
 			if flags&expressionFlag != 0 {
 				r.expression(nil)
 			} else {
@@ -111,11 +111,10 @@ func (r *reader) readElements() {
 	}
 }
 
-// readNames checks that the counts in the section of names fit in it, and limits the names.
+// readNames checks the counts in the section of names.
 func (r *reader) readNames() {
 	const moduleName, functionNames, localNames = 0, 1, 2
-	total := 0
-	section := r.end
+	section, names := r.end, 0
 	for r.err == nil && r.left() > 0 {
 		id := r.byte()
 		size := r.u32()
@@ -128,13 +127,13 @@ func (r *reader) readNames() {
 		case moduleName:
 			r.name()
 		case functionNames:
-			r.nameMap(&total)
+			r.nameMap(&names)
 		case localNames:
-			for range r.some(2, &total) {
+			for range r.shared(2, &names) {
 				if r.u32(); r.err != nil {
 					break
 				}
-				r.nameMap(&total)
+				r.nameMap(&names)
 			}
 		default:
 			r.pos = r.end
@@ -146,8 +145,9 @@ func (r *reader) readNames() {
 	}
 }
 
+// nameMap skips names. The maps before it have total names.
 func (r *reader) nameMap(total *int) {
-	for range r.some(2, total) {
+	for range r.shared(2, total) {
 		if r.u32(); r.err != nil {
 			return
 		}
@@ -193,7 +193,7 @@ func (r *reader) immediates(op byte) string {
 		}
 		r.u32()
 	case op == 0x1c: // select with types
-		valueTypes(r)
+		valueTypes(r, new(int))
 	case op >= 0x28 && op <= 0x3e: // loads and stores
 		r.memoryArgument()
 	case op == 0x41:

@@ -7,8 +7,9 @@
 // [Read] checks the structure of a module and leaves the rest to wazero, which validates a module when it compiles it.
 // An error names the section and the offset. The memory that Read needs is proportional to the size of the module,
 // whatever the counts in the module claim. Read also protects wazero, which trusts these counts when it allocates
-// memory, and which does not bound tables, local variables and the time and memory of a compilation: only a module that
-// was read must be compiled.
+// memory, and which does not bound tables, local variables and the time and memory of a compilation: only a module
+// that was read must be compiled. A section has at most 100,000 functions or segments, and at most 1,000,000 items of
+// element segments, names, or parameters and results in total.
 //
 // [Module.Rewrite] returns a module that does the same as the original, with these differences:
 //

@@ -301,11 +301,12 @@ func (m *Module) check() error {
 
 func (m *Module) readTypes(r *reader) {
 	const group, function = 0x4e, 0x60
+	grouped, values := 0, 0
 	for range r.few(1) {
 		members := 1
 		b := r.byte()
 		if b == group {
-			members = r.few(3)
+			members = r.shared(3, &grouped)
 			b = 0
 		}
 		for range members {
@@ -316,9 +317,9 @@ func (m *Module) readTypes(r *reader) {
 				r.failf("type %d is not the type of a function", len(m.types))
 			}
 			b = 0
-			params := valueTypes(r)
+			params := valueTypes(r, &values)
 			t := "(" + params + ")"
-			results := valueTypes(r)
+			results := valueTypes(r, &values)
 			if results != "" {
 				t += " -> (" + results + ")"
 			}
@@ -511,9 +512,10 @@ func globalType(r *reader) global {
 	return g
 }
 
-func valueTypes(r *reader) string {
+// valueTypes reads the types of values. The vectors before it have total types.
+func valueTypes(r *reader, total *int) string {
 	var b strings.Builder
-	for i := range r.count(1) {
+	for i := range r.shared(1, total) {
 		if i > 0 {
 			b.WriteString(", ")
 		}

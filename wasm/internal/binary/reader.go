@@ -100,20 +100,28 @@ func (r *reader) name() string {
 	return string(b)
 }
 
-// few reads the length of a vector whose elements need much more memory than their encoding. The linker of Go writes as
-// many data segments at most.
+// The limits of elements that need much more memory in wazero than in the module.
+const (
+	maxFew    = 100_000   // of a vector; Go's linker makes at most as many data segments
+	maxShared = 1_000_000 // of several vectors together
+)
+
+// few reads the length of a vector with at most maxFew elements.
 func (r *reader) few(size int) int {
-	total := 0
-	return r.limited(size, 100_000, &total)
+	n := r.count(size)
+	if n > maxFew {
+		r.failf("it has %d elements: at most %d are supported", n, maxFew)
+		return 0
+	}
+	return n
 }
 
-// some reads the length of one of several vectors of small elements. total is the number of elements of those before.
-func (r *reader) some(size int, total *int) int { return r.limited(size, 1_000_000, total) }
-
-func (r *reader) limited(size, limit int, total *int) int {
+// shared reads the length of one of several vectors that have at most maxShared elements together. The vectors before
+// it have total elements.
+func (r *reader) shared(size int, total *int) int {
 	n := r.count(size)
-	if *total += n; *total > limit {
-		r.failf("it has %d elements: at most %d are supported", *total, limit)
+	if *total += n; *total > maxShared {
+		r.failf("%d elements, and those before them, are too many: at most %d are supported", n, maxShared)
 		return 0
 	}
 	return n

@@ -8,8 +8,9 @@ import "math"
 // The limits of functions. The compiler of wazero needs time and memory that grow with the square of the blocks and
 // branches of a function, and with the number of values that exist at them, so a small module could take all memory of
 // the host. It also recurses once for each block. A program in Go of 21 MB has a function of 200 KB with 6,200 blocks
-// and branches and a volume of 90,000. Its cost is 960,000. The worst modules that were found within the limits took 20 s
-// and 240 MiB because of their cost, and 1 s and 420 MiB for a function of the maximum size without branches.
+// and branches and a volume of 90,000. Its cost is 960,000. The worst modules that were found within the limits took
+// 20 s and 240 MiB because of their cost, and 1 s and 420 MiB for a function of the maximum size without branches. Such
+// a function costs 129,000, so a module has at most 31 of them.
 const (
 	maxLocals  = 5_000
 	maxStack   = 10_000    // operands
@@ -177,12 +178,12 @@ func (w *weight) check(r *reader, function int) bool {
 	return true
 }
 
-// cost returns what the compilation of the function adds to the cost of the module. The factors are measured: a function
-// of the maximum size without branches took 1 s.
+// cost returns what the compilation of the function adds to the cost of the module. The factors are measured.
 func (w *weight) cost() float64 {
+	const function = 5 // units, whatever it contains
 	square := func(n int) float64 { return float64(n) * float64(n) }
-	const each = 5_000 // also for a function without instructions
-	return (each + 0.0003*square(w.size) + 3*square(w.control) + 4*square(w.locals) + math.Pow(float64(w.volume), 1.5)) / 1000
+	return function +
+		(3*square(w.control)+4*square(w.locals)+math.Pow(float64(w.volume), 1.5)+0.0003*square(w.size))/1000
 }
 
 // operands returns how many operands an instruction without a prefix adds to the stack. It is never too small.

@@ -85,9 +85,8 @@ func TestFunctionsThatTakeLongToCompileAreRefused(t *testing.T) {
 		{"targets of branch tables", [][]byte{testCode(100, testPart{1, table})}, "in total"},
 		{"a long function", [][]byte{testCode(1, testPart{640 << 10, testNop})}, "bytes and operands"},
 		{"calls with many operands", [][]byte{testCode(1, testPart{400, "\x10\x01\x10\x02"})}, "bytes and operands"},
-		{"long functions", slices.Repeat([][]byte{testCode(1, testPart{600 << 10, testNop})}, 40), "too complex"},
-		{"empty functions", slices.Repeat([][]byte{{0, 0x0b}}, 100_001), "at most 100000"},
 		{"many functions", slices.Repeat([][]byte{testCode(1, testPart{20_000, testIf})}, 6), "too complex"},
+		{"many long functions", slices.Repeat([][]byte{testCode(1, testPart{640<<10 - 16, testNop})}, 32), "too complex"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -99,32 +98,77 @@ func TestFunctionsThatTakeLongToCompileAreRefused(t *testing.T) {
 	}
 }
 
-func TestItemsThatNeedMuchMemoryAreLimited(t *testing.T) {
-	count := func(n int) []byte { return binary.AppendUvarint(nil, uint64(n)) }
-	zeros := func(n int) []byte { return make([]byte, n) }
-	segment := func(elements int) []byte { return slices.Concat([]byte{1, 0}, count(elements), zeros(elements)) }
-	names := func(n int) []byte {
-		functions := wasmtest.Sized(append(count(n), zeros(2*n)...))
-		return slices.Concat(wasmtest.Sized([]byte("name")), []byte{1}, functions)
+// TestManyItemsAreRefused has items for which wazero needs much more memory than for their encoding.
+func TestManyItemsAreRefused(t *testing.T) {
+	const types, functions, elements, code, data = 1, 3, 9, 10, 11
+	section := func(number int, content []byte) []byte {
+		sections := make([][]byte, max(number, types)+1)
+		sections[types] = []byte("\x01\x60\x00\x00")
+		sections[number] = content
+		return wasmtest.Module(sections)
 	}
-	for name, sections := range map[string]func(over int) [][]byte{
-		"elements": func(over int) [][]byte {
-			return [][]byte{9: wasmtest.Vector(segment(500_000), segment(500_000+over))}
+	items := func(n int, item string) []byte { return wasmtest.Vector(slices.Repeat([][]byte{[]byte(item)}, n)...) }
+	segment := func(n int, item string) []byte { return slices.Concat([]byte("\x01\x00"), items(n, item)) }
+	expressions := func(n int) []byte { return slices.Concat([]byte("\x05\x70"), items(n, "\xd0\x70\x0b")) }
+	names := func(id byte, content []byte) []byte { return append([]byte{id}, wasmtest.Sized(content)...) }
+	nameSection := func(subsections ...[]byte) []byte {
+		return section(0, slices.Concat([]byte("\x04name"), slices.Concat(subsections...)))
+	}
+	locals := func(n int) []byte { return slices.Concat([]byte{0}, items(n, "\x00\x00")) }
+	function := func(params, results int) []byte {
+		return slices.Concat([]byte{0x60}, items(params, "\x7f"), items(results, "\x7f"))
+	}
+	const few, shared, half = 100_000, 1_000_000, 500_000
+	tests := []struct {
+		name    string
+		most    []byte // is accepted
+		tooMany []byte
+		want    string
+	}{
+		{"functions", section(functions, items(few, "\x00")), section(functions, items(few+1, "\x00")), "function section"},
+		{"codes", section(code, items(few, "\x02\x00\x0b")), section(code, items(few+1, "\x02\x00\x0b")), "code section"},
+		{"data segments", section(data, items(few, "\x01\x00")), section(data, items(few+1, "\x01\x00")), "data section"},
+		{
+			"element segments", section(elements, items(few, "\x01\x00\x00")), section(elements, items(few+1, "\x01\x00\x00")),
+			"element section",
 		},
-		"segments of elements": func(over int) [][]byte {
-			return [][]byte{9: wasmtest.Vector(slices.Repeat([][]byte{segment(0)}, 100_000+over)...)}
+		{
+			"elements", section(elements, wasmtest.Vector(segment(half, "\x00"), expressions(half))),
+			section(elements, wasmtest.Vector(segment(half, "\x00"), expressions(half+1))), "element section",
 		},
-		"segments of data": func(over int) [][]byte {
-			return [][]byte{11: wasmtest.Vector(slices.Repeat([][]byte{{1, 0}}, 100_000+over)...)}
+		{
+			"names", nameSection(names(1, items(half, "\x00\x00")), names(2, wasmtest.Vector(locals(half-2), locals(0)))),
+			nameSection(names(1, items(half, "\x00\x00")), names(2, wasmtest.Vector(locals(half-2), locals(1)))),
+			"custom section",
 		},
-		"names": func(over int) [][]byte { return [][]byte{0: names(1_000_000 + over)} },
-	} {
-		if _, err := Read(wasmtest.Module(sections(0))); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		if _, err := Read(wasmtest.Module(sections(1))); err == nil || !strings.Contains(err.Error(), "are supported") {
-			t.Errorf("one more of the %s: %v, want an error about the maximum", name, err)
-		}
+		{
+			"functions with names of locals", nameSection(names(2, items(shared, "\x00\x00"))),
+			nameSection(names(2, items(shared+1, "\x00\x00"))), "custom section",
+		},
+		{
+			"parameters and results", section(types, wasmtest.Vector(function(half, 0), function(0, half))),
+			section(types, wasmtest.Vector(function(half, 0), function(1, half))), "type section",
+		},
+		{
+			"types in groups",
+			section(types, items(10, "\x4e"+string(items(few, "\x60\x00\x00")))),
+			section(types, items(11, "\x4e"+string(items(few, "\x60\x00\x00")))), "type section",
+		},
+		{
+			"sections", []byte("\x00asm\x01\x00\x00\x00" + strings.Repeat("\x00\x01\x00", maxSections)),
+			[]byte("\x00asm\x01\x00\x00\x00" + strings.Repeat("\x00\x01\x00", maxSections+1)), "sections",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, err := Read(tt.most); err != nil {
+				t.Errorf("a module with as many as possible is refused: %v", err)
+			}
+			_, err := Read(tt.tooMany)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("the error is %v, want one about the %s", err, tt.want)
+			}
+		})
 	}
 }
 
@@ -137,6 +181,7 @@ func TestLargeFunctionsAreAccepted(t *testing.T) {
 		"calls":             testCode(8, testPart{300, "\x10\x01\x10\x02"}),
 		"unreachable code":  testCode(1, testPart{5000, "\x02\x40\x00\x1a\x1a\x0b"}),
 		"operands that end": testCode(1, testPart{100_000, testPush + testDrop}),
+		"the maximum size":  testCode(1, testPart{640<<10 - 16, testNop}),
 		"arithmetic":        testCode(1, testPart{90_000, "\x20\x00\x20\x00\x6a\x21\x00"}),
 	} {
 		t.Run(name, func(t *testing.T) {
