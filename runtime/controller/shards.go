@@ -70,7 +70,7 @@ type part struct {
 // are immutable.
 type parts []part
 
-// about returns the parts that decide about the objects of a namespace: all parts, if there is no view of it.
+// about returns the parts that decide about the objects of a namespace. If no view has the namespace, these are all.
 func (p parts) about(namespace string) parts {
 	if len(p) == 1 {
 		return p

@@ -325,8 +325,8 @@ func (r *reconciler) call(
 	return obj, out, err
 }
 
-// ask calls the guest in an instance that nobody else uses. An instance that fails is discarded, and also one that has
-// not returned at the end of ctx, which is no failure of the guest. The caller holds a token of the host.
+// ask calls the guest in an instance that nobody else uses. An instance that fails is discarded. If it has not returned
+// when ctx ends, it is discarded, too, but the guest has not failed. The caller holds a token of the host.
 func (r *reconciler) ask(ctx context.Context, message []byte) (*abi.ReconcileResponse, error) {
 	i, err := r.take()
 	if err != nil {
