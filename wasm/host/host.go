@@ -40,7 +40,8 @@ type Options struct {
 	// Logger logs what happens to modules, and the records that they log. Default: [slog.Default].
 	Logger *slog.Logger
 
-	// Workers is the number of guests that run at the same time. Default: the number of CPUs.
+	// Workers is the number of guests that run at the same time, without those that have run for more than 0.1 s.
+	// Default: the number of CPUs.
 	Workers int
 
 	// CompilationDir is a directory that keeps compiled modules, so that they start faster the next time. The host runs

@@ -34,7 +34,7 @@ type Directory struct {
 type file struct {
 	mark   mark
 	loaded mark   // the state that was last read; zero if it must be read
-	failed string // the error that was reported for the state; empty if there is none
+	failed string // the error that was reported for the state, or empty
 	digest string // of the module that was reported; empty before the first one
 }
 
