@@ -43,8 +43,8 @@ func (d Difference) equal(other Difference) bool {
 // the recording. A request that the recording does not have fails as if the server could not be reached, and is a
 // difference. Of the options, only CompilationDir is used.
 //
-// A recording may end at any byte, such as after a crash of the host. A last call without its end, including one that has
-// failed, is left out.
+// A recording may end at any byte, such as after a crash of the host. A last call without its end, including one that
+// has failed, is left out.
 func Compare(ctx context.Context, binary []byte, recording io.Reader, o *Options) (found *Comparison, err error) {
 	s, err := readScript(recording)
 	if err != nil {
