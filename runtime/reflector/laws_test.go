@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -59,13 +60,14 @@ func TestIndexFunctionIsCalledOnceForEachState(t *testing.T) {
 	})
 }
 
-func TestObserverIsNotifiedOfVersionsAndOfObjectsThatNoLongerExist(t *testing.T) {
+func TestObserverIsNotifiedOfVersionsListsAndObjectsThatNoLongerExist(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, wire.JSON, "prod/a", "prod/b")
 		reflected, store := reflect(server)
 		var events []string
 		o := reflector.Observer{
-			Seen: func(version string) { events = append(events, "seen "+version) },
+			Seen:   func(version string) { events = append(events, "seen "+version) },
+			Listed: func(version string) { events = append(events, "listed "+version) },
 			Gone: func(object wire.Packed) {
 				head, err := object.Head()
 				events = append(events, fmt.Sprint("gone ", head.Ref, " ", head.UID, " ", err))
@@ -82,7 +84,7 @@ func TestObserverIsNotifiedOfVersionsAndOfObjectsThatNoLongerExist(t *testing.T)
 		want() // no version yet
 		runUntilEnd(t, reflected)
 		version := store.ResourceVersion()
-		want("seen " + version)
+		want("listed "+version, "seen "+version) // in this order, so that Seen implies that Listed was called
 		stop := store.Observe(o)
 		want("seen " + version)
 		stop()
@@ -90,6 +92,12 @@ func TestObserverIsNotifiedOfVersionsAndOfObjectsThatNoLongerExist(t *testing.T)
 		deleted := server.Delete(ref("prod/b"))
 		synctest.Wait()
 		want("seen "+changed, "gone prod/b uid-2 <nil>", "seen "+deleted)
+		server.Compact()
+		server.Cut(errStop) // the next change is a new list
+		server.Delete(ref("prod/a"))
+		time.Sleep(time.Minute)
+		version = store.ResourceVersion()
+		want("gone prod/a uid-1 <nil>", "listed "+version, "seen "+version)
 	})
 }
 

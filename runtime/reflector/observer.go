@@ -11,8 +11,9 @@ type Observer struct {
 	// Seen is called when the store has observed a resource version.
 	Seen func(version string)
 
-	// Listed, if it is not nil, is called after Seen when the store has read a list of all objects. Objects that were
-	// created and deleted while the store was disconnected are in no list, and cause no other call.
+	// Listed, if it is not nil, is called when the store has read a list of all objects, before Seen is called with the
+	// list's version. Objects that were created and deleted while the store was disconnected are in no list, and cause no
+	// other call.
 	Listed func(version string)
 
 	// Gone is called with the last state of an object that no longer exists, or that was replaced by another object of
@@ -51,10 +52,10 @@ func (t *table) seen() {
 }
 
 // listed notifies the observers of a list. The caller holds t.mu.
-func (t *table) listed() {
+func (t *table) listed(version string) {
 	for o := range t.observers {
 		if o.Listed != nil {
-			o.Listed(t.version)
+			o.Listed(version)
 		}
 	}
 }

@@ -142,8 +142,8 @@ func (t *table) finishList(version string, form uint64, filled []indexer) {
 		}
 		t.followers.markSynced()
 	}
+	t.listed(version)
 	t.advance(version)
-	t.listed()
 	t.sized()
 	t.wake()
 }
