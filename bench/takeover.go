@@ -68,12 +68,12 @@ func takeoverTrial(name string) *trial {
 	}}
 }
 
-// retryPeriod is the time between the requests for the lease. It is shorter than the default, which saves time: the wait
-// for the lease is not measured.
+// retryPeriod is the time between the requests for the lease. It is shorter than the default, which saves time: the
+// wait for the lease is not measured.
 const retryPeriod = 200 * time.Millisecond
 
-// startReplica starts a replica of a program with a controller of pods, and returns when its cache is synced. reconciled
-// is called at the start of each reconcile.
+// startReplica starts a replica of a program with a controller of pods, and returns when its cache is synced.
+// reconciled is called at the start of each reconcile.
 func startReplica(ctx context.Context, e *env, identity string, reconciled func()) (*running, error) {
 	c, err := newClient(ctx, e)
 	if err != nil {

@@ -232,8 +232,8 @@ func TestKeptBodyHoldsNoSentCredential(t *testing.T) {
 	}
 }
 
-// TestCutBodyHoldsNoPartOfASentCredential checks the same for a body that ends within a credential, because of the limit
-// or because the connection breaks.
+// TestCutBodyHoldsNoPartOfASentCredential checks the same for a body that ends within a credential, because of the
+// limit or because the connection breaks.
 func TestCutBodyHoldsNoPartOfASentCredential(t *testing.T) {
 	const token = "s3cret-token-of-ann"
 	for limit, cut := range map[int64]int{0: len("you sent: Bearer s3cret-tok"), 20: 1 << 10} {

@@ -42,8 +42,8 @@ const rereadTime = 10 * time.Second
 // fileBytes is the maximum size of a file of certificates.
 const fileBytes = 16 << 20
 
-// readBytes is the size of the read buffer of an HTTP/1.1 connection. With the default, 4 KiB, reading took a quarter of
-// the CPU time of a list of pods. HTTP/2 has buffers of its own.
+// readBytes is the size of the read buffer of an HTTP/1.1 connection. With the default, 4 KiB, reading took a quarter
+// of the CPU time of a list of pods. HTTP/2 has buffers of its own.
 const readBytes = 32 << 10
 
 // headerBytes is the default maximum size of the header of a response, see wire.Limits.

@@ -14,12 +14,13 @@ import (
 )
 
 // WatchOptions are the options of [Watch]: LabelSelector, FieldSelector, ShardSelector, OmitManagedFields, OnError,
-// OnStatus, PageSize, Paged, Server, Timeout, and ResourceVersion and Window (only for [watcher.Events]). See [watcher.Options].
+// OnStatus, PageSize, Paged, Server, Timeout, and ResourceVersion and Window (only for [watcher.Events]). See
+// [watcher.Options].
 type WatchOptions = watcher.Options
 
-// Watch yields the existing objects of an API as Added, and then their changes, until the context ends. The Object of an
-// event of type Bookmark has only a version: Watch yields one after the existing objects, and others later. It recovers
-// from failures; WatchOptions.OnError receives them. See [watcher.Watch].
+// Watch yields the existing objects of an API as Added, and then their changes, until the context ends. The Object of
+// an event of type Bookmark has only a version: Watch yields one after the existing objects, and others later. It
+// recovers from failures; WatchOptions.OnError receives them. See [watcher.Watch].
 func Watch[K any, P core.ObjectPtr[K]](
 	ctx context.Context, api *API[K], o *WatchOptions,
 ) iter.Seq2[WatchEvent[K], error] {
@@ -67,8 +68,8 @@ func ViewOfResource[K any, P core.ObjectPtr[K]](c *Cache, res Resource, s *Selec
 // change them. Use it in programs that continuously read most objects. See [cache.Decoded].
 func Decoded[K any](v *View[K]) *View[K] { return cache.Decoded(v) }
 
-// IndexBy returns an index of the objects of a view by the values of f, such as the name of the node of a pod. It always
-// has the same objects as the view. See [reflector.IndexBy].
+// IndexBy returns an index of the objects of a view by the values of f, such as the name of the node of a pod. It
+// always has the same objects as the view. See [reflector.IndexBy].
 func IndexBy[K any, T comparable](v *View[K], f func(*K) []T) *Index[K, T] {
 	return reflector.IndexBy(v.Store(), f)
 }

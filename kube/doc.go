@@ -15,7 +15,7 @@
 //
 // The package has the names that most programs use: type aliases, and functions that call a function of another
 // package. The comment of an alias lists the fields and methods, and links the original, which documents them.
-// Everything else is in the packages listed under [Other packages].
+// Everything else is in the packages listed below.
 //
 // # Kinds
 //
@@ -150,8 +150,8 @@
 //
 // # WebAssembly modules
 //
-// The same program can be a module that a WebAssembly host runs, see [github.com/kube-go/sdk/client/guest]. The host has
-// the credentials, the connection and the objects of caches. The names for pods (exec, logs, ports) and for webhook
+// The same program can be a module that a WebAssembly host runs, see [github.com/kube-go/sdk/client/guest]. The host
+// has the credentials, the connection and the objects of caches. The names for pods (exec, logs, ports) and for webhook
 // servers do not exist in a module.
 //
 // # Other packages
@@ -189,7 +189,8 @@
 //   - [github.com/kube-go/sdk/runtime/controller]: controllers
 //   - [github.com/kube-go/sdk/runtime/manager]: controllers and servers under one Run
 //   - [github.com/kube-go/sdk/runtime/debugpage]: a page that shows what the controllers of a program do
-//   - [github.com/kube-go/sdk/runtime/metrics]: the metrics of controllers, caches, state machines, elections and shards
+//   - [github.com/kube-go/sdk/runtime/metrics]: the metrics of controllers, caches, state machines, elections and
+//     shards
 //   - [github.com/kube-go/sdk/runtime/election]: one leader among replicas
 //   - [github.com/kube-go/sdk/runtime/sharding]: the objects divided among replicas
 //   - [github.com/kube-go/sdk/runtime/finalizer]: finalizers

@@ -153,7 +153,8 @@ func checkProgram(t *testing.T, number int, text string) {
 	}
 }
 
-// TestControllerRuntimeGuide checks that each snippet of the guide for users of controller-runtime compiles in a function.
+// TestControllerRuntimeGuide checks that each snippet of the guide for users of controller-runtime compiles in a
+// function.
 func TestControllerRuntimeGuide(t *testing.T) {
 	guide, err := os.ReadFile("../docs/controller-runtime.md")
 	if err != nil {

@@ -176,8 +176,8 @@ func (d *Discovery) isPreferred(i int) bool {
 }
 
 // Failed returns the group versions that could not be discovered, or only in part. A client repeats requests for the
-// resources of an aggregated server that does not respond for about 20 seconds; WithAttempts of package middleware, with
-// 1, makes them fail immediately.
+// resources of an aggregated server that does not respond for about 20 seconds; WithAttempts of package middleware,
+// with 1, makes them fail immediately.
 func (d *Discovery) Failed() []*GroupError { return slices.Clone(d.failed) }
 
 // ForResource finds a resource by its full name. Without a version, it returns the version that the server prefers.

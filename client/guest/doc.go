@@ -16,8 +16,8 @@
 //
 // The host calls kube_start, which calls the function main of the program in a goroutine. The arguments and the
 // environment are those that the host passes, and the name of the program is that of the module. The program ends with
-// exit code 0 when main returns, and the host then starts it again after a delay. The program receives no signals: a host that
-// removes a module ends it.
+// exit code 0 when main returns, and the host then starts it again after a delay. The program receives no signals: a
+// host that removes a module ends it.
 //
 // Goroutines, timers, contexts and locks work as in other programs. Each function that the host calls ends with a read
 // of file descriptor 100, which the host completes when no other goroutine can run.

@@ -20,7 +20,7 @@ import (
 // maxPinned is the maximum number of bytes of memory that the host has allocated and not used yet.
 const maxPinned = 256 << 20
 
-//nolint:gochecknoglobals // the memory of a guest is one
+//nolint:gochecknoglobals // a guest has one memory
 var (
 	pinned      = make(map[uint32][]byte) // keeps the memory that the host has allocated, by its address
 	pinnedBytes int
@@ -122,7 +122,7 @@ func tick() { stall() }
 // takes new pages until it has 4 MiB, and each restoration copies them.
 const garbage = 256 << 10
 
-// quiesce allows each request: the host unloads only what can't run, and a controller must bear that it ends.
+// quiesce allows each request: the host unloads only what can't run, and a controller must tolerate its end.
 //
 //go:wasmexport kube_quiesce
 func quiesce(reason int32) int32 {

@@ -8,8 +8,8 @@ package guest
 import _ "unsafe" // for go:linkname
 
 // sig is the variable of package runtime, with its fields in the releases of Go that the build constraint names. Stop
-// of os/signal waits until the goroutine that watchSignalLoop starts is ready for signals (state 1). A guest has no such
-// goroutine, so the state is always 1. In other releases, Stop does not return.
+// of os/signal waits until the goroutine that watchSignalLoop starts is ready for signals (state 1). A guest has no
+// such goroutine, so the state is always 1. In other releases, Stop does not return.
 //
 //go:linkname sig runtime.sig
 var sig = struct { //nolint:gochecknoglobals // of the runtime

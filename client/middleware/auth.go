@@ -39,8 +39,8 @@ type Authorization func(context.Context) (value string, renew Renew, err error)
 // Authorize authenticates with credentials that change. If the server rejects a credential with status 401, it is
 // renewed. If there is a new credential then, and the body can be sent again, the request is sent again, once. This
 // applies to requests that upgrade the connection too. If renewing fails, the request fails with that error. If the
-// server rejects the new credential too, nothing is renewed for ten seconds. The 401 of a backend behind the proxy of the
-// API server does not concern the credential.
+// server rejects the new credential too, nothing is renewed for ten seconds. The 401 of a backend behind the proxy of
+// the API server does not concern the credential.
 func Authorize(find Authorization) Func {
 	return func(next http.RoundTripper) http.RoundTripper { return &authorizer{next: next, find: find} }
 }

@@ -19,8 +19,8 @@ import (
 // Upload copies a local file or directory to the path remote in the container.
 //
 // Errors: [ErrNoTar], [*PartialError]; fs.ErrNotExist if local does not exist. If the container has a shell, also
-// fs.ErrNotExist if the parent of remote does not exist, and fs.ErrPermission if remote can't be written; otherwise, the
-// error has the message of tar, which some servers lose.
+// fs.ErrNotExist if the parent of remote does not exist, and fs.ErrPermission if remote can't be written; otherwise,
+// the error has the message of tar, which some servers lose.
 func (f *Files) Upload(ctx context.Context, local, remote string) (Stats, error) {
 	dir, name, err := remotePath(remote)
 	if err != nil {
@@ -81,8 +81,9 @@ const (
 	checkReadOnly = 5
 )
 
-// check returns an error if the upload can't succeed. Servers may report success for a process that ends without reading
-// its input, so it is too late for these errors during the upload. If the container has no shell, only tar is tested.
+// check returns an error if the upload can't succeed. Servers may report success for a process that ends without
+// reading its input, so it is too late for these errors during the upload. If the container has no shell, only tar is
+// tested.
 func (f *Files) check(ctx context.Context, dir, name string) error {
 	err := f.try(ctx, "sh", "-c", checkScript, dir, name)
 	if err == nil {

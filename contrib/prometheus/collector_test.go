@@ -230,8 +230,8 @@ func series(t *testing.T, c prometheus.Collector) string {
 	return strings.Join(lines, "")
 }
 
-// TestControllerCacheAndMachineAreObserved runs a controller with a machine, and checks what it does, that its cache and
-// its machine are found, and that no label has the name of an object.
+// TestControllerCacheAndMachineAreObserved runs a controller with a machine, and checks what it does, that its cache
+// and its machine are found, and that no label has the name of an object.
 func TestControllerCacheAndMachineAreObserved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newServer("slow", "fast", "quick").client()

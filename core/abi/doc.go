@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package abi has the names, numbers and messages of the interface between a host and controllers that are WebAssembly
-// modules, which are its guests. The document wasm/ABI.md defines the interface; this package is its form in Go, for the
-// host in module wasm and for the guest side in client/guest.
+// modules, which are its guests. The document wasm/ABI.md defines the interface; this package is its form in Go, for
+// the host in module wasm and for the guest side in client/guest.
 //
 // The import module's name, [Module], has the major version. Within a version, operations, features and fields of
 // messages are only added: a host refuses an operation that it does not know with [UnknownOperation], and both sides

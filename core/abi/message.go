@@ -111,8 +111,8 @@ type Get struct {
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
 
-	// ResourceVersion is the version of the wanted state. For a number of changed objects, the host has the last two states
-	// that it sent to the guest. If it is empty or the host does not have the state, the result is the newest.
+	// ResourceVersion is the version of the wanted state. For a number of changed objects, the host has the last two
+	// states that it sent to the guest. If it is empty or the host does not have the state, the result is the newest.
 	ResourceVersion string `json:"resourceVersion,omitempty"`
 }
 

@@ -344,8 +344,8 @@ func TestInvalidAnnotationOfLostFieldsIsIgnored(t *testing.T) {
 	}
 }
 
-// TestAnnotationWithRefusedValuesIsIgnored checks values that the functions of the converter refuse. One object that can't
-// be converted would make lists of all objects fail.
+// TestAnnotationWithRefusedValuesIsIgnored checks values that the functions of the converter refuse. One object that
+// can't be converted would make lists of all objects fail.
 func TestAnnotationWithRefusedValuesIsIgnored(t *testing.T) {
 	c, err := conversion.NewConverter([]conversion.Spoke[gaugeV2]{
 		conversion.Between(v1ToV2, func(in *gaugeV2) (*gaugeV1, error) {

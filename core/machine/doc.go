@@ -1,8 +1,8 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package machine has the part of an object's status that a state machine of runtime/fsm writes. It is a package of its
-// own so that the package of a kind imports nothing else.
+// Package machine defines the status fields that a state machine of runtime/fsm writes. It is a package of its own so
+// that the package of a kind imports nothing else.
 //
 //	type DatabaseStatus struct {
 //		machine.Status `json:",inline"`

@@ -68,7 +68,8 @@ type Position struct {
 	// +optional
 	Children map[string]Child `json:"children,omitempty"`
 
-	// Version has the name of the machine, and identifies the states and transitions of the program that wrote the position.
+	// Version has the name of the machine, and identifies the states and transitions of the program that wrote the
+	// position.
 	//
 	// +optional
 	Version string `json:"version,omitempty"`

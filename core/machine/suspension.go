@@ -41,7 +41,8 @@ const (
 	Proceed DeletionPolicy = "Proceed"
 )
 
-// Suspend suspends an object for the machine with the name. Write the object to the server afterwards.
+// Suspend suspends an object for the machine with the name. Write the object to the server afterwards. It returns an
+// error if a required field of s is missing, or if WhenDeleted is invalid.
 func Suspend(obj metav1.Object, name string, s Suspension) error {
 	if err := s.check(); err != nil {
 		return err

@@ -208,8 +208,8 @@ func TestLockAddsTheResourceVersion(t *testing.T) {
 	}
 }
 
-// TestLockOfAnObjectWithoutAVersion checks that a JSON patch does not remove the resource version that it requires, since
-// servers accept an object of a built-in kind without one at any version.
+// TestLockOfAnObjectWithoutAVersion checks that a JSON patch does not remove the resource version that it requires,
+// since servers accept an object of a built-in kind without one at any version.
 func TestLockOfAnObjectWithoutAVersion(t *testing.T) {
 	locked := request.Op{Op: "replace", Path: "/metadata/resourceVersion", Value: "7"}
 	for _, tc := range []struct {

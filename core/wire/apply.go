@@ -21,8 +21,8 @@ import (
 //
 // A zero number, string or bool whose tag has neither omitempty nor omitzero is ambiguous: its author may mean the zero
 // value, or may not have set the field. Sent, it would overwrite the stored value. MarshalApply returns a
-// [*ZeroValueError] that names all such fields, or sends them if [ApplyOptions.ZeroValues] is set. The items of lists and
-// the values of maps are exempt: their author writes each of them as a whole, so their zero values are sent.
+// [*ZeroValueError] that names all such fields, or sends them if [ApplyOptions.ZeroValues] is set. The items of lists
+// and the values of maps are exempt: their author writes each of them as a whole, so their zero values are sent.
 //
 // An unstructured object is sent unchanged except for an empty status and null creationTimestamps, which generators
 // leave in their output.

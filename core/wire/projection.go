@@ -24,9 +24,9 @@ type Projection struct {
 	message *protobuf.Filter // of a protobuf message; only in the projection of a whole object
 }
 
-// ProjectionOf returns the fields that decoding into a type reads, such as those of a struct with few fields. It returns
-// nil, which means all fields, for the types of Kubernetes, which declare all of them, and for types that can hold
-// anything: interfaces, and types with unmarshal methods.
+// ProjectionOf returns the fields that decoding into a type reads, such as those of a struct with few fields. It
+// returns nil, which means all fields, for the types of Kubernetes, which declare all of them, and for types that can
+// hold anything: interfaces, and types with unmarshal methods.
 func ProjectionOf(t reflect.Type) *Projection {
 	p := project(t, nil)
 	if p == nil {
@@ -149,7 +149,8 @@ func (p *Projection) covers(q *Projection) bool {
 	return true
 }
 
-// String returns the fields in a fixed order, such as {"metadata" "spec"{"nodeName"}}. It is equal for equal projections.
+// String returns the fields in a fixed order, such as {"metadata" "spec"{"nodeName"}}. It is equal for equal
+// projections.
 func (p *Projection) String() string {
 	switch {
 	case p == nil:

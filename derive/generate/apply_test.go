@@ -141,8 +141,8 @@ func makeValid(v reflect.Value) {
 	}
 }
 
-// saying removes what says nothing, nulls and empty objects: a struct that is no pointer can't be left out, and a list of
-// pointers may have nils in it.
+// saying removes what says nothing, nulls and empty objects: a struct that is no pointer can't be left out, and a list
+// of pointers may have nils in it.
 func saying(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -176,7 +176,8 @@ func TestApplyStructsAndKindsAreTheSameResource(t *testing.T) {
 	}
 }
 
-// stages is a module whose kind has a pod template and types of another package in it, and whose code uses apply structs.
+// stages is a module whose kind has a pod template and types of another package in it, and whose code uses apply
+// structs.
 const stages = `
 -- api/types.go --
 // +kubebuilder:ac:generate=true

@@ -14,8 +14,8 @@ import (
 	"github.com/kube-go/sdk/derive/generate"
 )
 
-// copiedShapes is a package of which some types have methods by hand, and some have shapes for which controller-gen writes what
-// does not compile.
+// copiedShapes is a package of which some types have methods by hand, and some have shapes for which controller-gen
+// writes what does not compile.
 const copiedShapes = `
 -- api/types.go --
 // Copyright Somebody.

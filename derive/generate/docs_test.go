@@ -18,8 +18,8 @@ import (
 	"github.com/kube-go/sdk/derive/generate"
 )
 
-// houses has two versions with types of one name, descriptions that other generators stumble over, and a type of another
-// module.
+// houses has two versions with types of one name, descriptions that other generators stumble over, and a type of
+// another module.
 const houses = `
 -- api/v1/types.go --
 // +groupName=houses.example.com

@@ -15,8 +15,8 @@ import (
 	"github.com/kube-go/sdk/derive/generate"
 )
 
-// controllers is a module that says what it needs of a server, and where that is to be written. One package does not even
-// compile: what it needs stands in comments.
+// controllers is a module that says what it needs of a server, and where that is to be written. One package does not
+// even compile: what it needs stands in comments.
 const controllers = `
 -- api/types.go --
 

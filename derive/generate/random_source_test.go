@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// randomSource writes a package with a kind whose types, tags and markers follow from a seed. It compiles; whether it makes
-// sense is for the generator to find out.
+// randomSource writes a package with a kind whose types, tags and markers follow from a seed. It compiles; whether it
+// makes sense is for the generator to find out.
 func randomSource(seed uint64, pkg string) string {
 	r := &sourceWriter{Rand: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // chance that can be repeated
 	n := 3 + r.IntN(6)

@@ -30,8 +30,8 @@ func samplesOf(t *testing.T, pkg string) map[string][]byte {
 	return samples
 }
 
-// What a sample says must make sense to the program that the kind is for, not only to the server: durations, times, quoted
-// numbers and addresses are texts that the Go types understand.
+// What a sample says must make sense to the program that the kind is for, not only to the server: durations, times,
+// quoted numbers and addresses are texts that the Go types understand.
 func TestSamplesDecodeIntoTheirTypes(t *testing.T) {
 	for _, tt := range []struct {
 		name, pkg string

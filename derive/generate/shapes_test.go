@@ -126,8 +126,8 @@ type Borrowed struct {
 	Request  resourcev1.ResourceClaimTemplateSpec `json:"request"`
 }
 
-// Markers say of some fields of Kubernetes that they are optional though their tags do not. Reflection may know less than
-// the sources say, but it must not ask for more.
+// Markers say of some fields of Kubernetes that they are optional though their tags do not. Reflection may know less
+// than the sources say, but it must not ask for more.
 func TestReflectionRequiresNoMoreThanTheSource(t *testing.T) {
 	of := reflect.TypeFor[Borrowed]()
 	var src strings.Builder

@@ -1,8 +1,8 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Claim is a controller that gives users cluster-scoped buckets for claims in their namespaces. The controller is in package
-// buckets.
+// Claim is a controller that gives users cluster-scoped buckets for claims in their namespaces. The controller is in
+// package buckets.
 package main
 
 import (

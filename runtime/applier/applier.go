@@ -42,7 +42,8 @@ type Options struct {
 	Debounce time.Duration
 	// MaxDebounce is the maximum time for which successive adds delay a key. Default: ten times Debounce.
 	MaxDebounce time.Duration
-	// Aging is how long a key waits behind higher priorities before it gets its share of turns. Default: 1 s.
+	// Aging is how long a key waits before every fourth turn may go to it, whatever its priority; see [Applier]. Default:
+	// 1 s.
 	Aging time.Duration
 }
 
@@ -130,7 +131,7 @@ type Stats struct {
 	Running int // keys that a worker has, before Done
 	Held    int // keys whose last run wrote objects that its sources have not observed
 	Delayed int // keys with a pending delayed or debounced add, retry or hold; they may also be waiting or running
-	// OldestWait is how long the key that has waited longest has waited, among the first keys of all priorities.
+	// OldestWait is the longest wait of a waiting key. Only the first key of each priority is examined.
 	OldestWait time.Duration
 	// Adds counts the adds so far. It includes delayed adds and retries when they are due, but not adds that collapsed.
 	Adds uint64
@@ -162,7 +163,8 @@ type Stats struct {
 //   - A key that is not owned does not run. At most [Options.Concurrency] keys run.
 type Applier[K comparable, C any] struct {
 	// OnOverdue, if it is not nil, is called for each key that is released after the hold timeout: by Get, Done or Skip,
-	// or by a timer. Callers of the other methods may hold locks. Set it before the first call of a method.
+	// or by a timer. The other methods do not call it, since their callers may hold locks. Set it before the first call of
+	// a method.
 	OnOverdue func(Overdue[K])
 
 	created time.Time
@@ -209,7 +211,7 @@ func (a *Applier[K, C]) AddAfter(key K, p Priority, cause C, delay time.Duration
 // is longer, and returns the delay. Pass the server's Retry-After as atLeast.
 //
 // Retry replaces a pending retry, and keeps the delayed add of AddAfter. Call it before Done. It does nothing and
-// returns 0 when the applier is closed.
+// returns 0 when the applier is closed or does not own the key.
 func (a *Applier[K, C]) Retry(key K, p Priority, cause C, atLeast time.Duration) time.Duration {
 	a.mu.Lock()
 	defer a.unlock()
@@ -278,7 +280,7 @@ func (a *Applier[K, C]) Gone(source int, uid types.UID) {
 	a.observe(func() { a.state.gone(source, uid, a.now()) })
 }
 
-// Forget records that a source has ended: no key is held any more until it has observed a write.
+// Forget records that a source has ended: no key is held any longer for a write that the source has not observed.
 func (a *Applier[K, C]) Forget(source int) {
 	a.mu.Lock()
 	defer a.unlock()
@@ -296,9 +298,9 @@ func (a *Applier[K, C]) observe(step func()) {
 }
 
 // Own sets which keys may run: those for which owned returns true. The others are dropped, and later adds of them are
-// ignored; a run that has begun continues. A nil function means all keys, which is the default.
-// The function is called with a lock held. It must be fast, must not call methods of the applier, and must always
-// return the same for a key.
+// ignored; a run that has begun continues. A nil function means all keys, which is the default. The function is called
+// with a lock held: it must be fast, must not call methods of the applier, and must always return the same result for a
+// key.
 //
 // After keys have become owned, add them: their changes were ignored before.
 func (a *Applier[K, C]) Own(owned func(K) bool) {

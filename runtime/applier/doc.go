@@ -25,7 +25,7 @@
 //
 // [Applier.Retry] records that a run has failed: the key runs again after a delay that doubles with each failure. A run
 // that does not call Retry is a success: [Applier.Done] then resets the delay and cancels a pending retry. There is no
-// need to forget keys: a key that neither waits, runs, is held nor is delayed uses no memory.
+// need to forget keys: a key that is not waiting, running, held or delayed uses no memory.
 //
 // An event does not wait for a pending retry, since it may be what resolves the failure. If the run for the event fails
 // as well, the pending delay starts again but does not double, so that a burst of events does not delay the next retry
@@ -41,7 +41,8 @@
 //
 // # Ownership
 //
-// [Applier.Own] stops some keys, for example those of a cluster that has left. Runs that have begun continue.
+// [Applier.Own] sets which keys may run, for example without those of a cluster that has left. Runs that have begun
+// continue.
 //
 // # Shutdown
 //

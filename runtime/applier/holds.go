@@ -64,7 +64,7 @@ func (h *holds[K, C]) add(e *entry[K, C], w Write) {
 	h.len++
 }
 
-// seen removes the writes that a source at a version has observed from the source, and returns them by version.
+// seen removes from a source the writes that it has observed at a version, and returns them by version.
 func (h *holds[K, C]) seen(source int, version uint64) (observed []*hold[K, C]) {
 	s := h.sources[source]
 	if s == nil {

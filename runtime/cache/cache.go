@@ -27,7 +27,7 @@ type Options struct {
 	// controllers. Default: the empty name.
 	Cluster string
 
-	// Logger logs the errors of watches, which recover automatically, and that they have recovered. Default: [slog.Default].
+	// Logger logs the errors and the recoveries of watches, which recover automatically. Default: [slog.Default].
 	Logger *slog.Logger
 
 	// Source returns the source of the objects of a resource, in one namespace or in all of them if it is empty. Set it
@@ -162,8 +162,8 @@ func Of[K any, P core.ObjectPtr[K]](c *Cache, s *Selection) *View[K] {
 	return viewOf[K, P](c, res, err, s)
 }
 
-// OfResource is [Of] for an explicit resource. If K is metav1.PartialObjectMetadata, the view reads metadata only: if no
-// view of the same objects reads more, the cache requests and holds nothing else. For example, it sees which secrets
+// OfResource is [Of] for an explicit resource. If K is metav1.PartialObjectMetadata, the view reads metadata only: if
+// no view of the same objects reads more, the cache requests and holds nothing else. For example, it sees which secrets
 // exist, but not their data.
 func OfResource[K any, P core.ObjectPtr[K]](c *Cache, res core.Resource, s *Selection) *View[K] {
 	return viewOf[K, P](c, res, res.Validate(), s)

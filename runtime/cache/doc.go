@@ -19,13 +19,14 @@
 // # Go types
 //
 // A view can have any type that can be decoded from the objects: the kind itself, a struct with only the fields that a
-// program reads, unstructured.Unstructured, or metav1.PartialObjectMetadata. The cache requests and holds what all views
-// of the objects need together:
+// program reads, unstructured.Unstructured, or metav1.PartialObjectMetadata. The cache requests and holds what all
+// views of the objects need together:
 //
 //   - If all of them read only metadata, the server sends only metadata. So the data of secrets, for example, is not in
 //     the memory of the program. Annotations are metadata: the annotation of a client-side "kubectl apply" contains the
 //     object that was applied.
-//   - If all of them can be decoded from protobuf, as the types of k8s.io/api and metadata can, the cache uses protobuf.
+//   - If all of them can be decoded from protobuf, as the types of k8s.io/api and metadata can, the cache uses
+//     protobuf.
 //   - Otherwise it uses JSON, and holds only the fields that one of the types declares.
 //
 // A program that continuously reads most objects can use [Decoded], so that each state of an object is decoded only
@@ -37,8 +38,8 @@
 // # WebAssembly modules
 //
 // In a module, see [github.com/kube-go/sdk/client/guest], the watches are those of the host, which all its modules
-// share. The cache holds only the metadata that it needs, and reads the other fields from the host, while the view runs.
-// SnapshotDir is an error, and Compression has no effect.
+// share. The cache holds only the metadata that it needs, and reads the other fields from the host, while the view
+// runs. SnapshotDir is an error, and Compression has no effect.
 //
 // # Reading your own writes
 //

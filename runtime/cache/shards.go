@@ -15,8 +15,8 @@ type Shards interface {
 	Window() watcher.Shards
 }
 
-// Shard makes a view with [Selection.Sharded] select the objects that this replica owns, and returns what the watch of
-// the view uses, which is the same for all views of the same objects. A controller calls it for its sources. For other
+// Shard makes a view with [Selection.Sharded] select the objects that this replica owns, and returns the shards that
+// its watch uses. They are the same for all views of the same objects. A controller calls it for its sources. For other
 // views, it returns nil and no error.
 //
 // Errors: by is nil, or the view has other shards.

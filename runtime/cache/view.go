@@ -46,8 +46,7 @@ func (v *View[K]) Namespace() string { return v.watch.selection.Namespace }
 func (v *View[K]) Store() *reflector.Store[K] { return v.store }
 
 // Decoded returns the same view with a store that decodes each state of an object once, and returns the same object to
-// all readers, who must not change it; see [reflector.Decoded]. The reconciles of a controller get objects of
-// their own.
+// all readers, who must not change it; see [reflector.Decoded]. The reconciles of a controller get copies.
 func Decoded[K any](v *View[K]) *View[K] {
 	v.decode.Do(func() {
 		d := &View[K]{watch: v.watch, store: reflector.Decoded(v.store)}
@@ -58,7 +57,7 @@ func Decoded[K any](v *View[K]) *View[K] {
 	return v.decoded
 }
 
-// idleTime is the time after which a view that is waited for, and that nothing runs, is logged.
+// idleTime is how long Ready waits before it logs that nothing runs the view.
 const idleTime = 10 * time.Second
 
 // Ready waits until the current watch, or the next one, has synced the store; see [reflector.Store.Ready]. If the view

@@ -71,7 +71,7 @@ func newWatch(c *Cache, res core.Resource, s Selection, setup error) *watch {
 	}
 	dir := c.dir
 	if s.Sharded {
-		dir, options.Window = "", new(watcher.Window) // the objects of the next process are others
+		dir, options.Window = "", new(watcher.Window) // the next process has other objects
 	}
 	w := &watch{
 		cache:     c,

@@ -31,8 +31,8 @@ type Options struct {
 	// see [RequeueAfter]. Default: 5 ms, doubling up to 1000 s.
 	Retry *applier.Backoff
 
-	// SyncTimeout is the maximum time that the first run of a cluster waits for all views of the reconciled kind, of which
-	// one must be synced, and then for the other sources. Default: 30 s.
+	// SyncTimeout is the maximum time that the first run in a cluster waits for all views of the reconciled kind, and then
+	// again for the other sources. It waits for one of these views without a limit. Default: 30 s.
 	SyncTimeout time.Duration
 
 	// RunTimeout is the maximum time of a run, and of a call of a function of [Secondary.Map]: then its context ends,
@@ -50,11 +50,11 @@ type Options struct {
 	// observed the writes. Default: 5 s. If it is negative, objects are not held back.
 	HoldTimeout time.Duration
 
-	// IgnoreOwnWrites suppresses runs of an object for changes that consist only of writes by the object's own runs.
-	// The reconcile must then do everything in one run, or return [RequeueAfter]: it can't rely on another run for the
-	// object that it has just created. A change that may contain a write of anybody else causes a run. Therefore only
-	// these writes are ignored: creations, deletions, and updates, merge patches and applies that name the resource
-	// version of the object that they change; and not those of objects that [Secondary.Map] maps. Default: false.
+	// IgnoreOwnWrites suppresses runs of an object for changes that consist only of writes by the object's own runs. The
+	// reconcile must then do everything in one run, or return [RequeueAfter]: it can't rely on another run for the object
+	// that it has just created. A change that may contain a write of anybody else causes a run. Therefore only these
+	// writes are ignored: creations, deletions, and updates, merge patches and applies that name the resource version of
+	// the object that they change. Writes of objects that [Secondary.Map] maps are never ignored. Default: false.
 	IgnoreOwnWrites bool
 
 	// Debounce is the quiet time of an object: it runs when no other change that concerns it has followed for this time,
@@ -167,8 +167,8 @@ func (o *Options) applier() *applier.Options {
 //   - A state of an object whose mapping fails, see [Secondary.Map], is mapped again with a delay that grows in the
 //     same way. A slow function delays neither other sources nor changes: it maps initial objects last.
 //   - No run begins before every source of the object's cluster has delivered its existing objects, or has taken longer
-//     than [Options.SyncTimeout]: a forbidden kind or namespace does not block the others, and one cluster does not block
-//     another. At least one view of the reconciled kind has delivered its objects.
+//     than [Options.SyncTimeout]: a forbidden kind or namespace does not block the others, and one cluster does not
+//     block another. At least one view of the reconciled kind has delivered its objects.
 type Controller[K any] struct{ engine *engine }
 
 // New returns a controller of the objects of p. It does nothing until Run is called.
@@ -206,8 +206,8 @@ func (c *Controller[K]) Watches(t Trigger) *Controller[K] {
 	return c
 }
 
-// Reads declares that the reconcile reads other objects: they are synced before the first run, and a run sees the writes
-// of the previous one, as for the objects of other sources. Their changes cause no runs.
+// Reads declares that the reconcile reads other objects: they are synced before the first run, and a run sees the
+// writes of the previous one, as for the objects of other sources. Their changes cause no runs.
 func (c *Controller[K]) Reads(s Owned) *Controller[K] {
 	src := s.source()
 	if src.filter != nil {

@@ -40,7 +40,7 @@ func (f *memberFeed) addLost(s *session, list []ownWrite) {
 }
 
 // deliver records that the feed has delivered a change. It adds the keys whose written objects have disappeared. It
-// returns the step of the change if the step may be an own one.
+// returns the step of the change if the change may be ignored.
 func (f *memberFeed) deliver(s *session, c reflector.Change) *step {
 	ignores := s.ignoresOwn(f)
 	f.mu.Lock()

@@ -24,8 +24,8 @@
 // from elsewhere, such as another process, come through [cache.Options.Source].
 //
 // [RunOf] returns why a run takes place, such as for metrics: the first events since the last run, and the number of
-// the others. The log records of [Logger], of failed runs and of stuck runs name the first event, and have the number of
-// the others.
+// the others. The log records of [Logger], of failed runs and of stuck runs name the first event, and have the number
+// of the others.
 //
 // # Namespaces and clusters
 //

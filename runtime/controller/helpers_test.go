@@ -222,7 +222,8 @@ func clusterWide[K any, P core.ObjectPtr[K]](w *world) *client.API[K] {
 	return client.ClusterWide[K, P](w.Client())
 }
 
-// widen creates a view that needs more of a kind than the other views. Its list is not complete before answer is closed.
+// widen creates a view that needs more of a kind than the other views. Its list is not complete before answer is
+// closed.
 func widen(w *world, res core.Resource) (answer chan struct{}) {
 	answer = make(chan struct{})
 	w.Kind(res).Behave(fakesource.Behaviour{OnWatch: func(*request.WatchOptions) error {

@@ -30,8 +30,8 @@ type Inspection struct {
 	// Runs is the state of the current runs, the oldest first.
 	Runs []RunHealth
 
-	// Failing is the failing objects, the latest failure first. FailingKeys is their number. A controller remembers the
-	// latest 1000 of them.
+	// Failing is the failing objects, the latest failure first. FailingKeys is the number that the controller remembers,
+	// at most 1000.
 	Failing     []FailingKey
 	FailingKeys int
 
@@ -57,7 +57,7 @@ type HeldKey struct {
 	Left   time.Duration // until the object is released anyway
 }
 
-// Inspect returns what the controller does now. Each list has at most limit elements.
+// Inspect returns what the controller does now. The lists of objects have at most limit elements.
 func (r *Runner) Inspect(limit int) Inspection {
 	s := r.engine.current()
 	if s == nil {

@@ -27,8 +27,8 @@ func inspectOptions() *controller.Options {
 	}
 }
 
-// TestInspectShowsTheNextRunOfRetryWithin checks that the next run of a failing object is the earlier of its retry and the
-// time of RetryWithin.
+// TestInspectShowsTheNextRunOfRetryWithin checks that the next run of a failing object is the earlier of its retry and
+// the time of RetryWithin.
 func TestInspectShowsTheNextRunOfRetryWithin(t *testing.T) {
 	for name, tt := range map[string]struct {
 		err          error

@@ -170,8 +170,8 @@ func (f *memberFeed) failed(err error) error {
 	return fmt.Errorf("source %s: %w", f.feed.Resource(), err)
 }
 
-// sync waits until every feed has delivered its existing objects, or is late. It waits for one feed of the primary source
-// without a time limit. It returns the cause of ctx, or the error of an invalid feed.
+// sync waits until every feed has delivered its existing objects, or is late. It waits for one feed of the primary
+// source without a time limit. It returns the cause of ctx, or the error of an invalid feed.
 func (m *member) sync(ctx context.Context, s *session) error {
 	for {
 		late, err := m.await(ctx, s, m.feeds[:m.primary])
@@ -222,8 +222,8 @@ func (f *memberFeed) follow(ctx context.Context, s *session) error {
 	return nil // not reached: the sequence ends with an error
 }
 
-// isDirect reports whether the goroutine of the watch may add the changes of the feed: it calls no function of the user,
-// and reads a state only if the feed has not observed a write of the object, or after a call of WithoutRun.
+// isDirect reports whether the goroutine of the watch may add the changes of the feed: it calls no function of the
+// user, and reads a state only if the feed has not observed a write of the object, or after a call of WithoutRun.
 func (f *memberFeed) isDirect(s *session) bool {
 	return f.source == s.sources[0] && f.source.filter == nil && !s.opts.IgnoreOwnWrites
 }

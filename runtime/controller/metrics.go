@@ -86,8 +86,8 @@ const (
 	shortest = 10 * time.Microsecond
 )
 
-// tally is the numbers of some workers: there are several, so that workers rarely wait for each other. A nil *tally counts
-// nothing.
+// tally is the numbers of some workers: there are several, so that workers rarely wait for each other. A nil *tally
+// counts nothing.
 type tally struct {
 	mu sync.Mutex // guards the fields below
 	tallied

@@ -141,7 +141,7 @@ func (u *unobserved) list(version uint64) (check []ownWrite) {
 }
 
 // ownSteps is the writes of a controller's runs that have to be recognized in the changes that a feed delivers. Each
-// method is one step. If a change is taken for one of a key, no other write lies between its two states.
+// method is one step. A change counts as one of a key only if no other write lies between its two states.
 type ownSteps struct {
 	byRef  map[core.ObjectRef][]*chain
 	listed uint64 // the version of the last list
@@ -212,7 +212,7 @@ func (o *ownSteps) set(ref core.ObjectRef, i int, c *chain) {
 	o.byRef[ref] = append(o.byRef[ref], c)
 }
 
-// take reports whether a change of an object consists only of writes by the runs of a key. Those before the change are
+// take reports whether a change of an object consists only of writes by the runs of a key. Writes before the change are
 // forgotten: the caller passes the changes of a key in order.
 func (o *ownSteps) take(key Key, ref core.ObjectRef, s step) (own bool) {
 	chains := slices.DeleteFunc(o.byRef[ref], func(c *chain) bool {

@@ -162,8 +162,8 @@ func deleting(name string) *page {
 	return p
 }
 
-// TestOwnWriteCausesNoRun checks which writes of a run IgnoreOwnWrites and WithoutRun ignore. The reconcile writes in its
-// first run only.
+// TestOwnWriteCausesNoRun checks which writes of a run IgnoreOwnWrites and WithoutRun ignore. The reconcile writes in
+// its first run only.
 func TestOwnWriteCausesNoRun(t *testing.T) {
 	update := func(ctx context.Context, w *world, d *document) error {
 		d.Status += "x"
@@ -364,8 +364,8 @@ func TestRunSeesItsWriteDuringTheFirstList(t *testing.T) {
 	})
 }
 
-// TestAFailedRunHasALatestTimeOfTheNextOne checks that RetryWithin is a limit for the back-off, also of a terminal error,
-// and that an earlier retry takes place.
+// TestAFailedRunHasALatestTimeOfTheNextOne checks that RetryWithin is a limit for the back-off, also of a terminal
+// error, and that an earlier retry takes place.
 func TestAFailedRunHasALatestTimeOfTheNextOne(t *testing.T) {
 	failed := errors.New("failed")
 	for _, tt := range []struct {

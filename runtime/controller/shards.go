@@ -22,8 +22,8 @@ import (
 // Shards decides which objects this replica of the program reconciles. A *sharding.Member is one. For views with
 // [cache.Selection] Sharded it must be a [cache.Shards], too.
 type Shards interface {
-	// Begin begins work on an object, if this replica owns it. No other replica works on it before end is called. For an
-	// object that does not exist, and whose UID is unknown, the UID is empty.
+	// Begin begins work on an object, or returns false if this replica does not own it. No other replica works on it
+	// before end is called. For an object that does not exist, and whose UID is unknown, the UID is empty.
 	Begin(uid types.UID, namespace string) (end func(), ok bool)
 
 	// Follow calls f with the owned shard, now and after each change, until stop is called. f does not block.
@@ -33,8 +33,8 @@ type Shards interface {
 // ownership is the part of a session that decides which objects run. It is an interface so that programs without
 // sharding do not link it.
 type ownership interface {
-	// owns reports whether a state of an object of a cluster is in the shard. Objects that can't be read are: their runs
-	// fail.
+	// owns reports whether a state of an object of a cluster is in the shard. Objects that can't be read count as owned:
+	// their runs fail.
 	owns(cluster string, state reflector.State) bool
 	// begin begins a run, unless another replica owns the object.
 	begin(r *run, uid types.UID) (end func(), ok bool)

@@ -13,8 +13,8 @@ import (
 // Tracker keeps something for each object that a controller reconciles, such as for a debug page, and is notified when
 // to forget it. Its methods must not block.
 type Tracker interface {
-	// Gone is called when an object does not exist or when its cluster has left. No run of the object is active
-	// meanwhile. It is also called for objects that no run has concerned.
+	// Gone is called when an object does not exist, when its cluster has left, or when another replica owns it. No run of
+	// the object is active meanwhile. It is also called for objects for which no run has called [Track].
 	Gone(key Key)
 
 	// Left is called when a cluster has left, see [Controller.Engage].
@@ -27,7 +27,7 @@ type Tracker interface {
 // Track returns the tracker that owner has in the current Run of the controller, for the context of a reconcile, and
 // the key of the reconciled object, which is the only one for which the tracker may keep something. The first call
 // creates the tracker with the function. The owner is any comparable value that only the caller has, such as a pointer;
-// [Runner.Owners] returns it. For other contexts, Track returns nil.
+// [Runner.Owners] returns it. For other contexts, and after the Run has ended, Track returns nil.
 func Track(ctx context.Context, owner any, create func() Tracker) (Tracker, Key) {
 	r, ok := ctx.Value(runKey{}).(*run)
 	if !ok || r.worker.trackers == nil {

@@ -85,8 +85,8 @@ func (w *writes) observe(done client.Write) {
 	}
 }
 
-// mayBeStale reports whether a run may read a state of an object that is older than its own write. During the first list
-// of a feed, a run can already read the objects that have arrived.
+// mayBeStale reports whether a run may read a state of an object that is older than its own write. During the first
+// list of a feed, a run can already read the objects that have arrived.
 func (f *memberFeed) mayBeStale(ref core.ObjectRef) bool {
 	return ready(f.feed) || f.version.Load() > 0 || f.feed.State(ref).Exists()
 }

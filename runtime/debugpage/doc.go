@@ -3,8 +3,8 @@
 
 // Package debugpage serves a page that shows what the controllers of a program do now.
 //
-// A manager of package manager serves it at /debug/controllers, see its Options.DebugAddr. Use this package for programs
-// without a manager:
+// A manager of package manager serves it at /debug/controllers, see its Options.DebugAddr. Use this package for
+// programs without a manager:
 //
 //	page := debugpage.New(registry) // a metrics.Registry
 //	http.Handle("GET /debug/controllers", page)
@@ -28,11 +28,11 @@
 //
 // # Security
 //
-// The page has no authentication. It shows names of objects, and errors as they are logged. It does not show the content
-// of objects, so the data of a Secret can only be part of it if an error or a reason of the program contains it. Serve it
-// on a loopback address, such as localhost:8082, and reach it with kubectl port-forward. On a loopback address, the
-// handler refuses requests for other host names, so that a web site can't read the page through a name that it resolves
-// to 127.0.0.1.
+// The page has no authentication. It shows names of objects, and errors as they are logged. It does not show the
+// content of objects, so the data of a Secret can only be part of it if an error or a reason of the program contains
+// it. Serve it on a loopback address, such as localhost:8082, and reach it with kubectl port-forward. On a loopback
+// address, the handler refuses requests for other host names, so that a web site can't read the page through a name
+// that it resolves to 127.0.0.1.
 //
 // # Concurrency
 //

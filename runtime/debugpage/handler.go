@@ -25,8 +25,8 @@ var page string
 const fresh = 500 * time.Millisecond
 
 // Handler serves the page, and its data at a path that ends with /data. The data has at most 100 objects in each list
-// of a controller, 20 objects for each state of a machine, 500 watches, and 500 rows of a [Table]; texts have at most 500
-// bytes. Create one with [New].
+// of a controller, 20 objects for each state of a machine, 500 watches, and 500 rows of a [Table]; texts have at most
+// 500 bytes. Create one with [New].
 type Handler struct {
 	registry *metrics.Registry
 	policy   string // the Content-Security-Policy of the page

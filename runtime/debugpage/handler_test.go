@@ -237,8 +237,8 @@ func TestDocumentIsBounded(t *testing.T) {
 	}
 }
 
-// TestPageHasNoForeignParts checks that the page has one script and one style, whose hashes are those of its policy, and
-// that it names no other host.
+// TestPageHasNoForeignParts checks that the page has one script and one style, whose hashes are those of its policy,
+// and that it names no other host.
 func TestPageHasNoForeignParts(t *testing.T) {
 	w := get(t, serve(t, &program{}), "/debug/controllers")
 	page, policy := w.Body.String(), w.Header().Get("Content-Security-Policy")

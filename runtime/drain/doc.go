@@ -16,9 +16,9 @@
 //
 // [Node] first checks all pods, and changes nothing if it refuses. It then cordons the node, which stays cordoned,
 // evicts all pods at the same time, each as soon as the disruption budgets allow it, and waits until they are deleted.
-// It skips mirror pods, which the node itself runs, and with IgnoreDaemonSets the pods of daemon sets. It refuses, and
-// names the pods, if a daemon set or no controller would recreate them, or if the data of an emptyDir volume would be
-// lost; see [Options].
+// It skips mirror pods, which the node itself runs, and with IgnoreDaemonSets the pods of DaemonSets. Otherwise it
+// refuses, and names the pods, if a DaemonSet would recreate them, if no controller would, or if the data of an
+// emptyDir volume would be lost; see [Options].
 //
 // # Errors
 //

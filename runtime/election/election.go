@@ -173,10 +173,10 @@ func (e *Elector) Status() Status {
 }
 
 // Run waits until this replica is the leader, calls lead, and returns after the term. The context of lead ends with
-// ctx, with the cause [ErrLost] when the term ends, or at the latest when Run returns. If lead continues after the end of
-// ctx, the lease is renewed meanwhile, and the term may still end: a controller in lead notices it. Other work can read
-// [Status.Leading]. After lead has returned, Run releases the lease. If lead returns the error of a controller whose runs
-// have not returned, Run does not release the lease; it expires.
+// ctx, with the cause [ErrLost] when the term ends, or at the latest when Run returns. If lead continues after the end
+// of ctx, the lease is renewed meanwhile, and the term may still end: a controller in lead notices it. Other work can
+// read [Status.Leading]. After lead has returned, Run releases the lease. If lead returns the error of a controller
+// whose runs have not returned, Run does not release the lease; it expires.
 //
 // It returns the error of lead; the cause of ctx if the replica has not led, or lead has returned nil after the end of
 // ctx; an error that wraps ErrLost if the term ended before the work; or the error of an invalid option. It does not

@@ -430,7 +430,8 @@ func TestATermThatIsLostDuringTheStopIsAnError(t *testing.T) {
 	})
 }
 
-// TestTheLeaseOfUnfinishedWorkExpires checks that Run ends when lead has left work behind, and does not release the lease.
+// TestTheLeaseOfUnfinishedWorkExpires checks that Run ends when lead has left work behind, and does not release the
+// lease.
 func TestTheLeaseOfUnfinishedWorkExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)

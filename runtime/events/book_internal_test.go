@@ -276,8 +276,8 @@ func TestObjectHasABudgetOfSeries(t *testing.T) {
 	}
 }
 
-// TestBookKeepsItsBounds is a model test: random events, times and results of writes never exceed the rate or the bounds
-// of the memory, and no event is lost without being counted.
+// TestBookKeepsItsBounds is a model test: random events, times and results of writes never exceed the rate or the
+// bounds of the memory, and no event is lost without being counted.
 func TestBookKeepsItsBounds(t *testing.T) {
 	exact := 0
 	for seed := range uint64(60) {

@@ -15,8 +15,8 @@
 //
 // # Guarantee
 //
-// If Apply was ever called for an object, Cleanup succeeds before the object is deleted, with one exception: API servers
-// may delete an object although a finalizer was added while they processed the delete, see
+// If Apply was ever called for an object, Cleanup succeeds before the object is deleted, with one exception: API
+// servers may delete an object although a finalizer was added while they processed the delete, see
 // https://github.com/kubernetes/kubernetes/issues/77988. A delete with a resource version can't do that. The finalizer
 // is stored before the first Apply, and removed only after a Cleanup that succeeded and did not request another call:
 //
@@ -29,8 +29,8 @@
 // Both functions may be called again after they have done their work, after a crash or with a stale cache, so both must
 // be idempotent. Cleanup must succeed if there is nothing left to clean up.
 //
-// The controller must see the object until it is deleted. If the reconciled views have selectors, an object that a change
-// removes from the selection keeps its finalizer, so its deletion does not end.
+// The controller must see the object until it is deleted. If the reconciled views have selectors, an object that a
+// change removes from the selection keeps its finalizer, so its deletion never completes.
 //
 // # Errors
 //
@@ -41,9 +41,9 @@
 //
 // # Names
 //
-// Each controller of a kind needs a name of its own. Two controllers with the same name would remove the finalizer after
-// the first of their cleanups, and the other one would never run. This is not detected: use a domain of your own, and the
-// name of the controller.
+// Each controller of a kind needs a name of its own. Two controllers with the same name would remove the finalizer
+// after the first of their cleanups, and the other one would never run. This is not detected: use a domain of your own,
+// and the name of the controller.
 //
 // # Concurrency
 //

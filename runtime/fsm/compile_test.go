@@ -39,8 +39,9 @@ func TestWrongTransitionsDoNotCompile(t *testing.T) {
 	}
 }
 
-// TestMachinesKeepNoUnusedMethods checks that the linker drops methods that nothing calls: it keeps all exported methods
-// of all types in a program that may call a method by a name that is not a constant. That adds about a third to its size.
+// TestMachinesKeepNoUnusedMethods checks that the linker drops methods that nothing calls: it keeps all exported
+// methods of all types in a program that may call a method by a name that is not a constant. That adds about a third to
+// its size.
 func TestMachinesKeepNoUnusedMethods(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "program")
 	link := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-dumpdep", "-o", program, "./testdata/compile/good")

@@ -38,10 +38,10 @@
 //
 //   - A durable machine, see [Options.Durable], continues at the stored state. [State] has the methods that check it,
 //     react to a changed spec, and limit the time in a state.
-//   - [Ctx.Apply] declares the objects that should exist, and [Ctx.Get] reads others. [Machine.Plan] returns what a pass
-//     would do.
+//   - [Ctx.Apply] declares the objects that should exist, and [Ctx.Get] reads others. [Machine.Plan] returns what a
+//     pass would do.
 //   - A [Group] runs child machines in parallel, such as one for each replica.
-//   - [Send] sends a value to an object, such as that a backup is finished.
+//   - [Send] sends a value to an object, for example when a backup is finished.
 //   - [OnDelete] adds the states of a deletion.
 //   - A [machine.Suspension] suspends an object: no Step is called for it.
 //   - [Machine.Overview] and [Machine.Positions] show what the objects are doing, for metrics and debug pages.

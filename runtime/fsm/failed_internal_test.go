@@ -27,8 +27,8 @@ func loses(_ any, c *Ctx[animal]) outcome {
 	return Done(To[Terminal]{}).Event(events.Event{Reason: "Won"}).outcome
 }
 
-// TestAFailedObjectIsFinal checks that a wait for an object that has ended with Failed ends at once, that the object does
-// not become stuck and is not written again, and that the next change of its spec begins again.
+// TestAFailedObjectIsFinal checks that a wait for an object that has ended with Failed ends at once, that the object
+// does not become stuck and is not written again, and that the next change of its spec begins again.
 func TestAFailedObjectIsFinal(t *testing.T) {
 	for _, durable := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -74,8 +74,8 @@ func TestAFailedObjectIsFinal(t *testing.T) {
 	}
 }
 
-// TestEachEndHasItsEvent checks that a state that repeats its result has one event, and one that ends in another way has
-// another one. A failure that is retried is not one that is final.
+// TestEachEndHasItsEvent checks that a state that repeats its result has one event, and one that ends in another way
+// has another one. A failure that is retried is not one that is final.
 func TestEachEndHasItsEvent(t *testing.T) {
 	for _, durable := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -256,8 +256,8 @@ func TestAFailedChildFailsItsParent(t *testing.T) {
 	}
 }
 
-// TestAParentMayHandleAFailedChild checks that Ended yields the child, and that the failure of a child during a deletion
-// is retried.
+// TestAParentMayHandleAFailedChild checks that Ended yields the child, and that the failure of a child during a
+// deletion is retried.
 func TestAParentMayHandleAFailedChild(t *testing.T) {
 	for _, deletes := range []bool{false, true} {
 		m, obj := herd(t, nil), new(animal)

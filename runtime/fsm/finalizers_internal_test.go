@@ -154,7 +154,7 @@ func declares(step handler[animal], objects ...core.Object) handler[animal] {
 }
 
 // TestADeletionEndsAlthoughItsStatesDeclareObjects checks that the states of a deletion are not repeated while what
-// they have declared is being deleted: they would create it again, for ever.
+// they have declared is being deleted: they would create it again, forever.
 func TestADeletionEndsAlthoughItsStatesDeclareObjects(t *testing.T) {
 	for _, durable := range []bool{false, true} {
 		s := newStore(t, "example.com/animal")

@@ -26,8 +26,8 @@ type Group[K, S any] struct{ chart *chart[K] }
 
 func (g *Group[K, S]) charted() *chart[K] { return g.chart }
 
-// NewGroup adds a group to a machine. The name begins the names of the children's conditions, such as Replica. The
-// initial state is any value of its type.
+// NewGroup adds a group to a machine. The name, such as Replica, is the prefix of the types of the children's
+// conditions. initial is any value of the initial state's type.
 func NewGroup[S State[K, E], K, E any](m *Machine[K], name string, initial S) *Group[K, S] {
 	g := &Group[K, S]{&chart[K]{group: name}}
 	switch {
@@ -46,8 +46,8 @@ func NewGroup[S State[K, E], K, E any](m *Machine[K], name string, initial S) *G
 // a durable machine continues at its stored state. Each child has a condition, such as Replica.db-0, as long as the
 // state runs it.
 //
-// Call Run in the Step of one state only, and once. A child that is not among the children any more is forgotten, and all
-// of them if the Step does not call Run, unless it fails.
+// Call Run in the Step of one state only, and once. A child that is no longer among the children is forgotten. If the
+// Step does not call Run and does not fail, all are.
 func (g *Group[K, S]) Run(c *Ctx[K], children map[string]S) *Children {
 	parent := c.walk
 	all := &Children{ended: make(map[string]any)}
@@ -118,8 +118,8 @@ func (c *Children) add(name string, end outcome, value any, state string) {
 // maxReasons is the number of waiting children that the reason of a [Join] has.
 const maxReasons = 3
 
-// Join reports whether a state must wait for its children, and returns its result then: [To.Fail] with the errors of
-// those that have failed, or else [To.Stay].
+// Join reports whether a state must wait for its children, and if so returns its result: [To.Fail] with the errors of
+// children whose pass has failed, otherwise [To.Stay].
 //
 // When all children have ended, and some of them with [Failed], Join returns [To.Fail] with their reasons, as a
 // [controller.Terminal] error. A state that handles the failure of a child calls [Ended] before Join, or its child

@@ -154,7 +154,8 @@ func TestChildrenOutliveAFailureOfTheirParent(t *testing.T) {
 	}
 }
 
-// TestAChildHasOneCondition checks the children of a state that a pass enters twice: servers reject repeated conditions.
+// TestAChildHasOneCondition checks the children of a state that a pass enters twice: servers reject repeated
+// conditions.
 func TestAChildHasOneCondition(t *testing.T) {
 	m, obj := herd(t, &Options{MaxVisits: 2}), new(animal)
 	obj.Annotations = map[string]string{"calves": "a"}

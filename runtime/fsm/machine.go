@@ -29,9 +29,10 @@ type Options struct {
 	// Durable makes each pass begin at the stored state instead of the initial one, see [State]. Default: false.
 	Durable bool
 
-	// Renamed has the new names of states by their old ones, and "" for a removed state, also for the states of groups.
-	// A pass whose stored state was removed begins at the initial one. Without an entry, it does so, too, and logs a
-	// warning. What a removed state has declared is deleted when the machine is done. Default: none.
+	// Renamed has the new names of states by their old ones, and "" for a removed state, also for the states of groups. A
+	// pass whose stored state was removed begins at the initial one. So does a pass whose stored state is unknown and has
+	// no entry, which logs a warning. What a removed state has declared is deleted when the machine is done. Default:
+	// none.
 	Renamed map[string]string
 
 	// MaxVisits is how often one pass may enter a state. A durable machine that would exceed it ends the pass in that
@@ -128,10 +129,11 @@ func (o *Options) withDefaults() Options {
 //
 // Each state has a condition of its name: True if it is over, since the pass has left it or it has ended or is idle;
 // False while the object is in it, since it stays or its pass has failed; and Unknown with the reason NotReached
-// otherwise. Ready is True if the last state is done or idle: [To.Idle] is for states that wait for their next task, such
-// as the next backup. An object that has ended with [Failed] also has the condition Stalled, which is True; tools that
-// wait for objects treat it as a final failure. The lastTransitionTime of a condition changes only with its status. While
-// an object is being deleted, it has the conditions of the states of [OnDelete] instead, and Ready is False.
+// otherwise. Ready is True if the last state is done or idle: [To.Idle] is for states that wait for their next task,
+// such as the next backup. An object that has ended with [Failed] also has the condition Stalled, which is True; tools
+// that wait for objects treat it as a final failure. The lastTransitionTime of a condition changes only with its
+// status. While an object is being deleted, it has the conditions of the states of [OnDelete] instead, and Ready is
+// False.
 type Machine[K any] struct {
 	chart[K]
 
@@ -346,7 +348,8 @@ func (c *Ctx[K]) SetCondition(cond metav1.Condition) {
 	w.extra = append(slices.DeleteFunc(w.extra, func(old metav1.Condition) bool { return old.Type == cond.Type }), cond)
 }
 
-// Child returns the name of the child machine that makes the step, see [Group.Run], or "" in a state of the machine itself.
+// Child returns the name of the child machine that makes the step, see [Group.Run], or "" in a state of the machine
+// itself.
 func (c *Ctx[K]) Child() string {
 	_, name, _ := strings.Cut(c.walk.name, ".")
 	return name

@@ -33,8 +33,8 @@ const pruneDelay = 5 * time.Second
 // they are created, so a crash at any point loses none. An object with declared objects has a finalizer: they are
 // deleted before it, also those in other namespaces.
 //
-// An object that a Step declared and that the same Step does not declare in a later pass is deleted when the machine has
-// ended or is idle. So are the objects of states that the machine does not reach any more.
+// An object that a Step declared and that the same Step does not declare in a later pass is deleted when the machine
+// has ended or is idle. So are the objects of states that the machine does not reach any more.
 func (c *Ctx[K]) Apply(objects ...inventory.Declaration) {
 	c.walk.declared = append(c.walk.declared, objects...)
 }

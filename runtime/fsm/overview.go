@@ -57,8 +57,8 @@ type Position struct {
 	Since  time.Time // when the object entered the state
 	Visits int       // see [Ctx.Visits]
 
-	// Reason is why the object stays or has failed, or why its pass has failed, at most 80 bytes of it. The conditions have
-	// the whole text.
+	// Reason is why the object stays or has failed, or why its pass has failed, at most 80 bytes of it. The conditions
+	// have the whole text.
 	Reason string
 
 	Done      bool // the state is done, see [Done]

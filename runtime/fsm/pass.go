@@ -458,7 +458,8 @@ func (w *walk[K]) exceed() {
 	w.end, w.again = outcome{how: stays, reason: continues}, true
 }
 
-// finish completes the position after the last step. If the spec is still a changed one, the next pass has to react to it.
+// finish completes the position after the last step. If the spec is still a changed one, the next pass has to react to
+// it.
 func (w *walk[K]) finish(specChanged bool) {
 	m, p := w.machine, &w.position
 	if !specChanged {
@@ -489,7 +490,7 @@ func (w *walk[K]) finish(specChanged bool) {
 	}
 }
 
-// rewind makes the next pass begin where this one has begun: without its fields, the last state would be another one.
+// rewind makes the next pass begin where this one has begun, since the fields of the last state can't be stored.
 func (w *walk[K]) rewind() {
 	p := machine.Position{Since: metav1.NewMicroTime(w.now)} // without a state: the initial one
 	if w.stored != nil {

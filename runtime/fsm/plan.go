@@ -27,9 +27,9 @@ type Plan struct {
 }
 
 // Plan returns what the next pass of an object would do, and writes nothing: no declared objects, no status, no
-// finalizer and no events. Objects that the plan would create or change count as ready, and [Ctx.Get] returns them to later
-// steps, so a plan can go through several states. The object need not exist on the server. A suspension is ignored: the
-// plan is what happens when it ends.
+// finalizer and no events. Objects that the plan would create or change count as ready, and [Ctx.Get] returns them to
+// later steps, so a plan can go through several states. The object need not exist on the server. A suspension is
+// ignored: the plan is what happens when it ends.
 //
 // What a Step does other than with [Ctx.Apply] and [Ctx.Delete] takes effect even in a plan; a step can detect a plan
 // with [Ctx.Planning].

@@ -27,8 +27,8 @@ import (
 	"github.com/kube-go/sdk/runtime/inventory"
 )
 
-// wild is a random machine whose states, and those of its children, declare secrets in two namespaces. What a state does
-// depends on the generation of the object only, except that it may wait and fail until the world is calm.
+// wild is a random machine whose states, and those of its children, declare secrets in two namespaces. What a state
+// does depends on the generation of the object only, except that it may wait and fail until the world is calm.
 type wild struct {
 	seed   uint64
 	random *rand.Rand

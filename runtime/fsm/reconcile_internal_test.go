@@ -305,8 +305,8 @@ func TestEventsAreNotRepeated(t *testing.T) {
 	})
 }
 
-// TestEventsOfAChildAreNotRepeated checks that each event of a child machine is recorded once, although its parent stays
-// in one state.
+// TestEventsOfAChildAreNotRepeated checks that each event of a child machine is recorded once, although its parent
+// stays in one state.
 func TestEventsOfAChildAreNotRepeated(t *testing.T) {
 	for _, durable := range []bool{false, true} {
 		t.Run(fmt.Sprintf("durable=%t", durable), func(t *testing.T) {

@@ -37,8 +37,8 @@ func pastOf(obj *animal) string {
 	return strings.Join(all, " ")
 }
 
-// TestTheNextPassIsInTime checks that a state which stays is looked at again at its deadline, and when it becomes stuck,
-// also without a delay of its own.
+// TestTheNextPassIsInTime checks that a state which stays is looked at again at its deadline, and when it becomes
+// stuck, also without a delay of its own.
 func TestTheNextPassIsInTime(t *testing.T) {
 	for _, tc := range []struct {
 		name                        string
@@ -176,8 +176,8 @@ func TestRestartForgetsTheVisits(t *testing.T) {
 	}
 }
 
-// TestConditionsOfFormerStatesGo checks that the condition of a renamed state is removed, and that a condition without a
-// time gets one.
+// TestConditionsOfFormerStatesGo checks that the condition of a renamed state is removed, and that a condition without
+// a time gets one.
 func TestConditionsOfFormerStatesGo(t *testing.T) {
 	m, obj := newMachine(t, &Options{Renamed: map[string]string{"toil": "work", "gone": ""}}), new(animal)
 	obj.Status.Conditions = []metav1.Condition{

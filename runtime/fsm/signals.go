@@ -18,10 +18,10 @@ import (
 // which matters no more than their loss when the program stops.
 const maxSignals = 10_000
 
-// Send sends a value to an object. It starts a pass if the state of the object waits for values of type T: its last
-// Step has called [Received] for T, and stays or has failed. The controller must watch [Machine.Signals]. Otherwise,
-// the value is kept for a later state. A signal only saves time: it is lost when the program stops, so the state must
-// also find out by other means, such as the delay of its [To.Stay].
+// Send sends a value to an object. The controller must watch [Machine.Signals]. Send starts a pass if the state of the
+// object waits for values of type T: its last Step has called [Received] for T, and stays or has failed. Otherwise, the
+// value is kept for a later state. A signal only saves time: it is lost when the program stops, so the state must also
+// detect the event by other means, such as the delay of its [To.Stay].
 //
 // A later value of the same type replaces one that has not been received yet.
 func Send[T, K any](m *Machine[K], key controller.Key, value T) {
@@ -73,7 +73,7 @@ func (w *walk[K]) settle() {
 	}
 }
 
-// Signals are the objects to which values are sent:
+// Signals yields the keys of the objects for which [Send] starts a pass, until ctx ends:
 //
 //	ctl := controller.New(controller.For[v1.Database](cache), nil).Watches(controller.On(m.Signals))
 func (m *Machine[K]) Signals(ctx context.Context) iter.Seq[controller.Key] {

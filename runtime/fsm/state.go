@@ -30,8 +30,8 @@ import (
 //	OnSpecChange(c *fsm.Ctx[K], to fsm.To[E]) fsm.Result[E]
 //
 // decides otherwise: the method is called instead of Step. It can return s.Step(c, to) to continue, to.Go for a
-// transition, or to.Restart. If it fails, or if its transition waits for objects that it has declared, the next pass calls
-// it again.
+// transition, or to.Restart. If it fails, or if its transition waits for objects that it has declared, the next pass
+// calls it again.
 //
 // # Deadlines
 //
@@ -61,9 +61,10 @@ type To[E any] struct{ _ [0]func() }
 func (To[E]) Go(next E) Result[E] { return Result[E]{outcome{how: goes, next: next}} }
 
 // Stay ends the pass in this state. The next pass takes place after a change of the object or of a source of the
-// controller, and after the delay at the latest. A delay of 0 means no limit, and a negative one, such as the time until
-// a moment that has passed, a pass as soon as the back-off of the controller allows. The reason is the message of the
-// conditions, such as "waiting for 2 of 3 replicas". A reason that changes with every pass causes a write each time.
+// controller, and after the delay at the latest. A delay of 0 means no limit, and a negative one, such as the time
+// until a moment that has passed, a pass as soon as the back-off of the controller allows. The reason is the message of
+// the conditions, such as "waiting for 2 of 3 replicas". A reason that changes with every pass causes a write each
+// time.
 func (To[E]) Stay(reason string, delay time.Duration) Result[E] {
 	return Result[E]{outcome{how: stays, reason: reason, delay: notNegative(delay)}}
 }
@@ -94,9 +95,10 @@ func (To[E]) Restart() Result[E] { return Result[E]{outcome{how: restarts}} }
 func Done(To[Terminal]) Result[Terminal] { return Result[Terminal]{outcome{how: ends}} }
 
 // Failed ends the pass of a terminal state without success: the object is not ready, and its condition Stalled is True,
-// so that waits for it can end. The reason is the message of the conditions, and must not be empty. Otherwise it is like
-// Done: the next pass follows the next change, objects that no state declares any more are deleted, and the object does
-// not count as stuck. See [Join] for child machines. In the states of a deletion, Failed is [To.Fail]: the finalizer stays.
+// so that waits for it can end. The reason is the message of the conditions, and must not be empty. Otherwise it is
+// like Done: the next pass follows the next change, objects that no state declares any more are deleted, and the object
+// does not count as stuck. See [Join] for child machines. In the states of a deletion, Failed is [To.Fail]: the
+// finalizer stays.
 func Failed(to To[Terminal], reason string) Result[Terminal] {
 	if reason == "" {
 		return to.Fail(errors.New("Failed was called without a reason"))

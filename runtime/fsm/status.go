@@ -107,8 +107,8 @@ func isFlat(t reflect.Type) bool {
 
 // copier copies structs with their generated method DeepCopyInto. It is safe for concurrent use.
 //
-// It has the method of a value, because a program that calls MethodByName of a reflect.Type keeps all exported methods of
-// all of its types. MethodByName of a reflect.Value with a constant name does not have this effect.
+// It has the method of a value, because a program that calls MethodByName of a reflect.Type keeps all exported methods
+// of all of its types. MethodByName of a reflect.Value with a constant name does not have this effect.
 type copier struct{ bound sync.Pool }
 
 // bound is a value with its method DeepCopyInto.
@@ -147,8 +147,8 @@ func (f fields) of(obj any) (status any, own *machine.Status) {
 	return status, v.Addr().Interface().(*machine.Status)
 }
 
-// foreign returns an error if another machine has stored the position of an object. Both would write the same fields, and
-// delete what the other declares.
+// foreign returns an error if another machine has stored the position of an object. Both would write the same fields,
+// and delete what the other declares.
 func (m *Machine[K]) foreign(own *machine.Status) error {
 	if own.FSM == nil {
 		return nil
@@ -161,8 +161,8 @@ func (m *Machine[K]) foreign(own *machine.Status) error {
 	return nil
 }
 
-// dated returns the stored position of an object, without zero times: the machine would write them as null, which the server
-// refuses. A machine does not store such a position.
+// dated returns the stored position of an object, without zero times: the machine would write them as null, which the
+// server refuses. A machine does not store such a position.
 func dated(p *machine.Position, obj core.Object) *machine.Position {
 	past := func(past machine.Past) bool { return past.Since.IsZero() }
 	if p == nil {

@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestErrorsThatDifferInNumbersAreOneMessage checks that a failed condition keeps its message if the next one differs only
-// in numbers, since each write starts another pass.
+// TestErrorsThatDifferInNumbersAreOneMessage checks that a failed condition keeps its message if the next one differs
+// only in numbers, since each write starts another pass.
 func TestErrorsThatDifferInNumbersAreOneMessage(t *testing.T) {
 	for _, tc := range []struct{ reason, old, next, want string }{
 		{reasonFailed, "sent 2 times in 91ms", "sent 3 times in 1ms", "sent 2 times in 91ms"},

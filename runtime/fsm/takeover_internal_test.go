@@ -16,8 +16,8 @@ import (
 	"github.com/kube-go/sdk/runtime/controller"
 )
 
-// TestAnObjectOfAnotherMachineIsNotChanged checks that two machines of a kind do not write the same status, and that none
-// of them deletes what the other has declared.
+// TestAnObjectOfAnotherMachineIsNotChanged checks that two machines of a kind do not write the same status, and that
+// none of them deletes what the other has declared.
 func TestAnObjectOfAnotherMachineIsNotChanged(t *testing.T) {
 	f := newFarm(t, Options{})
 	if _, _, err := f.reconcile(t); err != nil {
@@ -45,8 +45,8 @@ func TestAnObjectOfAnotherMachineIsNotChanged(t *testing.T) {
 	}
 }
 
-// TestRemovedFieldsOfOthersAreRemoved checks that a field which a step clears is removed, although it has another manager:
-// to the fake server, all fields have one.
+// TestRemovedFieldsOfOthersAreRemoved checks that a field which a step clears is removed, although it has another
+// manager: to the fake server, all fields have one.
 func TestRemovedFieldsOfOthersAreRemoved(t *testing.T) {
 	f := newFarm(t, Options{})
 	f.change(t, func(obj *animal) { obj.Status.Weight = 7 })
@@ -62,8 +62,8 @@ func TestRemovedFieldsOfOthersAreRemoved(t *testing.T) {
 	}
 }
 
-// TestZeroTimesAreNotWritten checks that a position without times, which no machine stores, gets those of the object: the
-// server refuses a null.
+// TestZeroTimesAreNotWritten checks that a position without times, which no machine stores, gets those of the object:
+// the server refuses a null.
 func TestZeroTimesAreNotWritten(t *testing.T) {
 	f := newFarm(t, Options{Durable: true})
 	now := metav1.NewMicroTime(noon)

@@ -40,8 +40,8 @@ const (
 	refuse               // it belongs to somebody else
 )
 
-// decide returns what to do about a declared object. Item is the zero Item if the inventory has none. Live is nil if the
-// object does not exist.
+// decide returns what to do about a declared object. Item is the zero Item if the inventory has none. Live is nil if
+// the object does not exist.
 func decide(d *declared, item machine.Item, live *state) action {
 	switch {
 	case live == nil:

@@ -35,20 +35,20 @@
 //
 // An object gets an owner reference with controller set if Kubernetes allows one: if the owner is cluster-scoped or in
 // the same namespace. All others, and those with [Declaration.NoOwner], get an annotation with the owner's namespace,
-// name and UID; [OwnersOf] reads it. An existing object without either is never changed: [Pass.Apply] returns an error
-// that names its owner. [Declaration.Adopt] takes over objects that belong to nobody.
+// name and UID; [OwnersOf] reads it. [Pass.Apply] does not take over other objects: it returns an error, which names
+// their owner if they have one. [Declaration.Adopt] takes over objects that belong to nobody.
 //
 // An object is applied and deleted by UID, so another object with the same name is neither changed nor deleted.
 //
 // # Crashes
 //
-// Before a pass creates the first object, it calls record with the inventory in which the new objects have no UID. So
-// the next pass finds the objects that were created if the program ends before the inventory is stored, including those
-// that it does not declare.
+// Before a pass creates the first object, it calls the function record of [Applier.Begin] with the inventory in which
+// the new objects have no UID. So the next pass finds the objects that were created if the program ends before the
+// inventory is stored, including those that it does not declare.
 //
-// A pass compares the declaration of an object with the stored inventory. If a pass has applied a change and the program
-// ends before the inventory is stored, and the next declaration is the one before that change, then fields that only the
-// change had set stay until the next change.
+// A pass compares the declaration of an object with the stored inventory. If a pass has applied a change and the
+// program ends before the inventory is stored, and the next declaration is the one before that change, then fields that
+// only the change had set stay until the next change.
 //
 // # Permissions
 //

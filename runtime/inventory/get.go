@@ -14,7 +14,8 @@ import (
 )
 
 // Get reads an object into obj, which has a kind and a name, and reports whether the object exists. It reads from the
-// views, from the server, or, in a plan, what the plan would write. An object without a namespace is in that of the owner.
+// views, from the server, or, in a plan, what the plan would write. An object without a namespace is in that of the
+// owner.
 func (p *Pass) Get(ctx context.Context, obj core.Object) (exists bool, err error) {
 	switch {
 	case p.invalid != nil:

@@ -89,8 +89,8 @@ func checkManager(manager string) error {
 }
 
 // OwnersOf returns a function for Map of a source of a controller, so that an object without an owner reference starts
-// a run of its owner when it changes. The function returns the owner that the annotation of an applier with this manager
-// names, if the object has one. K is the kind of the declared objects:
+// a run of its owner when it changes. The function returns the owner that the annotation of an applier with this
+// manager names, if the object has one. K is the kind of the declared objects:
 //
 //	kube.Source[rbacv1.ClusterRole](cache).Map(inventory.OwnersOf[rbacv1.ClusterRole]("example.com/database"))
 func OwnersOf[K any, P core.ObjectPtr[K]](manager string) func(context.Context, *K) ([]core.ObjectRef, error) {

@@ -52,8 +52,9 @@ func passes(c *client.Client) func(ctx context.Context, obj core.Object) error {
 	}
 }
 
-// TestLostResponseToACreateIsNotACreationByOthers checks that the first apply of an object is not repeated by the client:
-// the object may already have fields of others, such as a status. The next pass finds it by its owner reference.
+// TestLostResponseToACreateIsNotACreationByOthers checks that the first apply of an object is not repeated by the
+// client: the object may already have fields of others, such as a status. The next pass finds it by its owner
+// reference.
 func TestLostResponseToACreateIsNotACreationByOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		res := resourceOf[corev1.ConfigMap](t)

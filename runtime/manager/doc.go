@@ -15,14 +15,14 @@
 //
 // # Replicas
 //
-// With [Options.LeaderElection], what [Manager.Add] adds runs only in the leader, and what [Manager.AddToAll] adds in
-// every replica. The other replicas are on standby: their caches are synced, so that the first reconcile of the next
-// leader does not wait for them. A replica that loses the lease stops its controllers and is on standby again; its
+// With [Options.LeaderElection], the leader runs the Runnables of [Manager.Add], and every replica runs those of
+// [Manager.AddToAll]. The other replicas are on standby: their caches are synced, so that the first reconcile of the
+// next leader does not wait for them. A replica that loses the lease stops its controllers and is on standby again; its
 // process continues. See package election for the guarantees, and [Manager.Fence] for work that ignores its context.
 //
-// With [Options.Sharding], every replica runs everything, and the controllers of each reconcile a share of the objects.
-// A replica that loses its membership stops its controllers, and joins again. Each replica watches all objects, or only
-// its share with views that have Selection.Sharded, see package cache.
+// With [Options.Sharding], every replica runs everything, and the controllers of each replica reconcile a share of the
+// objects. A replica that loses its membership stops its controllers, and joins again. Each replica watches all
+// objects, or only its share with views that have Selection.Sharded, see package cache.
 //
 // # Start and stop
 //
@@ -31,9 +31,9 @@
 // current runs; then it releases the lease; then it stops what runs in every replica; the HTTP servers are the last, so
 // that livez succeeds and readyz fails meanwhile.
 //
-// What does not stop within [Options.StopTimeout] is an error that names it, and so is a run of a controller that has
-// not returned. The lease is then kept and renewed as long as that continues, even after Run: end the program, so that
-// the lease expires and another replica begins.
+// Run returns an error that names each Runnable that does not stop within [Options.StopTimeout], and each run of a
+// controller that has not returned. The lease is then kept and renewed until they end, even after Run: end the program,
+// so that the lease expires and another replica begins.
 //
 // # Health
 //
@@ -49,8 +49,8 @@
 // # Metrics
 //
 // [Options.MetricsAddr] serves the metrics of the election, and of everything that was added: the controllers, the
-// caches of their views and the state machines that their reconciles use; see package metrics. [Manager.Metrics] takes
-// further parts. Two controllers must not have the same name.
+// caches of their views and the state machines that their reconciles use; see package metrics. To add other parts, use
+// [Manager.Metrics]. Two controllers must not have the same name.
 //
 // # Concurrency
 //

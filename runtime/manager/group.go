@@ -61,7 +61,7 @@ func (g *group) start(name string, f func(context.Context) error) {
 // errGoexit is the error of a function that ends its goroutine.
 var errGoexit = errors.New("runtime.Goexit was called")
 
-// ended takes note of the result of a function. It may be called before a function ends for which wait must not wait.
+// ended takes note of the result of a function. It may be called early for a function for which wait must not wait.
 func (g *group) ended(name string, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -46,7 +46,7 @@ type Options struct {
 	// MetricsAddr is the TCP address of the metrics, at the path /metrics. It may be HealthAddr. Default: none.
 	MetricsAddr string
 
-	// Metrics responds to requests for metrics, such as with those of the Prometheus library and [Manager.Metrics]; see
+	// Metrics is the handler of MetricsAddr, such as one that also serves the metrics of the Prometheus library; see
 	// package contrib/prometheus. Default: Manager.Metrics.
 	Metrics http.Handler
 
@@ -55,8 +55,8 @@ type Options struct {
 	// "localhost:8082", and kubectl port-forward. Default: none.
 	DebugAddr string
 
-	// StopTimeout is the maximum time that Run waits for what [Manager.Add] has added, after its context has ended, and
-	// then for what [Manager.AddToAll] has added. Controllers have a timeout of their own. Default: 60 s.
+	// StopTimeout is the maximum time that Run waits, after its context has ended, for the Runnables of [Manager.Add], and
+	// then again for those of [Manager.AddToAll]. Runs also have [controller.Options.StopTimeout]. Default: 60 s.
 	StopTimeout time.Duration
 
 	// Logger logs the beginning and the end of terms, and failing checks. Default: [slog.Default].
@@ -89,7 +89,7 @@ type Manager struct {
 	stopped atomic.Bool // Run is stopping
 }
 
-// New returns a manager that runs nothing. The client is for the lease.
+// New returns a manager that runs nothing. The client is for the election or the sharding.
 func New(c *client.Client, o *Options) *Manager {
 	m := &Manager{metrics: metrics.NewRegistry()}
 	m.page = debugpage.New(m.metrics)
@@ -172,8 +172,8 @@ func (m *Manager) wrong(format string, args ...any) {
 }
 
 // Add adds something that only the leader runs; without election, every replica does. If r has a method
-// Standby(context.Context) error, as a [controller.Runner] has, it runs in the replicas that wait. If Run is called
-// again after the replica has lost the lease, all earlier calls have returned.
+// Standby(context.Context) error, as a [controller.Runner] has, it runs in the replicas that wait. The Run method of r
+// is called again in each term of the replica, after all earlier calls have returned.
 //
 // With sharding, every member of the group runs r. A [controller.Runner] reconciles only the objects of its shard.
 func (m *Manager) Add(r Runnable) {
@@ -188,8 +188,8 @@ func (m *Manager) Add(r Runnable) {
 	m.watch(r)
 }
 
-// AddToAll adds something that every replica runs, such as a webhook server, a recorder of events, or a [cache.View] that
-// a reconcile reads without having it among its sources.
+// AddToAll adds something that every replica runs, such as a webhook server, a recorder of events, or a [cache.View]
+// that a reconcile reads without having it among its sources.
 func (m *Manager) AddToAll(r Runnable) {
 	if r == nil {
 		m.wrong("AddToAll was called with nil: pass a Runnable")
@@ -249,8 +249,8 @@ func (m *Manager) Shards() (sharding.Status, bool) {
 
 // Run runs everything until ctx ends, and returns nil when all of it has stopped; see the comment of the package.
 //
-// Errors: that of something which has failed, which stops the others; an error that names what has not stopped in time.
-// It returns an error at once if an option is invalid or an address can't be listened to.
+// Errors: that of a Runnable that has failed, which stops the others; an error that names the Runnables that have not
+// stopped in time. It returns an error immediately if an option is invalid or an address can't be listened to.
 func (m *Manager) Run(ctx context.Context) error {
 	if m.started.Swap(true) {
 		return errors.New("manager: Run was called twice")
@@ -361,8 +361,8 @@ func (m *Manager) campaign(ctx context.Context, term termFunc, giveUp func(error
 	}
 }
 
-// termInterval is the minimum time from the begin of a term to that of the next one, so that a replica that loses each
-// term at once does not load the server.
+// termInterval is the minimum time from the start of a term to that of the next one, so that a replica that loses each
+// term immediately does not load the server.
 const termInterval = 2 * time.Second
 
 // lead runs what the leader runs until ctx ends. It does not return before everything has ended, since the lease is

@@ -29,8 +29,8 @@ import (
 )
 
 // seeds is the number of random sequences of faults, with sharded views and without. `make seeds` runs 100. The first
-// three find a member that ignores the runs in its slots: without views, two of three seeds find it, and with views, one
-// of three.
+// three find a member that ignores the runs in its slots: without views, two of three seeds find it, and with views,
+// one of three.
 var seeds = flag.Uint64("seeds", 4, "the number of random sequences of faults")
 
 // shop is replicas that reconcile config maps together, and what their runs have seen.

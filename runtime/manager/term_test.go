@@ -238,7 +238,8 @@ func TestAnEndedContextIsNoFailure(t *testing.T) {
 	}
 }
 
-// TestAFailureDuringTheStopIsAnError checks that a Runnable that reports something besides the end of its context fails.
+// TestAFailureDuringTheStopIsAnError checks that a Runnable that reports something besides the end of its context
+// fails.
 func TestAFailureDuringTheStopIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := manager.New(connect(t, newServer(), nil), &manager.Options{Logger: discard})

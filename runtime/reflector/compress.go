@@ -17,7 +17,7 @@ type Codec interface {
 	// Compress appends the compressed data to dst. The result must be the same for the same data.
 	Compress(dst, data []byte) []byte
 
-	// Decompress appends the data that was compressed to dst.
+	// Decompress appends the original data to dst.
 	Decompress(dst, data []byte) ([]byte, error)
 }
 

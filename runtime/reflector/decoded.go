@@ -17,9 +17,9 @@ import (
 )
 
 // Decoded returns a store of the same objects that decodes each state once, and returns the same object to all readers,
-// who must not change it: a reader that needs to change one copies it first. So a read costs little more than that of an
-// informer, and an object needs as much memory, in addition to the packed one; for a pod, about seven times as much. Use
-// it in programs that continuously read most objects, such as a scheduler.
+// who must not change it: a reader that needs to change one copies it first. So a read costs little more than that of
+// an informer. An object needs as much memory as in an informer, in addition to the packed one: for a pod, about seven
+// times that of the packed one. Use it in programs that continuously read most objects, such as a scheduler.
 //
 // The objects are decoded in the goroutine of the watch, those that the store already has before Decoded returns. All
 // decoded stores of type K share them, as long as the reflector exists. An object that can't be decoded is an error of
@@ -27,7 +27,7 @@ import (
 //
 // When an object that a reader has changed gets its next state, which replaces it, OnError of the watch receives an
 // error that names changed fields. Objects are compared in JSON, up to 100 and about 256 KiB of them each second, and
-// none in a module of package wasm. Functions of [IndexBy] receive objects of their own.
+// none in a module of package wasm. Functions of [IndexBy] receive copies.
 func Decoded[K any](s *Store[K]) *Store[K] {
 	if s.decoded != nil {
 		return s
@@ -80,8 +80,8 @@ type decoded[K any] struct {
 	bytes  int // of the packed object
 }
 
-// decodedFactor is the memory of a decoded object, divided by that of the packed object before it is compressed. For the
-// pods of package bench, it was 4.1.
+// decodedFactor is the memory of a decoded object, divided by that of the packed object before it is compressed. For
+// the pods of package bench, it was 4.1.
 const decodedFactor = 4
 
 func (x *decodedIndex[K]) size() int64 { return decodedFactor * x.bytes }

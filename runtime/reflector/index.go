@@ -25,7 +25,7 @@ type Index[K any, T comparable] struct {
 // caller.
 //
 // An index needs about 60 bytes for each value of each object, and about 110 bytes and the value itself for each
-// different value. It lives as long as its store. Create it once, not for each question. An index by namespace, labels
+// different value. It exists as long as its store. Create it once, not for each lookup. An index by namespace, labels
 // or owner is not needed: see [SelectOptions].
 func IndexBy[K any, T comparable](s *Store[K], f func(*K) []T) *Index[K, T] {
 	x := newIndex(func(p wire.Packed) (values []T) {

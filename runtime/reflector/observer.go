@@ -8,7 +8,7 @@ import "github.com/kube-go/sdk/core/wire"
 // Observer is notified of the progress of a store. Its functions are called with a lock of the store held: they must be
 // fast, and must not use the store.
 type Observer struct {
-	// Seen is called when the store has observed a resource version.
+	// Seen is called when the store has observed a resource version. Required.
 	Seen func(version string)
 
 	// Listed, if it is not nil, is called when the store has read a list of all objects, before Seen is called with the
@@ -16,13 +16,13 @@ type Observer struct {
 	// other call.
 	Listed func(version string)
 
-	// Gone is called with the last state of an object that no longer exists, or that was replaced by another object of
-	// the same name. The state is valid until Gone returns.
+	// Gone is called with the last state of an object that no longer exists, or that was replaced by another object of the
+	// same name. The state is valid until Gone returns. Required.
 	Gone func(object wire.Packed)
 
-	// Size, if it is not nil, is called with the memory of the objects and of their indexes, in bytes, when it has changed,
-	// also while a list is read. The first call is that of Observe. The memory is an estimate: it has the bytes of the
-	// objects as they are kept, and a constant for each.
+	// Size, if it is not nil, is called with the memory of the objects and of their indexes, in bytes, when it has
+	// changed, also while a list is read. The first call is that of Observe. The memory is an estimate: it has the bytes
+	// of the objects as they are kept, and a constant for each.
 	Size func(bytes int64)
 }
 

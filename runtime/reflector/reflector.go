@@ -32,8 +32,8 @@ type Options struct {
 
 	// SnapshotDir is a directory in which [Reflector.Run] keeps a file with all objects, so that after a restart of the
 	// program the watch resumes and the objects are not listed again, see [Reflector]. The directory is created if it does
-	// not exist. Run writes the file after each list, at its end, and every five minutes
-	// if there were changes. Run returns when the file is written.
+	// not exist. Run writes the file after each list, at its end, and every five minutes if there were changes. Run
+	// returns when the file is written.
 	//
 	// The file contains the objects as they are, readable for the user of the program only (mode 0600), and remains after
 	// the program has ended. Use a directory that only this program can read and write, and that is not part of a backup.
@@ -41,8 +41,8 @@ type Options struct {
 	//
 	// A file is ignored, reported to OnError of Watch and replaced if it is damaged, in another format, older than an
 	// hour, or if it lacks fields that the stores need. Objects of less than 512 KiB are not written, because listing them
-	// is faster. Run removes files in the directory that no reflector has written for a day, of watches that no program
-	// has any more. Default: no snapshots.
+	// is faster. Run removes snapshot files in the directory that no reflector has written for a day. Default: no
+	// snapshots.
 	SnapshotDir string
 
 	// SnapshotScope identifies the server and the namespace of the source. Sources of the same resource and selectors have
@@ -63,9 +63,9 @@ type Options struct {
 // the file is visible before the watch has reached the version of that list. Then the store becomes ready, and
 // subscribers receive all objects, like after a list. This takes one or two seconds, or less if the objects change. The
 // objects are listed if the server no longer has the changes since the file was written, or does not confirm the
-// version within 9 seconds; if an object has another UID or version than the file and the changes say, such as in a new
-// cluster at the same address; or if the version of the server is lower than that of the file. If a backup of etcd is
-// restored and reaches the version of the file while the program is down, without the increased revisions that
+// version within 9 seconds; if an object has a different UID or version than in the file and the changes, such as in a
+// new cluster at the same address; or if the version of the server is lower than that of the file. If a backup of etcd
+// is restored and reaches the version of the file while the program is down, without the increased revisions that
 // Kubernetes recommends for a restore, changes may be missing until the next list. The same happens to every client
 // whose watch is interrupted meanwhile.
 type Reflector struct {
@@ -140,8 +140,8 @@ func (r *Reflector) Status() watcher.Status {
 	return t.status
 }
 
-// Reset discards all objects, so that a reflector that is not used needs no memory. The next Run lists them again. Reset
-// does nothing and returns false if the reflector runs, or if something subscribes to its changes.
+// Reset discards all objects, so that a reflector that is not used needs no memory. The next Run lists them again.
+// Reset does nothing and returns false if the reflector runs, or if something subscribes to its changes.
 func (r *Reflector) Reset() bool {
 	if !r.running.TryLock() {
 		return false
@@ -161,15 +161,14 @@ var (
 	}
 )
 
-// Run keeps the objects synced until ctx ends, and returns the cause. It returns another error if the request is invalid
-// and can't be sent. The reflector then keeps its objects, and the next Run updates them: unchanged objects keep their
-// entries, and subscribers receive the differences. Run must not be called while it is running.
+// Run keeps the objects synced until ctx ends, and returns the cause. It returns another error if the request is
+// invalid and can't be sent. The reflector then keeps its objects, and the next Run updates them: subscribers receive
+// only the differences. It returns an error immediately if the reflector is already running.
 //
-// When the reflector lists the objects again, it updates them one by one. Unchanged objects keep their entries. The
-// same version with other content is a change: after a restore of etcd, servers assign the same versions again. Objects
-// that are missing from the list are removed at its end, and subscribers receive each deletion. Until then, readers see
-// the old objects. An object that was replaced by another one with the same name is one change, whose Old and New have
-// different UIDs.
+// When the reflector lists the objects again, it updates them one by one. The same version with other content is a
+// change: after a restore of etcd, servers assign the same versions again. Objects that are missing from the list are
+// removed at its end, and subscribers receive each deletion. Until then, readers see the old objects. An object that
+// was replaced by another one with the same name is one change, whose Old and New have different UIDs.
 func (r *Reflector) Run(ctx context.Context) error {
 	if !r.running.TryLock() {
 		return errRunning

@@ -29,8 +29,8 @@ type attacher interface{ attach(t *table) }
 // keepsMetadata is a codec whose compressed objects are their metadata in JSON.
 type keepsMetadata interface{ keepsMetadata() }
 
-// Remote makes a source that embeds it one whose objects are kept elsewhere, such as by the host of a guest. Its
-// objects are in JSON, and it sends the versions that the reader has observed as bookmarks: its changes need not be in
+// Remote is embedded in sources whose objects are kept elsewhere, such as by the host of a guest. The objects of such a
+// source are in JSON, and it sends the versions that the reader has observed as bookmarks: its changes need not be in
 // the order of their versions. It must have a method Form, which returns the source of whole objects, or of metadata
 // only.
 //
@@ -60,8 +60,8 @@ type Delivery struct {
 }
 
 // Deliver yields what [Store.Subscribe] yields, for hosts that send the changes to a [Remote], with the versions that
-// the store has observed. While the loop runs, held has the memory of the undelivered changes in bytes: an estimate, with
-// the old states that only this loop still needs. It may be nil.
+// the store has observed. While the loop runs, held has the memory of the undelivered changes in bytes: an estimate,
+// with the old states that only this loop still needs. It may be nil.
 func (s *Store[K]) Deliver(ctx context.Context, held *atomic.Int64) iter.Seq2[Delivery, error] {
 	return s.table().deliveries(ctx, s.form, held)
 }

@@ -145,7 +145,8 @@ func TestSizeIncludesIndexesThatHaveWaitedForAForm(t *testing.T) {
 	}
 }
 
-// TestReadinessIsThatOfTheSnapshot checks that a list that ends after All has taken its snapshot does not make it complete.
+// TestReadinessIsThatOfTheSnapshot checks that a list that ends after All has taken its snapshot does not make it
+// complete.
 func TestReadinessIsThatOfTheSnapshot(t *testing.T) {
 	table := newTable(core.Resource{Namespaced: true})
 	store := StoreOf[metav1.PartialObjectMetadata](&Reflector{table: table})

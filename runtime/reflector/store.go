@@ -67,8 +67,8 @@ func (s *Store[K]) Resource() core.Resource { return s.table().resource }
 // Get returns an object.
 //
 // Errors: [core.ErrNotFound]; [ErrNotReady] if the store does not hold the object and is not synced yet. A ref that is
-// invalid for the kind, because it lacks a namespace or has one that it can't have, is another error, and so is one in a
-// namespace that the view does not select.
+// invalid for the kind, because it lacks a namespace or has one that it can't have, is another error, and so is one in
+// a namespace that the view does not select.
 func (s *Store[K]) Get(ref core.ObjectRef) (*K, error) {
 	t := s.table()
 	state, shared, absence := s.get(ref)
@@ -321,8 +321,7 @@ func (t *table) awaitVersion(ctx context.Context, version string) error {
 // A slow subscriber does not delay the watch. Undelivered changes of one object are merged into one, from the oldest
 // Old to the newest New, so the number of undelivered changes never exceeds the number of objects. Deletions are always
 // delivered. Changes of different objects are delivered in the order of the first undelivered change of each; they take
-// turns with the existing objects, so that a change does not wait for all of them. The states
-// of a change stay valid.
+// turns with the existing objects, so that a change does not wait for all of them. The states of a change stay valid.
 //
 // The subscription begins when the caller ranges over the sequence, and ends with the loop. The sequence yields an
 // error only as its last pair: the cause of ctx, or the error that [Reflector.Run] returned for an invalid request.

@@ -333,8 +333,8 @@ func (t *table) remove(ref core.ObjectRef, e *entry) {
 // entryBytes is the memory of an object besides its name and its bytes: its entry and its place in the map.
 const entryBytes = 100
 
-// sizeOf returns the memory of an object. The allocator of Go adds up to an eighth to small objects, and fills the pages
-// of large ones.
+// sizeOf returns the memory of an object. The allocator of Go adds up to an eighth to small objects, and fills the
+// pages of large ones.
 func sizeOf(ref core.ObjectRef, object wire.Packed) int64 {
 	const small, page = 32 << 10, 8 << 10
 	n := len(ref.Name) + object.Len()

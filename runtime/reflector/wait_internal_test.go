@@ -12,8 +12,8 @@ import (
 	"github.com/kube-go/sdk/core"
 )
 
-// TestWaitersKnowTheirPlaces adds and removes waiters at random. A waiter is removed from the place that it names, since
-// a search of all waiters at each end would take time proportional to the square of their number.
+// TestWaitersKnowTheirPlaces adds and removes waiters at random. A waiter is removed from the place that it names,
+// since a search of all waiters at each end would take time proportional to the square of their number.
 func TestWaitersKnowTheirPlaces(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a test that can be repeated
 	var ws waiters

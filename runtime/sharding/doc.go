@@ -36,11 +36,11 @@
 //   - A slot never has two owners, whatever happens to processes, clocks and connections: the owner gives it up in a
 //     write of the table that replaces the version that it knows; or its term has ended before another member deletes
 //     its Lease, which must not have changed for LeaseDuration, and only then takes the slot.
-//   - Only local clocks count, and their rates, not their times. See package election, which keeps the Lease.
-//   - Deleting one of the Leases by hand does not break this: without its Lease a member loses its term, and without the
-//     table all of them do; they join again. Don't delete all Leases at once while members run.
-//   - The end of a term ends the context of the work, which stops cooperatively. [Member.Begin] refuses new work at once.
-//     [Member.Fence] also refuses the writes of work that continues.
+//   - Terms depend on the rates of the local clocks, not on their times. See package election, which keeps the Lease.
+//   - Deleting one of the Leases by hand does not break this: without its Lease a member loses its term, and without
+//     the table all of them do; they join again. Don't delete all Leases at once while members run.
+//   - The end of a term ends the context of the work, which stops cooperatively. [Member.Begin] refuses new work at
+//     once. [Member.Fence] also refuses the writes of work that continues.
 //
 // # Permissions
 //

@@ -40,11 +40,11 @@ type Options struct {
 	// Identity names the replica for people. It need not be unique. Default: the host name.
 	Identity string
 
-	// ByNamespace divides the objects by their namespaces instead of their UIDs: all objects of a namespace have one owner,
-	// and so have all cluster-scoped objects. The replicas must agree. Use it only with many namespaces whose names differ
-	// in more than the last characters: the hash, which is that of the API server, does not distinguish the others well.
-	// Default: the slot of an object is that of its UID. An object and a later one of the same name may then have different
-	// owners, and the later one may be reconciled before the owner of the former one has noticed the deletion.
+	// ByNamespace divides the objects by their namespaces instead of their UIDs: all objects of a namespace have one
+	// owner, and so have all cluster-scoped objects. The replicas must agree. Use it only with many namespaces whose names
+	// differ in more than the last characters: the hash, which is that of the API server, does not distinguish the others
+	// well. Default: the slot of an object is that of its UID. An object and a later one of the same name may then have
+	// different owners, and the later one may be reconciled before the owner of the former one has noticed the deletion.
 	ByNamespace bool
 
 	// LeaseDuration, RenewDeadline and RetryPeriod are those of the lease of this replica, see [election.Options]. A
@@ -234,9 +234,9 @@ func (m *Member) followOn(w *window, f func(*core.Shard)) (stop func()) {
 
 // Run joins the group, calls work, and leaves the group after one term. The context of work ends with ctx, with the
 // cause [ErrLost] when the term is lost, or at the latest when Run returns. If work continues after the end of ctx, the
-// term may still be lost: a controller in it notices that. Other work can read [Status.Joined]. After work has returned,
-// and what it has begun with Begin has ended, Run gives the objects to the other members. If that is impossible for
-// RenewDeadline, Run returns, and the others take the objects after LeaseDuration.
+// term may still be lost: a controller in it notices that. Other work can read [Status.Joined]. After work has
+// returned, and what it has begun with Begin has ended, Run gives the objects to the other members. If that is
+// impossible for RenewDeadline, Run returns, and the others take the objects after LeaseDuration.
 //
 // It returns the error of work; the cause of ctx if the replica has not joined, or work has returned nil after the end
 // of ctx; an error that wraps ErrLost if the term was lost before the work ended; or the error of an invalid option. It

@@ -309,8 +309,8 @@ func TestDeletedLeasesAreMadeAgain(t *testing.T) {
 	})
 }
 
-// TestATableWithoutItsLabelIsReportedAndRetried checks that members do not join and leave again and again while the table
-// lacks the label by which they list it.
+// TestATableWithoutItsLabelIsReportedAndRetried checks that members do not join and leave again and again while the
+// table lacks the label by which they list it.
 func TestATableWithoutItsLabelIsReportedAndRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
@@ -382,8 +382,8 @@ func TestFenceRefusesWritesAndExec(t *testing.T) {
 	})
 }
 
-// TestFenceRefusesWritesOfWorkThatContinues deletes the table, and checks that the member is fenced as soon as its term is
-// lost, while its work ignores the end of its context.
+// TestFenceRefusesWritesOfWorkThatContinues deletes the table, and checks that the member is fenced as soon as its term
+// is lost, while its work ignores the end of its context.
 func TestFenceRefusesWritesOfWorkThatContinues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
@@ -416,8 +416,8 @@ func TestFenceRefusesWritesOfWorkThatContinues(t *testing.T) {
 	})
 }
 
-// TestAMemberThatCanNotGiveItsSlotsAwayEnds checks that Run ends although the table is invalid, and that the other member
-// has everything once somebody has repaired it.
+// TestAMemberThatCanNotGiveItsSlotsAwayEnds checks that Run ends although the table is invalid, and that the other
+// member has everything once somebody has repaired it.
 func TestAMemberThatCanNotGiveItsSlotsAwayEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)

@@ -25,10 +25,11 @@
 // watcher never goes back in time. A consumer that already has the state of a version skips the first list with
 // [Options.ResourceVersion].
 //
-//   - A watch that ends normally, or whose connection breaks after it has delivered a new version, resumes from the last
-//     version that the consumer has received: immediately, or one second after the watch was opened.
+//   - A watch that ends normally, or whose connection breaks after it has delivered a new version, resumes from the
+//     last version that the consumer has received: immediately, or one second after the watch was opened, whichever is
+//     later.
 //   - When the server no longer has that version (410), or rejects the request or the watch as invalid, the watcher
-//     lists the objects again; after an outage, which a 410 ends, immediately.
+//     lists the objects again, immediately if the 410 ends an outage.
 //   - After other failures (429, 401, 403, 404, no connection, …) it repeats the request. After ten consecutive ones,
 //     or three whose cause is unknown (such as 500), it lists the objects again.
 //   - A watch that ends within a second of its acceptance by the server, or whose connection breaks, without a new

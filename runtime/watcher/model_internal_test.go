@@ -34,8 +34,8 @@ type model struct {
 	trace    []cell      // the last steps
 }
 
-// FuzzStepKeepsItsLaws runs random responses of a server through the step. The data is repeated, so that short data is a
-// server that always behaves alike.
+// FuzzStepKeepsItsLaws runs random responses of a server through the step. The data is repeated, so that short data is
+// a server that always behaves alike.
 func FuzzStepKeepsItsLaws(f *testing.F) {
 	for seed := range uint64(800) {
 		r := rand.New(rand.NewPCG(seed, 1))

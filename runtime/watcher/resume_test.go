@@ -219,8 +219,8 @@ func TestObjectsAreListedAgainAfterTenFailedWatches(t *testing.T) {
 	})
 }
 
-// TestWatchWithoutTheUsualBookmarksIsOver checks what happens after a restore of etcd: the server accepts a watch from a
-// version that it has not reached yet, and sends nothing.
+// TestWatchWithoutTheUsualBookmarksIsOver checks what happens after a restore of etcd: the server accepts a watch from
+// a version that it has not reached yet, and sends nothing.
 func TestWatchWithoutTheUsualBookmarksIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, "a")

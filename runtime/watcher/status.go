@@ -36,7 +36,7 @@ func (p Phase) String() string {
 
 // Status is the state of a sequence of events: what it is doing and since when, which version the consumer has, when
 // the last data arrived, and the error of the last request. The error is cleared as soon as the server accepts a watch
-// again, not with the next event. [Options.OnStatus] receives it.
+// or sends a page, not with the next event. [Options.OnStatus] receives the status.
 //
 // A server that supports bookmarks sends data about once per minute, so an older LastData of an open watch means that
 // the server, or the connection, is slow or dead.

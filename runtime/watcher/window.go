@@ -44,7 +44,7 @@ type narrowing interface {
 	has(uid types.UID, namespace string) bool
 }
 
-// Set sets the shards. They can't be replaced.
+// Set sets the shards. It must be called only once.
 func (w *Window) Set(s Shards) {
 	w.shards, w.narrow = s, &narrow{shards: s}
 	w.ready.Store(true)

@@ -26,10 +26,10 @@
 //
 // # Security
 //
-// Every cluster has its own certificate authorities, and verifies TLS everywhere. It listens only on 127.0.0.1 and, if it
-// has a node, on the network of its pods. It has an administrator with a client certificate, a user with a bearer token
-// who may only read, and RBAC for all others. Everyone who can read the cluster's directory is an administrator; only its
-// owner can read it.
+// Every cluster has its own certificate authorities, and verifies TLS everywhere. It listens only on 127.0.0.1 and, if
+// it has a node, on the network of its pods. It has an administrator with a client certificate, a user with a bearer
+// token who may only read, and RBAC for all others. Everyone who can read the cluster's directory is an administrator;
+// only its owner can read it.
 //
 // # Faults
 //

@@ -28,8 +28,8 @@ func readMaps() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list"}}}
 }
 
-// TestAccessToken checks that the token of the example has its permissions in several namespaces and in the cluster, and
-// that they go with the spec and with the token.
+// TestAccessToken checks that the token of the example has its permissions in several namespaces and in the cluster,
+// and that they go with the spec and with the token.
 func TestAccessToken(t *testing.T) {
 	c := connect(t, nil)
 	near, far := newNamespace(t, c), newNamespace(t, c)
@@ -126,8 +126,8 @@ func granted(t testing.TB, c *kube.Client, ns string) string {
 	return strings.Join(all, ", ")
 }
 
-// TestAccessTokenSurvivesEachCrash kills the program before and after each of its requests, from the creation of a token
-// to its deletion.
+// TestAccessTokenSurvivesEachCrash kills the program before and after each of its requests, from the creation of a
+// token to its deletion.
 func TestAccessTokenSurvivesEachCrash(t *testing.T) {
 	t.Parallel()
 	c := connect(t, nil)

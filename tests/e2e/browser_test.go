@@ -50,7 +50,8 @@ type reply struct {
 	} `json:"params"`
 }
 
-// newBrowser starts a browser, or skips the test if Chromium is not installed. If KUBECLUSTER_NODE is set, as in CI, the test fails.
+// newBrowser starts a browser, or skips the test if Chromium is not installed. If KUBECLUSTER_NODE is set, as in CI,
+// the test fails.
 func newBrowser(t *testing.T) *browser {
 	t.Helper()
 	var program string

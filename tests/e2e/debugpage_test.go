@@ -201,8 +201,9 @@ func (tb *tab) agrees(p *shownProgram) func(context.Context) error {
 }
 
 // TestDebugPageShowsWhatTheProgramDoes checks the debug page of a program under load in a browser: that it shows what
-// the program has, in several tabs; that it shows texts as text and not as HTML, and runs no other script; that it sends
-// requests only to its server; that it shows no data of secrets; and that it continues after a restart of the server.
+// the program has, in several tabs; that it shows texts as text and not as HTML, and runs no other script; that it
+// sends requests only to its server; that it shows no data of secrets; and that it continues after a restart of the
+// server.
 func TestDebugPageShowsWhatTheProgramDoes(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t)
@@ -422,7 +423,8 @@ func fillNamespace(t *testing.T, c *kube.Client, ns string) (password string) {
 	return password
 }
 
-// checkScripts checks that the page shows texts as text and not as HTML, and that the policy of the page forbids scripts of others.
+// checkScripts checks that the page shows texts as text and not as HTML, and that the policy of the page forbids
+// scripts of others.
 func (tb *tab) checkScripts(t *testing.T) {
 	t.Helper()
 	var got struct {

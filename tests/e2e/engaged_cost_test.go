@@ -29,8 +29,8 @@ type cost struct {
 	Heap       int64 // bytes
 }
 
-// engagedUsage is the usage of a process before its controller has engaged clusters, with them, and some time after they
-// have left.
+// engagedUsage is the usage of a process before its controller has engaged clusters, with them, and some time after
+// they have left.
 type engagedUsage struct{ Before, With, After cost }
 
 // engagedClusters is the number of engaged clusters. They are one server with different names.

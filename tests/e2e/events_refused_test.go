@@ -78,9 +78,9 @@ func endingNamespace(t *testing.T, c *kube.Client) (ns string) {
 	return ns
 }
 
-// TestNamespacesThatRefuseEventsDoNotStopThoseOfOthers checks that events reach the server while it has an internal error
-// for those of one namespace, and forbids those of a namespace that is being deleted. The former are written when the
-// error has ended, the latter are dropped.
+// TestNamespacesThatRefuseEventsDoNotStopThoseOfOthers checks that events reach the server while it has an internal
+// error for those of one namespace, and forbids those of a namespace that is being deleted. The former are written when
+// the error has ended, the latter are dropped.
 func TestNamespacesThatRefuseEventsDoNotStopThoseOfOthers(t *testing.T) {
 	t.Parallel()
 	admin := connect(t, nil)

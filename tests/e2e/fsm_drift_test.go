@@ -187,8 +187,8 @@ func TestRolloutsSurviveServerRestarts(t *testing.T) {
 	}
 }
 
-// TestDriftInAnotherNamespaceIsRepaired checks that an object without an owner reference starts a pass of its owner when
-// others change it, delete it, or remove the annotation of its owner.
+// TestDriftInAnotherNamespaceIsRepaired checks that an object without an owner reference starts a pass of its owner
+// when others change it, delete it, or remove the annotation of its owner.
 func TestDriftInAnotherNamespaceIsRepaired(t *testing.T) {
 	t.Parallel()
 	c := connect(t, nil)

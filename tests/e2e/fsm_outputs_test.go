@@ -81,8 +81,9 @@ func bales(ctx context.Context, c *kube.Client, ns string) ([]string, error) {
 	return slices.Sorted(slices.Values(all)), nil
 }
 
-// TestMachineKeepsItsOutputs checks that what a state declares exists while the machine is ready: also after others have
-// changed or deleted it, that what it no longer declares is deleted, and that a deleted object leaves nothing behind.
+// TestMachineKeepsItsOutputs checks that what a state declares exists while the machine is ready: also after others
+// have changed or deleted it, that what it no longer declares is deleted, and that a deleted object leaves nothing
+// behind.
 func TestMachineKeepsItsOutputs(t *testing.T) {
 	for _, durable := range []bool{false, true} {
 		t.Run(fmt.Sprintf("durable=%t", durable), func(t *testing.T) {

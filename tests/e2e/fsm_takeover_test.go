@@ -36,8 +36,8 @@ func shearing(c *kube.Client, o *fsm.Options) *fsm.Machine[v1.Moose] {
 	return m
 }
 
-// TestMachineReplacesAPlainReconcile checks that a machine takes over objects whose status a plain reconcile has written:
-// what a step clears is removed, conditions of others stay, and steady passes write nothing.
+// TestMachineReplacesAPlainReconcile checks that a machine takes over objects whose status a plain reconcile has
+// written: what a step clears is removed, conditions of others stay, and steady passes write nothing.
 func TestMachineReplacesAPlainReconcile(t *testing.T) {
 	t.Parallel()
 	c := connect(t, nil)

@@ -20,8 +20,8 @@ import (
 	"github.com/kube-go/sdk/runtime/fsm/fsmtest"
 )
 
-// TestMooseIsReleased checks that a durable machine goes through its states, that what a state does counts once although
-// the program restarts all the time, and that the deletion has its own states.
+// TestMooseIsReleased checks that a durable machine goes through its states, that what a state does counts once
+// although the program restarts all the time, and that the deletion has its own states.
 func TestMooseIsReleased(t *testing.T) {
 	c := connect(t, nil)
 	mooses := kube.Namespaced[v1.Moose](c, newNamespace(t, c))
@@ -103,8 +103,8 @@ func TestMooseIsReleased(t *testing.T) {
 	}
 }
 
-// TestMooseSurvivesEachCrash kills the program of a moose before and after each of its requests, from its creation to its
-// deletion. No meal is lost or counts twice, and all transitions are taken.
+// TestMooseSurvivesEachCrash kills the program of a moose before and after each of its requests, from its creation to
+// its deletion. No meal is lost or counts twice, and all transitions are taken.
 func TestMooseSurvivesEachCrash(t *testing.T) {
 	t.Parallel()
 	c := connect(t, nil)

@@ -272,8 +272,8 @@ func checkReconciled(t *testing.T, c *kube.Client, orders *kube.API[unstructured
 	}
 }
 
-// loadImages loads the images of an archive into the node of a cluster that kubecluster started on this machine. It skips
-// the test for other clusters.
+// loadImages loads the images of an archive into the node of a cluster that kubecluster started on this machine. It
+// skips the test for other clusters.
 func loadImages(t *testing.T, c *kube.Client, archive string) {
 	t.Helper()
 	file, err := os.Open(archive)

@@ -130,8 +130,8 @@ func quota(name string) *corev1.ResourceQuota {
 	}
 }
 
-// TestInventoryCreatesRepairsAndPrunes checks the life of declared objects in the owner's namespace, in another one, and
-// in the cluster, with and without caches.
+// TestInventoryCreatesRepairsAndPrunes checks the life of declared objects in the owner's namespace, in another one,
+// and in the cluster, with and without caches.
 func TestInventoryCreatesRepairsAndPrunes(t *testing.T) {
 	t.Parallel()
 	for _, cached := range []bool{false, true} {
@@ -351,8 +351,8 @@ func TestInventoryRefusesObjectsOfOthers(t *testing.T) {
 	unchanged(again)
 }
 
-// TestInventoryLeavesObjectsThatOthersCreateMeanwhile checks that an object is not taken over if others create it between
-// the read and the first apply.
+// TestInventoryLeavesObjectsThatOthersCreateMeanwhile checks that an object is not taken over if others create it
+// between the read and the first apply.
 func TestInventoryLeavesObjectsThatOthersCreateMeanwhile(t *testing.T) {
 	admin := connect(t, nil)
 	ns := newNamespace(t, admin)

@@ -15,8 +15,9 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// TestAStandbyTakesOver checks that a replica on standby has synced caches and reconciles nothing, that it has reconciled
-// all objects within 2 s at best after the leader has stopped, and that no object is reconciled by both at a time.
+// TestAStandbyTakesOver checks that a replica on standby has synced caches and reconciles nothing, that it has
+// reconciled all objects within 2 s at best after the leader has stopped, and that no object is reconciled by both at a
+// time.
 func TestAStandbyTakesOver(t *testing.T) {
 	t.Parallel()
 	c := connect(t, nil)

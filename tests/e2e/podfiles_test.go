@@ -61,8 +61,8 @@ func testFiles(t *testing.T, pods *kube.API[corev1.Pod]) {
 	}
 }
 
-// testFilesOfSystem copies files to and from a container with the shell and the tar of this machine, and with a read-only
-// root file system.
+// testFilesOfSystem copies files to and from a container with the shell and the tar of this machine, and with a
+// read-only root file system.
 func testFilesOfSystem(t *testing.T, pods *kube.API[corev1.Pod]) {
 	for _, program := range []string{"sh", "tar"} {
 		if _, err := os.Stat(filepath.Join("/usr/bin", program)); err != nil {

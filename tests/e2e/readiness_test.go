@@ -17,8 +17,9 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// TestReadinessWaitsForTheViewsOfEveryReplica checks that a manager is not ready while one of its views may not list its
-// objects, that another view is ready meanwhile, and that the manager is ready some time after the permission is granted.
+// TestReadinessWaitsForTheViewsOfEveryReplica checks that a manager is not ready while one of its views may not list
+// its objects, that another view is ready meanwhile, and that the manager is ready some time after the permission is
+// granted.
 func TestReadinessWaitsForTheViewsOfEveryReplica(t *testing.T) {
 	t.Parallel()
 	admin := connect(t, nil)

@@ -53,8 +53,8 @@ func putSecret(ctx context.Context, secrets *kube.API[corev1.Secret], value stri
 	return err
 }
 
-// TestReadObjectsAreSyncedAndCauseNoRuns checks that no run begins before the objects that it only reads are synced, and
-// that their changes cause no runs, even if the reconciled object owns them.
+// TestReadObjectsAreSyncedAndCauseNoRuns checks that no run begins before the objects that it only reads are synced,
+// and that their changes cause no runs, even if the reconciled object owns them.
 func TestReadObjectsAreSyncedAndCauseNoRuns(t *testing.T) {
 	t.Parallel()
 	admin := connect(t, nil)
@@ -158,8 +158,8 @@ func (d delayed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestRunsSeeTheirWritesOfReadObjects checks that a run sees what the previous run has written to an object that it only
-// reads, although the watch delivers each change some time after the write.
+// TestRunsSeeTheirWritesOfReadObjects checks that a run sees what the previous run has written to an object that it
+// only reads, although the watch delivers each change some time after the write.
 func TestRunsSeeTheirWritesOfReadObjects(t *testing.T) {
 	t.Parallel()
 	c := connect(t, &kube.ClientOptions{Middleware: []kube.Middleware{func(next http.RoundTripper) http.RoundTripper {

@@ -18,10 +18,10 @@ import (
 	"github.com/kube-go/sdk/tests/cluster"
 )
 
-// TestCacheEqualsTheServerAfterARestoreOfEtcd restores a backup of etcd, without the increased revisions that Kubernetes
-// recommends. So the server forgets changes that the cache has, assigns their versions to other changes, and sends
-// nothing to a watch whose version it has not reached again. The watcher notices that the usual bookmarks are missing. If
-// the server reaches the version within four minutes, it does not: many changes are lost here.
+// TestCacheEqualsTheServerAfterARestoreOfEtcd restores a backup of etcd, without the increased revisions that
+// Kubernetes recommends. So the server forgets changes that the cache has, assigns their versions to other changes, and
+// sends nothing to a watch whose version it has not reached again. The watcher notices that the usual bookmarks are
+// missing. If the server reaches the version within four minutes, it does not: many changes are lost here.
 func TestCacheEqualsTheServerAfterARestoreOfEtcd(t *testing.T) {
 	t.Parallel()
 	own, err := startCluster(t.Context(), &cluster.Options{Log: t.Output()})

@@ -67,8 +67,8 @@ func TestDriftOfADeclaredSecretIsRepaired(t *testing.T) {
 	check("a value that is not declared", "better", 4)
 }
 
-// quotePasswords makes the server reject the Secrets of a namespace whose password begins with hunter, with a message that
-// has the encoded password.
+// quotePasswords makes the server reject the Secrets of a namespace whose password begins with hunter, with a message
+// that has the encoded password.
 func quotePasswords(t *testing.T, c *kube.Client, ns string, reason metav1.StatusReason) {
 	t.Helper()
 	policies := kube.ClusterWide[admissionv1.ValidatingAdmissionPolicy](c)

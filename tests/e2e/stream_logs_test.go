@@ -60,8 +60,8 @@ func testLogsAcrossReconnects(t *testing.T, c *kube.Client, pods *kube.API[corev
 	}
 }
 
-// TestMergedLogContinuesAfterARestartOfTheKubelet checks that no line is lost if the connection of the API server to the
-// node breaks. The API server ends the log then, without an error, and the container continues.
+// TestMergedLogContinuesAfterARestartOfTheKubelet checks that no line is lost if the connection of the API server to
+// the node breaks. The API server ends the log then, without an error, and the container continues.
 func TestMergedLogContinuesAfterARestartOfTheKubelet(t *testing.T) {
 	builtinCluster(t) // otherwise this test can't restart a kubelet
 	c := clusterWithNode(t)

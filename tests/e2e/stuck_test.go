@@ -350,8 +350,8 @@ func newShop(c *kube.Client, ns, identity string, o kube.ManagerOptions) *kube.M
 }
 
 // addControllers adds controllers of one config map each: "of-left", "of-stuck" and "of-right". They write their
-// identity into it. The runs of "stuck" ignore their context until release is closed. note is called when they begin, and
-// when they end.
+// identity into it. The runs of "stuck" ignore their context until release is closed. note is called when they begin,
+// and when they end.
 func addControllers(
 	m *kube.Manager, c *kube.Client, ns, identity string, logger *slog.Logger, release <-chan struct{}, note func(string),
 ) {

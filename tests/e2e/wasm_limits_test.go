@@ -37,8 +37,8 @@ func loopsModule(loops int) []byte {
 	)
 }
 
-// TestWasmControllerThatIsTooComplexIsRefused checks that a module which exceeds a limit of the compiler is not compiled,
-// that its object says why, and that other modules continue. Another module then replaces it.
+// TestWasmControllerThatIsTooComplexIsRefused checks that a module which exceeds a limit of the compiler is not
+// compiled, that its object says why, and that other modules continue. Another module then replaces it.
 func TestWasmControllerThatIsTooComplexIsRefused(t *testing.T) {
 	t.Parallel()
 	s := newWasmSuite(t)
@@ -97,8 +97,8 @@ func (s *wasmSuite) greeterSpec(t *testing.T, name, account string) v1alpha1.Was
 	}
 }
 
-// TestDeletedWasmControllerStops deletes the objects of modules that run: one in an endless loop, whose call may take five
-// minutes, and a reconciler, which no longer reconciles. Another reconciler continues.
+// TestDeletedWasmControllerStops deletes the objects of modules that run: one in an endless loop, whose call may take
+// five minutes, and a reconciler, which no longer reconciles. Another reconciler continues.
 func TestDeletedWasmControllerStops(t *testing.T) {
 	t.Parallel()
 	s := newWasmSuite(t)
@@ -160,8 +160,9 @@ func TestDeletedWasmControllerStops(t *testing.T) {
 	}
 }
 
-// TestLogsOfAFailingReconcilerAreLimited runs a reconciler that may not write, so that each of its runs fails, and checks
-// that the limit of its log records includes those of the host about its runs. Those of another module are complete.
+// TestLogsOfAFailingReconcilerAreLimited runs a reconciler that may not write, so that each of its runs fails, and
+// checks that the limit of its log records includes those of the host about its runs. Those of another module are
+// complete.
 func TestLogsOfAFailingReconcilerAreLimited(t *testing.T) {
 	t.Parallel()
 	s := newWasmSuite(t)

@@ -370,7 +370,8 @@ func (c *crowd) idle(t *testing.T, sources map[string]string) {
 }
 
 // TestManyModulesAreRightBesidesHostileOnes runs twelve greeters, one module of each hostile kind, and three that want
-// to read what they may not. While the objects change, the API server is killed and restarted, and modules are replaced.
+// to read what they may not. While the objects change, the API server is killed and restarted, and modules are
+// replaced.
 func TestManyModulesAreRightBesidesHostileOnes(t *testing.T) {
 	apiserver := builtinCluster(t).Component(cluster.APIServer)
 	inC, inGo := buildInC(t, "wasm/host/testdata/greeter.c"), buildInGo(t, "./testdata/greeter")

@@ -188,8 +188,8 @@ func TestWasmNodeRunsPods(t *testing.T) {
 	})
 }
 
-// TestWasmNodeStaysReadyAndContinuesAfterARestart checks that the program renews the lease of its node, before and after
-// a restart. A container that has run in the stopped program is started again.
+// TestWasmNodeStaysReadyAndContinuesAfterARestart checks that the program renews the lease of its node, before and
+// after a restart. A container that has run in the stopped program is started again.
 func TestWasmNodeStaysReadyAndContinuesAfterARestart(t *testing.T) {
 	t.Parallel()
 	c := connect(t, &kube.ClientOptions{Config: ownCluster(t, new(cluster.Options))}) // others run their pods on any node

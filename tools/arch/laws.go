@@ -290,7 +290,8 @@ func testsOf(root fs.FS, dir string) (map[string]bool, error) {
 	return names, nil
 }
 
-// commentsOf returns the text of the comments in a folder with single spaces, and the items of the lists that have laws.
+// commentsOf returns the text of the comments in a folder with single spaces, and the items of the lists that have
+// laws.
 func commentsOf(root fs.FS, dir string) (text string, items []string, err error) {
 	files, err := fs.Glob(root, dir+"/*.go")
 	if err != nil {

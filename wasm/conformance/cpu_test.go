@@ -11,8 +11,8 @@ import (
 	"github.com/kube-go/sdk/wasm/host"
 )
 
-// busy returns a module that needs some milliseconds for each item, and always has items: chunks of responses without an
-// end, or delays of no time.
+// busy returns a module that needs some milliseconds for each item, and always has items: chunks of responses without
+// an end, or delays of no time.
 func busy(delays bool) module {
 	m := module{describes: actor, submits: encode(get("/test/flood")), spins: 100_000}
 	if delays {
@@ -41,8 +41,8 @@ func TestModulesThatAlwaysHaveItemsDoNotDelayOthers(t *testing.T) {
 	}
 }
 
-// TestCPUTimeOfAModuleIsLimitedOverTime has modules that always have something to do, and so small a share of a CPU that
-// after their start the next call is due in hours, however fast the machine is. Package host tests when it is due.
+// TestCPUTimeOfAModuleIsLimitedOverTime has modules that always have something to do, and so small a share of a CPU
+// that after their start the next call is due in hours, however fast the machine is. Package host tests when it is due.
 func TestCPUTimeOfAModuleIsLimitedOverTime(t *testing.T) {
 	for name, m := range map[string]module{
 		"responses": busy(false), "delays": busy(true),

@@ -56,8 +56,8 @@ func (r *recordings) copies() [][]byte {
 }
 
 // TestThousandRecordedReconcilesReplayByteForByte records the runs of a thousand objects, each of which sends a
-// request, writes to the log and returns a status. It replays them before the module is removed, as after a crash of the
-// host.
+// request, writes to the log and returns a status. It replays them before the module is removed, as after a crash of
+// the host.
 func TestThousandRecordedReconcilesReplayByteForByte(t *testing.T) {
 	const keys = 1000
 	for _, language := range []string{"Go", "C"} {

@@ -42,8 +42,8 @@ func (b *budget) reserve(n int64) bool {
 	return true
 }
 
-// wait uses n bytes when the limit is not exceeded, after those that have waited before. So the memory in use exceeds the
-// limit by less than one use, and a use that is larger than the limit is possible.
+// wait uses n bytes when the limit is not exceeded, after those that have waited before. So the memory in use exceeds
+// the limit by less than one use, and a use that is larger than the limit is possible.
 func (b *budget) wait(ctx context.Context, n int64) error {
 	b.mu.Lock()
 	if b.used <= b.limit {

@@ -26,8 +26,8 @@ type Comparison struct {
 	Differences []Difference
 }
 
-// Difference is a write, or the result of a reconcile, that is not that of the recording. It may contain what the module
-// writes, such as the data of secrets.
+// Difference is a write, or the result of a reconcile, that is not that of the recording. It may contain what the
+// module writes, such as the data of secrets.
 type Difference struct {
 	Subject  string // such as "PATCH /api/v1/namespaces/apps/configmaps/hello?…"
 	Recorded []byte // the recorded body; nil if the recording does not have it, or it is empty
@@ -38,10 +38,10 @@ func (d Difference) equal(other Difference) bool {
 	return d.Subject == other.Subject && bytes.Equal(d.Recorded, other.Recorded) && bytes.Equal(d.Now, other.Now)
 }
 
-// Compare runs a module with a recording of [Module.Record], such as one of the version before, and compares what it
-// writes. Nothing is sent to a server: a request gets the recorded response to the same request, and the time is that of
-// the recording. A request that the recording does not have fails as if the server could not be reached, and is a
-// difference. Of the options, only CompilationDir is used.
+// Compare runs a module with a recording of [Module.Record], such as one of the previous version, and compares the
+// writes and results of both. Nothing is sent to a server: a request gets the recorded response to the same request,
+// and the time is that of the recording. A request that the recording does not have fails as if the server could not be
+// reached, and is a difference. Of the options, only CompilationDir is used.
 //
 // A recording may end at any byte, such as after a crash of the host. A last call without its end, including one that
 // has failed, is left out.
@@ -232,9 +232,9 @@ func (t *trial) missing() {
 	}
 }
 
-// answer returns what the recording has for an operation. A write is compared and used once. A read can be repeated, and
-// gets the last recorded state of an object if the recording does not have the wanted one, because the modules may read
-// at different times. If there is nothing, the server can't be reached.
+// answer returns what the recording has for an operation. A write is compared and used once. A read can be repeated,
+// and gets the last recorded state of an object if the recording does not have the wanted one, because the modules may
+// read at different times. If there is nothing, the server can't be reached.
 func (t *trial) answer(form frame, kind abi.Operation, message []byte) (*question, error) {
 	key, body, write := t.key(form, kind, message)
 	all := t.script.asked[key]

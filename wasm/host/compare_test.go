@@ -16,7 +16,8 @@ import (
 )
 
 // TestCompareFindsWhatANewVersionWrites records hello-controller, and compares versions of it with the recording: one
-// that does the same, and one that writes another text. Changed recordings stand for versions that write nothing or another object.
+// that does the same, and one that writes another text. Changed recordings stand for versions that write nothing or
+// another object.
 func TestCompareFindsWhatANewVersionWrites(t *testing.T) {
 	wasm := guestOf(t, "../../examples", "./hello-controller")
 	api := newConfigMaps()

@@ -17,16 +17,16 @@
 // # Memory
 //
 // The instances of a module start from an image of an initialized one, which they share copy-on-write. On Linux, those
-// of a large program also share, between calls, the tables that wazero needs to run it. The memory of an idle actor is
-// stored in a file, as the difference from the image, and released; see [Options.IdleAfter]. Its watches, requests and
-// timers go on meanwhile.
+// of a large program also share, between calls, the tables that wazero, the WebAssembly runtime, needs to run it. The
+// memory of an idle actor, a module that keeps its state between calls, is stored in a file, as the difference from the
+// image, and released; see [Options.IdleAfter]. Its watches, requests and timers go on meanwhile.
 //
-// The host keeps the objects of a watch once for all modules. What a module may make it keep is limited, as if no other
-// module had the watch; see [Limits].
+// The host keeps the objects of a watch once for all modules. [Limits] bounds the memory for the objects that a module
+// watches, counted as if no other module had the watch.
 //
 // # Goroutines
 //
-// An idle guest has no goroutine of its own. Items wait in its operations, and a goroutine runs the guest while there are
-// some. At most [Options.Workers] guests run at the same time, without those that have run for more than 0.1 s. Each
-// request and each watch of a guest has goroutines.
+// An idle guest has no goroutine of its own. Items wait in its operations, and a goroutine runs the guest while there
+// are any. At most [Options.Workers] guests run at the same time, not counting those that have run for more than 0.1 s.
+// Each request and each watch of a guest has goroutines.
 package host

@@ -19,9 +19,9 @@ import (
 )
 
 // newEgress returns the transport for requests to other servers than the API server. It follows no redirects. It
-// connects to the addresses that only the machine of the host can reach, such as 127.0.0.1, and to the metadata services
-// of clouds, such as 169.254.169.254, only if the origin names them: a name that somebody else has in DNS must not lead
-// there.
+// connects to the addresses that only the machine of the host can reach, such as 127.0.0.1, and to the metadata
+// services of clouds, such as 169.254.169.254, only if the origin names them: a name that somebody else has in DNS must
+// not lead there.
 func newEgress(proxy func(*http.Request) (*url.URL, error)) *http.Transport {
 	var proxies sync.Map // the addresses of proxies, which guests do not choose
 	plain := &net.Dialer{Timeout: 30 * time.Second}

@@ -336,8 +336,8 @@ func (g *guest) deliver(items []*operation, ticking bool) error {
 	return nil
 }
 
-// interrupt makes another turn follow, which begins with the first pending operation. It does not if none of the pending
-// operations could send an item, because the guest reads none.
+// interrupt makes another turn follow, which begins with the first pending operation. It does not if none of the
+// pending operations could send an item, because the guest reads none.
 func (g *guest) interrupt(sent bool) {
 	if g.unread++; sent {
 		g.unread = 0
@@ -396,7 +396,7 @@ func (i *instance) flush(op *operation, mayRun func() bool) (sent bool, err erro
 	return sent, nil
 }
 
-// arm plans what happens if nothing else does: the next tick, or that the guest is unloaded.
+// arm plans the next turn: for a timer of the guest, or to unload it.
 func (g *guest) arm() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -413,8 +413,8 @@ func (g *guest) arm() {
 	g.plan(i.next, func() { g.ticking = true })
 }
 
-// plan makes a turn happen at a time, before which f is called with g.mu held. It replaces the last plan. The caller
-// holds g.mu.
+// plan plans a call of f with g.mu held, and then a turn. It replaces the last plan; a zero time only cancels that. The
+// caller holds g.mu.
 func (g *guest) plan(at time.Time, f func()) {
 	if g.timer != nil {
 		g.timer.Stop()

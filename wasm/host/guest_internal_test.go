@@ -287,8 +287,8 @@ func TestCanceledOperationsDoNotStay(t *testing.T) {
 	}
 }
 
-// await waits until done returns true. It limits the number of calls and not the time, so that a machine that stops for a
-// while does not matter.
+// await waits until done returns true. It limits the number of calls and not the time, so that a machine that stops for
+// a while does not matter.
 func await(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	for range 60_000 {

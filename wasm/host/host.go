@@ -40,8 +40,8 @@ type Options struct {
 	// Logger logs what happens to modules, and the records that they log. Default: [slog.Default].
 	Logger *slog.Logger
 
-	// Workers is the number of guests that run at the same time, without those that have run for more than 0.1 s.
-	// Default: the number of CPUs.
+	// Workers is the maximum number of instances that run at the same time, not counting those that have run for more than
+	// 0.1 s. Default: the number of CPUs.
 	Workers int
 
 	// CompilationDir is a directory that keeps compiled modules, so that they start faster the next time. The host runs
@@ -52,8 +52,8 @@ type Options struct {
 	// succession, up to 5 min. Default: 1 s.
 	BackOff time.Duration
 
-	// IdleAfter is the time after the last call of an actor after which its memory is stored in a file and released, until
-	// an item or a timer of the module is due. If it is negative, modules stay in memory. Default: 30 s.
+	// IdleAfter is how long an actor is idle before its memory is stored in a file and released, until an item or a timer
+	// of the module is due. If it is negative, modules stay in memory. Default: 30 s.
 	IdleAfter time.Duration
 
 	// MaxFailures is the number of failures in succession after which a module is quarantined. An instance that has run
@@ -285,8 +285,8 @@ func (h *Host) lock(ctx context.Context, name string) (unlock func(), err error)
 	}
 }
 
-// Set adds a module, or replaces the one with the same name, if anything differs. It compiles the module, which takes
-// seconds for a large one. The module starts when the host runs.
+// Set adds a module, or replaces the one with the same name if they differ in more than Record. It compiles the module,
+// which takes seconds for a large one. The module starts when the host runs.
 func (h *Host) Set(ctx context.Context, m Module) error {
 	if m.Name == "" {
 		return errors.New("host: Module.Name is empty: set a name that no other module of the host has")
@@ -370,7 +370,8 @@ func sameModule(a, b Module) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// Remove ends a module. It does nothing if the host has no module with the name.
+// Remove ends a module, and waits until it has ended, even if ctx ends. It does nothing if the host has no module with
+// the name.
 func (h *Host) Remove(ctx context.Context, name string) {
 	ctx = context.WithoutCancel(ctx) // the time in which a module ends is limited
 	if unlock, err := h.lock(ctx, name); err == nil {

@@ -35,8 +35,8 @@ const maxUnchecked = 10
 var errNoAccount = errors.New("the service account does not exist")
 
 // anonymous returns a client without credentials, whose connections the modules with a service account share. The
-// host's client can't be shared: the server would recognize a client certificate of its connections before the token of a
-// module.
+// host's client can't be shared: the server would recognize a client certificate of its connections before the token of
+// a module.
 func anonymous(ctx context.Context, c *client.Client) (*client.Client, error) {
 	all := c.Config()
 	return forGuests(ctx, &config.Config{
@@ -45,8 +45,8 @@ func anonymous(ctx context.Context, c *client.Client) (*client.Client, error) {
 	})
 }
 
-// forGuests returns a client for the requests of guests. Its connections keep little of what a guest does not read, which
-// the host's client need not do.
+// forGuests returns a client for the requests of guests. Its connections keep little of what a guest does not read,
+// which the host's client need not do.
 func forGuests(ctx context.Context, c *config.Config) (*client.Client, error) {
 	return client.New(ctx, &client.Options{Config: c, StreamBufferBytes: streamBuffer})
 }
@@ -104,8 +104,8 @@ func (t *tokens) find(ctx context.Context) (string, middleware.Renew, error) {
 	return "Bearer " + string(used.Token), renew, nil
 }
 
-// explain returns the error of a missing token. It omits the message of the server, which may name the user of the host,
-// and logs it.
+// explain returns the error of a missing token. It omits the message of the server, which may name the user of the
+// host, and logs it.
 func (t *tokens) explain(err error) error {
 	refused, ok := errors.AsType[*core.StatusError](err)
 	if !ok {
@@ -130,7 +130,7 @@ func reasonOf(e *core.StatusError) string {
 // hasAccount reports whether a module has an identity of its own.
 func (m *Module) hasAccount() bool { return m.ServiceAccount != core.ObjectRef{} }
 
-// clientOf returns the client of a module, whose requests throttle limits.
+// clientOf returns the client of a module. throttle limits its requests.
 func (h *Host) clientOf(ctx context.Context, m *Module, throttle middleware.Func) (*client.Client, error) {
 	agent := "kube-wasm/" + m.Name
 	if !m.hasAccount() {

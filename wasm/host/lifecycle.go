@@ -14,11 +14,11 @@ const (
 	Running     Phase = "Running"
 	Unloaded    Phase = "Unloaded"    // runs, and is idle: its memory is stored
 	BackOff     Phase = "BackOff"     // waits after a failure
-	Quarantined Phase = "Quarantined" // failed repeatedly, and waits until the module is set again
+	Quarantined Phase = "Quarantined" // failed repeatedly, or can't run its controllers, until Host.Set changes it
 	Removed     Phase = "Removed"
 )
 
-// stable is the time after which an instance that runs counts as started without failures.
+// stable is how long an instance must run before its next failure counts as the first.
 const stable = 5 * time.Minute
 
 // maxBackOff is the longest time between two starts of a module.

@@ -59,8 +59,8 @@ func (h *limitedHandler) WithGroup(name string) slog.Handler {
 // maxErrorBytes is the maximum length of an error that may have text of a guest.
 const maxErrorBytes = 4 << 10
 
-// shorten returns an error with the beginning of the text of a long one, which it does not keep in memory. It keeps what
-// the controller reads: the response of the server, and whether the error is terminal.
+// shorten returns an error with the beginning of the text of a long one, which it does not keep in memory. It keeps
+// what the controller reads: the response of the server, and whether the error is terminal.
 func shorten(err error) error {
 	text := err.Error()
 	if len(text) <= maxErrorBytes {

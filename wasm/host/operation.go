@@ -66,7 +66,8 @@ func (op *operation) start(kind abi.Operation, message []byte) error {
 }
 
 // send queues an item. It waits while there are too many, or while the module has no memory for it, unless some is
-// reserved for it. It reports whether the operation still exists. What is reserved for the item belongs to the operation.
+// reserved for it. It reports whether the operation still exists. What is reserved for the item belongs to the
+// operation.
 func (op *operation) send(it item) bool {
 	budget, size := &op.instance.guest.budget, int64(len(it.data))
 	if it.reserved > 0 {

@@ -23,8 +23,8 @@ type quota struct {
 	over   map[abi.Watch]time.Time // until when a watch that has exceeded the limit is refused
 }
 
-// overTime is the time for which a module can't watch again what has exceeded its limit. Each attempt reads objects from
-// the API server, up to the limit.
+// overTime is the time for which a module can't watch again what has exceeded its limit. Each attempt reads objects
+// from the API server, up to the limit.
 const overTime = 30 * time.Second
 
 // admit returns an error if a watch, which checkWatch has accepted, has exceeded the limit a short time ago.
@@ -70,8 +70,8 @@ type claim struct {
 	ended    bool
 }
 
-// claim begins the use of a shared watch. The caller passes its size to resize, and calls end. If the module exceeds its
-// limit, exceeded is called with the error, and the claim ends.
+// claim begins the use of a shared watch. The caller passes its size to resize, and calls end. If the module exceeds
+// its limit, exceeded is called with the error, and the claim ends.
 func (q *quota) claim(w *sharedWatch, held func() int64, exceeded func(error)) *claim {
 	c := &claim{quota: q, watch: w, held: held, exceeded: exceeded}
 	q.mu.Lock()

@@ -71,8 +71,8 @@ type idleInstance struct {
 	since time.Time
 }
 
-// maxInstances is the maximum number of instances of a reconciler, and of its runs. The messages and objects of a run are
-// in the memory of the host.
+// maxInstances is the maximum number of instances of a reconciler, and of its runs. The messages and objects of a run
+// are in the memory of the host.
 const maxInstances = 8
 
 // maxChanges is the maximum number of objects that one result applies, deletes and reports events about.

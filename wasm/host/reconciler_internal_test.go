@@ -82,7 +82,8 @@ func TestInvalidControllerDoesNotBlockTheHost(t *testing.T) {
 	await(t, "another call", func() bool { return calls() > before+1 })
 }
 
-// TestRunsThatWaitHaveNotDecodedTheirObjects has runs that end while they wait for a place, for CPU time and for a worker.
+// TestRunsThatWaitHaveNotDecodedTheirObjects has runs that end while they wait for a place, for CPU time and for a
+// worker.
 func TestRunsThatWaitHaveNotDecodedTheirObjects(t *testing.T) {
 	m := Module{Name: "a"}
 	if err := m.Limits.setDefaults(); err != nil {

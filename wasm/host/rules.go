@@ -20,9 +20,9 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// Rules returns the permissions that a module has used in recordings of [Module.Record]. They are those that it needs if
-// the recordings have everything that it does. The permissions for what the host does for a reconciler are among them.
-// Only the first recording of a reconciler has its description. Without it, and for kinds that the module does not watch,
+// Rules returns the permissions that a module has used in recordings of [Module.Record]. If the recordings have
+// everything that the module does, it needs no others. They include those for what the host does for a reconciler. Only
+// the first recording of a reconciler has its description. Without it, and for kinds that the module does not watch,
 // the plural name of a kind is derived from the kind. A recording may end at any byte, such as after a crash of the
 // host.
 func Rules(recordings ...io.Reader) ([]abi.Rule, error) {

@@ -14,7 +14,7 @@ import (
 	"github.com/kube-go/sdk/runtime/cache"
 )
 
-// How long, how many, and with how many bytes in total watches that no module uses are kept, so that a module that
+// The limits for keeping watches that no module uses: time, number and total bytes. They are kept so that a module that
 // starts again finds its objects. The quotas of modules do not count them.
 const (
 	keepWatch   = time.Minute
@@ -50,8 +50,8 @@ func newShared(c *client.Client, o *cache.Options) *shared {
 }
 
 // use returns the shared watch for a watch that checkWatch has accepted, until done is called, once. If keep is false,
-// and no other module uses the watch, its objects are released. A projection has a watch
-// of its own: otherwise a module that reads only metadata would pay for the objects that another module reads.
+// and no other module uses the watch, its objects are released. A projection has a watch of its own: otherwise a module
+// that reads only metadata would pay for the objects that another module reads.
 func (s *shared) use(key abi.Watch) (w *sharedWatch, done func(keep bool)) {
 	key.KeysOnly = false
 	s.mu.Lock()

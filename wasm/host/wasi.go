@@ -293,7 +293,7 @@ func (i *instance) poll(ctx context.Context, data []byte) (encoded []byte, errno
 			i.sleep(ctx, poll.next)
 			events = append(events, poll.first)
 		case poll.stall == nil:
-			return []byte{errnoInval}, errnoInval // it would wait for ever
+			return []byte{errnoInval}, errnoInval // it would wait forever
 		}
 	}
 	for _, e := range events {

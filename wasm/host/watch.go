@@ -46,7 +46,7 @@ type objects struct {
 	encode  func(s reflector.State) ([]byte, error)                  // to JSON
 }
 
-// watch is what an OpWatch has.
+// watch is the state of an OpWatch operation.
 type watch struct {
 	keysOnly bool
 	waiting  atomic.Int64 // the memory of the changes that wait, in bytes
@@ -287,7 +287,7 @@ func (op *operation) watchShared(w *abi.Watch, shared *sharedWatch) {
 }
 
 // noticeRefusal ends the operation if the server does not allow the host to watch the objects. The watch itself would
-// try for ever. The message of the server is only logged, because it names the user of the host.
+// try forever. The message of the server is only logged, because it names the user of the host.
 func (op *operation) noticeRefusal(w *abi.Watch, view *objects) {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
@@ -309,7 +309,8 @@ func (op *operation) noticeRefusal(w *abi.Watch, view *objects) {
 // changeBytes is the memory for a change without its object, and for what encoding adds to an object.
 const changeBytes = 2 << 10
 
-// follow sends the changes of the watch. It returns an error. The memory for an object is reserved before it is encoded.
+// follow sends the changes of the watch. It returns an error. The memory for an object is reserved before it is
+// encoded.
 func (op *operation) follow(view *objects, use *claim) error {
 	w := op.watch
 	it := item{flags: abi.FlagSyncBegin}

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestGuestsStaySmall checks the sizes of programs as modules. An empty program that imports k8s.io/api/core/v1 has 15.5
-// MB, one that imports metav1 has 12.6 MB.
+// TestGuestsStaySmall checks the sizes of programs as modules. An empty program that imports k8s.io/api/core/v1 has
+// 15.5 MB, one that imports metav1 has 12.6 MB.
 func TestGuestsStaySmall(t *testing.T) {
 	for program, limit := range map[string]int{
 		"./hello-controller": 21_400_000,

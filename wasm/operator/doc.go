@@ -32,9 +32,9 @@
 // # Permissions
 //
 // The program needs the verbs get, list, watch and patch for wasmcontrollers, patch for wasmcontrollers/status, create
-// for serviceaccounts/token, and create and patch for events of the group events.k8s.io. It also needs list and watch for
-// the kinds that modules watch, because the host has the watches. [Install] needs get, list, watch, create and patch
-// for customresourcedefinitions.
+// for serviceaccounts/token, and create and patch for events of the group events.k8s.io. It also needs list and watch
+// for the kinds that modules watch, because the host has the watches. [Install] needs get, list, watch, create and
+// patch for customresourcedefinitions.
 //
 // Users who may create a WasmController in a namespace can use each service account of the namespace, as with pods.
 package operator

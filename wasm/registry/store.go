@@ -136,9 +136,9 @@ func newTransport(config *tls.Config) *http.Transport {
 	}
 }
 
-// refuseMetadata returns an error for addresses on which clouds have their metadata services, such as 169.254.169.254. A
-// registry can redirect the store to any address. The library already checks the issuers of tokens. Local registries have
-// loopback addresses.
+// refuseMetadata returns an error for addresses on which clouds have their metadata services, such as 169.254.169.254.
+// A registry can redirect the store to any address. The library already checks the issuers of tokens. Local registries
+// have loopback addresses.
 func refuseMetadata(_, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	addr := to.Addr().Unmap().WithZone("")

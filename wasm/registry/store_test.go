@@ -202,8 +202,8 @@ func TestConcurrentPullsHappenOnce(t *testing.T) {
 	}
 }
 
-// slowHelper makes a program for credentials that does not end. It returns a docker configuration that names it, and the
-// file that it creates when it begins.
+// slowHelper makes a program for credentials that does not end. It returns a docker configuration that names it, and
+// the file that it creates when it begins.
 func slowHelper(t *testing.T, host string) (config, begun string) {
 	t.Helper()
 	dir := t.TempDir()

@@ -59,8 +59,8 @@ const (
 	managedNum  = 17
 )
 
-// filter returns the filter for the messages of a plan, which are in messages of the outer plans. It returns nil, for all
-// fields, if the messages contain themselves.
+// filter returns the filter for the messages of a plan, which are in messages of the outer plans. It returns nil, for
+// all fields, if the messages contain themselves.
 func (p *plan) filter(outer ...*plan) *Filter {
 	if slices.Contains(outer, p) {
 		return nil

@@ -26,8 +26,8 @@ var (
 	errQuantity = fmt.Errorf("quantity of more than %d characters", maxQuantity)
 )
 
-// known has some of the quantities that were parsed, by hash. Most objects have the same few quantities, and parsing one
-// takes several times as long as finding it here.
+// known has some of the quantities that were parsed, by hash. Most objects have the same few quantities, and parsing
+// one takes several times as long as finding it here.
 //
 //nolint:gochecknoglobals // a cache of constant values
 var known [256]atomic.Pointer[knownQuantity]

@@ -124,7 +124,8 @@ func TestAddSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestAddChangesNothingWhenSomethingFails lets the go command fail at each of its calls, and the sources have a mistake.
+// TestAddChangesNothingWhenSomethingFails lets the go command fail at each of its calls, and the sources have a
+// mistake.
 func TestAddChangesNothingWhenSomethingFails(t *testing.T) {
 	dir := newProject(t)
 	before := snapshot(t, dir)

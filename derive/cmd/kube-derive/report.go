@@ -21,8 +21,8 @@ type reporter struct {
 	quiet  bool
 }
 
-// report returns the exit code: 1 for mistakes in the sources and stale files. generated may call loaded with the number
-// of packages that it has loaded.
+// report returns the exit code: 1 for mistakes in the sources and stale files. generated may call loaded with the
+// number of packages that it has loaded.
 func (r *reporter) report(ctx context.Context, generated func(ctx context.Context, loaded func(int)) (*generate.Files, error)) int {
 	std := r.std
 	if r.quiet {

@@ -18,8 +18,8 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// module has everything that decides what a type is: other packages, constants, functions and variables in the lengths of
-// arrays, generic types, embedded interfaces, aliases, dot imports, build tags and a vendored module.
+// module has everything that decides what a type is: other packages, constants, functions and variables in the lengths
+// of arrays, generic types, embedded interfaces, aliases, dot imports, build tags and a vendored module.
 const module = `
 -- go.mod --
 module example.com/a

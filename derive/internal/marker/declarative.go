@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// declarativeMarkers are the markers of Kubernetes' declarative validation, see https://kep.k8s.io/5073. Their arguments
-// are in parentheses, and their value may be another marker.
+// declarativeMarkers are the markers of Kubernetes' declarative validation, see https://kep.k8s.io/5073. Their
+// arguments are in parentheses, and their value may be another marker.
 func declarativeMarkers() []definition {
 	union := param{name: "union", kind: kindString}
 	member := param{name: "memberName", kind: kindString}

@@ -71,7 +71,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeftOfTheTemplate holds that all names are the project's, and that files have the form that tools give them.
+// TestNothingIsLeftOfTheTemplate holds that all names are the project's, and that files have the form that tools give
+// them.
 func TestNothingIsLeftOfTheTemplate(t *testing.T) {
 	left := regexp.MustCompile(`(?i)widget|api/v1/|\bv1\.[A-Z]|kube-project|group\.example\.com|v0\.0\.0-sdk`)
 	for i, kind := range []string{"A", "Policy", "HTTPRoute", "Type", "VeryLongNameOfAKindThatGoesOn"} {

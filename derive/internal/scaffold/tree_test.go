@@ -401,7 +401,8 @@ func TestMistakesChangeNothing(t *testing.T) {
 	}
 }
 
-// TestWebhooksNeedNeitherInstallNorStart holds that authors may remove the flag -install, and change the end-to-end tests.
+// TestWebhooksNeedNeitherInstallNorStart holds that authors may remove the flag -install, and change the end-to-end
+// tests.
 func TestWebhooksNeedNeitherInstallNorStart(t *testing.T) {
 	tree := open(t, started(t), "main.go", "controller.Install(ctx, c)", "install(ctx, c)", "test/e2e/e2e_test.go", "func start(", "func begin(")
 	if err := tree.AddWebhook("Policy", "", scaffold.Webhooks{Validate: true}); err != nil {

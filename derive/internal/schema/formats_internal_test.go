@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// TestFormatsAreThoseOfKubernetes compares the patterns with the functions that API servers use, on random texts which are
-// nearly right.
+// TestFormatsAreThoseOfKubernetes compares the patterns with the functions that API servers use, on random texts which
+// are nearly right.
 func TestFormatsAreThoseOfKubernetes(t *testing.T) {
 	type check func(context.Context, operation.Operation, *field.Path, *string, *string) field.ErrorList
 	for name, valid := range map[string]check{

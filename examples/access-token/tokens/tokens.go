@@ -1,8 +1,8 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tokens is the life of an access token as a state machine. It declares a service account, roles, bindings and a
-// secret; permissions that are removed from the spec, or whose token is deleted, are deleted with it.
+// Package tokens is the life of an access token as a state machine. It declares a service account, roles, bindings and
+// a secret; permissions that are removed from the spec, or whose token is deleted, are deleted with it.
 package tokens
 
 import (

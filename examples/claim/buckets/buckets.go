@@ -1,8 +1,8 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package buckets gives users of a namespace buckets, which are cluster-scoped: a BucketClaim declares its Bucket, is ready
-// while the bucket is, and waits at its deletion until the bucket is gone.
+// Package buckets gives users of a namespace buckets, which are cluster-scoped: a BucketClaim declares its Bucket, is
+// ready while the bucket is, and waits at its deletion until the bucket is gone.
 package buckets
 
 import (

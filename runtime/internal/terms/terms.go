@@ -33,7 +33,8 @@ func Begin(ctx context.Context) (work context.Context, lose context.CancelCauseF
 	}
 }
 
-// Of returns the term of the context of work: a context that ends when the term is lost. Outside of a term it never ends.
+// Of returns the term of the context of work: a context that ends when the term is lost. Outside of a term it never
+// ends.
 func Of(ctx context.Context) context.Context {
 	if term, ok := ctx.Value(termKey{}).(context.Context); ok {
 		return term

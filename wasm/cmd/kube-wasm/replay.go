@@ -29,7 +29,8 @@ func replayFile(ctx context.Context, args []string, stdout io.Writer) error {
 	})
 }
 
-// withRecording opens the files of a command that takes a module and a recording. The error of f gets the recording's name.
+// withRecording opens the files of a command that takes a module and a recording. The error of f gets the recording's
+// name.
 func withRecording(command string, args []string, f func(binary []byte, recording io.Reader) error) error {
 	files, rest, err := parse(flag.NewFlagSet(command, flag.ContinueOnError), args)
 	if err != nil {

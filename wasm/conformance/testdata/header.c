@@ -45,7 +45,7 @@ int main(void) {
 	at = 0;
 	check("element of an empty list", kube_element(kube_c("[]"), &at), NULL);
 
-	// No prefix of the document, and no broken text, makes a function read beyond the text or run for ever.
+	// No prefix of the document, and no broken text, makes a function read beyond the text or run forever.
 	for (size_t n = 0; n < sizeof document - 1; n++) {
 		kube_text t = at_end(page, document, n);
 		KUBE_STRING(t, "last", "x");

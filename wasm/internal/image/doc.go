@@ -42,11 +42,11 @@
 // # Engines
 //
 // An engine is what wazero needs to run a module: tables, globals and a memory at fixed addresses. Its tables take much
-// of the time of a start, and a third of the memory of an idle program in Go. So other instances of the image may take the
-// engine of an instance that is parked: the kernel moves the pages of its memory to other addresses, and back for the next
-// call. One parked instance for each CPU keeps its engine until another one needs it. This needs Linux 5.13, and a program
-// that has many functions and drops no segments; the instances of others keep their engines. An engine in which a call
-// has failed is closed.
+// of the time of a start, and a third of the memory of an idle program in Go. So other instances of the image may take
+// the engine of an instance that is parked: the kernel moves the pages of its memory to other addresses, and back for
+// the next call. One parked instance for each CPU keeps its engine until another one needs it. This needs Linux 5.13,
+// and a program that has many functions and drops no segments; the instances of others keep their engines. An engine in
+// which a call has failed is closed.
 //
 // The memory of an instance is released by [Instance.Close], when no [Instance.Call] is active; never by wazero, which
 // may close a module during a call because of a context.

@@ -121,8 +121,8 @@ func (img *Image) engine(ctx context.Context, c Config, limit, size uint64) (*en
 	return img.program.newEngine(ctx, c, m, limit, size)
 }
 
-// takeEngine returns the free engine with the largest memory of at most the given size, the one of the instance that was
-// parked first, or nil. The memory of an engine can't shrink.
+// takeEngine returns the free engine with the largest memory of at most the given size, the one of the instance that
+// was parked first, or nil. The memory of an engine can't shrink.
 func (img *Image) takeEngine(limit, size uint64) *engine {
 	img.mu.Lock()
 	defer img.mu.Unlock()
@@ -136,8 +136,8 @@ func (img *Image) takeEngine(limit, size uint64) *engine {
 	return img.evict(fits)
 }
 
-// evict takes the engine from the instance that was parked first, of those whose engine fits. It returns nil if there is
-// none, or if the memory can't be moved. The caller holds img.mu.
+// evict takes the engine from the instance that was parked first, of those whose engine fits. It returns nil if there
+// is none, or if the memory can't be moved. The caller holds img.mu.
 func (img *Image) evict(fits func(*engine) bool) (e *engine) {
 	for n, i := range img.parked {
 		if !i.mu.TryLock() {

@@ -225,8 +225,8 @@ func TestMemoryThatCanNotBeMovedFailsTheInstance(t *testing.T) {
 	}
 }
 
-// TestMemoryThatCanNotComeBackFailsTheInstance is about an instance that has lost its engine: a part of its memory may be
-// lost, too, so that it must not be tried again.
+// TestMemoryThatCanNotComeBackFailsTheInstance is about an instance that has lost its engine: a part of its memory may
+// be lost, too, so that it must not be tried again.
 func TestMemoryThatCanNotComeBackFailsTheInstance(t *testing.T) {
 	g := newShared(t)
 	i, works := g.start(), g.program.mover

@@ -85,8 +85,8 @@ func (i *Instance) Memory() api.Memory {
 	return i.engine.module.Memory()
 }
 
-// Park lets other instances of the image take the engine of this one until its next Call. It does nothing during a call.
-// If the memory can't be moved, all calls that follow fail.
+// Park lets other instances of the image take the engine of this one until its next Call. It does nothing during a
+// call. If the memory can't be moved, all calls that follow fail.
 func (i *Instance) Park() {
 	i.mu.Lock()
 	defer i.mu.Unlock()

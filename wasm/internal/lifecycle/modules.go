@@ -42,8 +42,8 @@ const (
 // fileCheck is the time between two checks whether a file has changed.
 const fileCheck = 2 * time.Second
 
-// Modules are the modules of objects in a host. Create them with [New]. They are safe for concurrent use, but only one Run
-// may be active at a time.
+// Modules are the modules of objects in a host. Create them with [New]. They are safe for concurrent use, but only one
+// Run may be active at a time.
 type Modules struct {
 	host     *host.Host
 	store    *registry.Store // nil if the host pulls no images

@@ -168,7 +168,8 @@ func choosePorts(ports ...*int) error {
 }
 
 // Specs returns the node's processes in the order in which they start, each when the previous one is ready: the holder
-// of its mount namespace, then containerd, which is ready once it has the test image, then the forwarder and the kubelet.
+// of its mount namespace, then containerd, which is ready once it has the test image, then the forwarder and the
+// kubelet.
 func (n *Node) Specs() []process.Spec {
 	enter := filepath.Join(n.dir, "enter")
 	kubelet := append([]string{enter}, n.in.Kubelet...)
