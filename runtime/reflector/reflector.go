@@ -165,10 +165,11 @@ var (
 // invalid and can't be sent. The reflector then keeps its objects, and the next Run updates them: subscribers receive
 // only the differences. It returns an error immediately if the reflector is already running.
 //
-// When the reflector lists the objects again, it updates them one by one. The same version with other content is a
-// change: after a restore of etcd, servers assign the same versions again. Objects that are missing from the list are
-// removed at its end, and subscribers receive each deletion. Until then, readers see the old objects. An object that
-// was replaced by another one with the same name is one change, whose Old and New have different UIDs.
+// When the reflector lists the objects again, it updates them one by one. Unchanged objects keep their entries. The
+// same version with other content is a change: after a restore of etcd, servers assign the same versions again. Objects
+// that are missing from the list are removed at its end, and subscribers receive each deletion. Until then, readers see
+// the old objects. An object that was replaced by another one with the same name is one change, whose Old and New have
+// different UIDs.
 func (r *Reflector) Run(ctx context.Context) error {
 	if !r.running.TryLock() {
 		return errRunning

@@ -26,8 +26,7 @@
 // [Options.ResourceVersion].
 //
 //   - A watch that ends normally, or whose connection breaks after it has delivered a new version, resumes from the
-//     last version that the consumer has received: immediately, or one second after the watch was opened, whichever is
-//     later.
+//     last version that the consumer has received, but not within one second after the watch was opened.
 //   - When the server no longer has that version (410), or rejects the request or the watch as invalid, the watcher
 //     lists the objects again, immediately if the 410 ends an outage.
 //   - After other failures (429, 401, 403, 404, no connection, …) it repeats the request. After ten consecutive ones,

@@ -179,7 +179,7 @@ func laws() map[string]map[string][]string {
 			"are safe for concurrent use":                                      {"TestConcurrentUse"},
 			"callers own the objects":                                          {"TestGetReturnsAFreshObjectOfItsKind"},
 			"This halves the memory of pods":                                   {"TestDictionaryHalvesObjectsThatAreAlike"},
-			"an index always has the same objects":                             {"TestIndexesAlwaysHaveTheObjectsOfTheStore"},
+			"An index always has the same objects":                             {"TestIndexesAlwaysHaveTheObjectsOfTheStore"},
 			"Unchanged objects keep their entries":                             {"TestRelistKeepsUnchangedEntries"},
 			"The same version with other content":                              {"TestSameVersionWithOtherContentIsAChange"},
 			"subscribers receive each deletion":                                {"TestRelistDeliversMissedChanges"},
@@ -193,7 +193,7 @@ func laws() map[string]map[string][]string {
 		},
 		"runtime/watcher": {
 			"A watch that ends normally, or whose connection breaks after it": {"TestWatchResumesAfterANormalEnd", "TestWatchResumesAfterABrokenConnection"},
-			"or one second after the watch was opened":                        {"TestServerThatEndsEachWatchGetsOnePerSecond"},
+			"but not within one second after the watch was opened":            {"TestServerThatEndsEachWatchGetsOnePerSecond"},
 			"When the server no longer has that version (410)":                {"TestObjectsAreListedAgainWhenTheVersionHasExpired"},
 			"it repeats the request":                                          {"TestFailedWatchResumesFromItsVersion"},
 			"After ten consecutive ones":                                      {"TestObjectsAreListedAgainAfterTenFailedWatches", "TestStepWatching"},
