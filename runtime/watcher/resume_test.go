@@ -6,6 +6,7 @@ package watcher_test
 import (
 	"errors"
 	"io"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -239,5 +240,35 @@ func TestWatchWithoutTheUsualBookmarksIsOver(t *testing.T) {
 		r.want("Init, InitApply a@2, InitDone@2", "stream")
 		r.wantErrors("the server sends no bookmarks any more")
 		time.Sleep(time.Hour) // the new watch is as quiet, but within its timeout
+	})
+}
+
+// TestOneBookmarkCausesAtMostOneList checks that a server may send bookmarks only at the end of each watch. An object
+// changes once shortly before such a bookmark, so that the bookmarks seem to be regular.
+func TestOneBookmarkCausesAtMostOneList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, "a")
+		server.Behave(fakesource.Behaviour{Bookmarks: 24 * time.Hour}) // longer than any watch
+		r := record(t, server, watcher.Options{Timeout: 10 * time.Minute})
+		time.Sleep(9 * time.Minute)
+		server.Put(configMap("b"))
+		time.Sleep(2 * time.Minute)
+		r.want("Init, InitApply a@2, InitDone@2, Apply b@3, Bookmark@3", "stream, watch rv=3")
+		time.Sleep(24 * time.Hour)
+		synctest.Wait()
+		lists := 0
+		for _, request := range server.Requests() {
+			if strings.HasPrefix(request, "stream") {
+				lists++
+			}
+		}
+		if lists > 1 {
+			t.Errorf("the objects were listed %d times in a quiet day, want at most once", lists)
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if len(r.errs) > 1 {
+			t.Errorf("reported %d errors, want at most one", len(r.errs))
+		}
 	})
 }

@@ -314,6 +314,9 @@ func (s *state) watchOver(in *input) output {
 	}
 	moved, floor := s.moved, max(0, shortest-lived) // so that a server that ends each watch gets one per second
 	mute := s.marks && s.heard.IsZero() && lived > longestMark
+	if mute { // maybe the bookmarks were never regular: a single one must not cause a list every few minutes
+		s.marks = false
+	}
 	s.moved, s.opened, s.heard = false, time.Time{}, time.Time{}
 	if lived >= steady {
 		s.failures, s.unclear = 0, 0
