@@ -23,7 +23,7 @@ import (
 //
 // The objects are decoded in the goroutine of the watch, those that the store already has before Decoded returns. All
 // decoded stores of type K share them, as long as the reflector exists. An object that can't be decoded is an error of
-// each read, as in other stores.
+// each read, as in other stores. OnError of the watch receives it, too, as for an index; see [IndexBy].
 //
 // When an object that a reader has changed gets its next state, which replaces it, OnError of the watch receives an
 // error that names changed fields. Objects are compared in JSON, up to 100 and about 256 KiB of them each second, and

@@ -22,7 +22,8 @@ type Index[K any, T comparable] struct {
 // After that, f is called once for each new state of each object, in the goroutine of the watch, so it must be fast.
 // The result must depend only on the object, and f must not use the store. If an object can't be decoded, or f panics,
 // the object has no values, and OnError of the watch receives the error, for existing objects in the goroutine of the
-// caller.
+// caller. Of the errors for existing objects, and of those of each list, it receives the first ten and the number of
+// the others. Only the first panic has its stack.
 //
 // An index needs about 60 bytes for each value of each object, and about 110 bytes and the value itself for each
 // different value. It exists as long as its store. Create it once, not for each lookup. An index by namespace, labels

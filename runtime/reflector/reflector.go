@@ -85,7 +85,7 @@ type Reflector struct {
 	form   uint64                  // counts the changes of need; 0 before the first store
 	forms  map[reflect.Type]uint64 // the first form that stores of a type can read
 	change func()                  // ends the current watch, since need has changed; nil if none is running
-	failed []error                 // of indexes, which are not reported yet
+	failed failures                // of indexes
 }
 
 // New returns a reflector of the objects of a source. It is empty until [Reflector.Run] fills it.
@@ -222,6 +222,7 @@ func (r *Reflector) runOnce(parent context.Context, resume bool) error {
 			r.watch.OnStatus(s)
 		}
 	}
+	defer r.reportIndexes() // those of an incomplete list
 	fields, src := need.fields(), need.source(r.source)
 	var from *resumed // nil if the objects are listed
 	if resume {
@@ -240,7 +241,9 @@ func (r *Reflector) runOnce(parent context.Context, resume bool) error {
 			if err := r.take(ev, fields, form); err != nil {
 				r.report(err)
 			}
-			r.reportIndexes()
+			if ev.Type != watcher.InitApply { // the errors of a list are reported at its end
+				r.reportIndexes()
+			}
 			r.note(ev.Type)
 			r.table.compress()
 			continue
@@ -273,10 +276,13 @@ func (r *Reflector) report(err error) {
 func (r *Reflector) reportIndexes() {
 	r.mu.Lock()
 	failed := r.failed
-	r.failed = nil
+	r.failed = failures{}
 	r.mu.Unlock()
-	for _, err := range failed {
+	for _, err := range failed.first {
 		r.report(err)
+	}
+	if failed.others > 0 {
+		r.report(fmt.Errorf("indexes and decoded stores of %s: and %d other errors", r.table.resource, failed.others))
 	}
 }
 

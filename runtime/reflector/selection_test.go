@@ -188,6 +188,88 @@ func TestObjectThatCannotBeIndexedIsReportedAndHasNoValues(t *testing.T) {
 	})
 }
 
+// TestErrorsOfIndexesAreBounded checks that a function that fails for each of many objects is reported by a few errors,
+// whether it runs for the objects of a list or for those that the store already has.
+func TestErrorsOfIndexesAreBounded(t *testing.T) {
+	const objects, most = 1000, 10
+	fail := func(*corev1.ConfigMap) []string { panic("no such thing") }
+	refs := make([]string, objects)
+	for i := range refs {
+		refs[i] = fmt.Sprintf("prod/%d", i)
+	}
+	for _, tt := range []struct {
+		name          string
+		before, after func(*reflector.Reflector, *reflector.Store[corev1.ConfigMap])
+	}{
+		{name: "an index that is older than the list", before: func(
+			_ *reflector.Reflector, store *reflector.Store[corev1.ConfigMap],
+		) {
+			reflector.IndexBy(store, fail)
+		}},
+		{name: "an index of existing objects", after: func(
+			_ *reflector.Reflector, store *reflector.Store[corev1.ConfigMap],
+		) {
+			reflector.IndexBy(store, fail)
+		}},
+		{name: "a decoded store that needs another list", after: func(
+			r *reflector.Reflector, _ *reflector.Store[corev1.ConfigMap],
+		) {
+			reflector.Decoded(reflector.StoreOf[panicking](r))
+		}},
+	} {
+		for _, paged := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, paged: %v", tt.name, paged), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					var reported []string
+					r := reflector.New(newServer(t, wire.JSON, refs...), &reflector.Options{Watch: watcher.Options{
+						Paged: paged, OnError: func(err error) { reported = append(reported, err.Error()) },
+					}})
+					store := reflector.StoreOf[corev1.ConfigMap](r)
+					if tt.before != nil {
+						tt.before(r, store)
+					}
+					runUntilEnd(t, r)
+					if tt.after != nil {
+						tt.after(r, store)
+						synctest.Wait()
+					}
+					if len(reported) != most+1 {
+						t.Fatalf("%d errors are reported, want %d and the number of the others", len(reported), most)
+					}
+					stacks := 0
+					for i, text := range reported[:most] {
+						if !strings.Contains(text, "panic: no such thing") {
+							t.Errorf("error %d is %q, want the panic", i, text)
+						}
+						if strings.Contains(text, "goroutine ") {
+							stacks++
+						}
+					}
+					if stacks != 1 || !strings.Contains(reported[0], "goroutine ") {
+						t.Errorf("%d errors have a stack, want only the first", stacks)
+					}
+					if want := fmt.Sprintf("%d other errors", objects-most); !strings.HasSuffix(reported[most], want) {
+						t.Errorf("the last error is %q, want %q", reported[most], want)
+					}
+				})
+			})
+		}
+	}
+}
+
+// panicking is a ConfigMap whose decoding panics.
+type panicking struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Data              panics `json:"data"`
+}
+
+func (*panicking) KubeResource() core.Resource { return (*taggedConfigMap)(nil).KubeResource() }
+
+type panics struct{}
+
+func (*panics) UnmarshalJSON([]byte) error { panic("no such thing") }
+
 func TestIndexIsNotReadyBeforeTheFirstList(t *testing.T) {
 	_, store := reflect(newServer(t, wire.JSON, "prod/a"))
 	index := reflector.IndexBy(store, uses)

@@ -360,17 +360,41 @@ func decodeError(res core.Resource, state State, err error) error {
 
 // try calls f for an object of an index. Its error or panic is reported by reportIndexes.
 func (r *Reflector) try(index string, object wire.Packed, f func() error) {
-	fail := func(err error) {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.failed = append(r.failed, fmt.Errorf("%s of %w", index, err))
-	}
+	var err error
 	defer func() {
-		if v := recover(); v != nil {
-			fail(decodeError(r.table.resource, StateOf(object), fmt.Errorf("panic: %v\n%s", v, debug.Stack())))
+		if v := recover(); v != nil || err != nil {
+			r.fail(index, object, v, err)
 		}
 	}()
-	if err := f(); err != nil {
-		fail(err)
+	err = f()
+}
+
+// failures are the errors of indexes that are not reported yet. A function may fail for each of many objects, so only
+// the first errors are kept, and only the first panic has its stack.
+type failures struct {
+	first    []error
+	others   int // the number of the other errors
+	panicked bool
+}
+
+// mostFailures is the number of errors that are kept.
+const mostFailures = 10
+
+// fail records an error of an index, or the value of a panic. The stack of the panic is that of the caller.
+func (r *Reflector) fail(index string, object wire.Packed, panicked any, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	failed := &r.failed
+	if len(failed.first) == mostFailures {
+		failed.others++
+		return
 	}
+	if panicked != nil {
+		err = fmt.Errorf("panic: %v", panicked)
+		if !failed.panicked {
+			failed.panicked, err = true, fmt.Errorf("%w\n%s", err, debug.Stack())
+		}
+		err = decodeError(r.table.resource, StateOf(object), err)
+	}
+	failed.first = append(failed.first, fmt.Errorf("%s of %w", index, err))
 }
