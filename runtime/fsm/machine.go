@@ -53,7 +53,8 @@ type Options struct {
 	Env any
 
 	// Views are the caches that hold objects that states declare, such as those of the controller's sources: the machine
-	// reads the objects from them, and others from the server. Default: none.
+	// reads the objects from them. It reads other objects, and fields that a view lacks, from the server; see
+	// [inventory.Options]. Default: none.
 	Views []inventory.View
 
 	// StuckAfter is the time after which a state in which the object stays, or fails, counts as stuck: the reason of the

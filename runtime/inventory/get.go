@@ -31,7 +31,7 @@ func (p *Pass) Get(ctx context.Context, obj core.Object) (exists bool, err error
 	if live == nil || err != nil {
 		return false, err
 	}
-	fields, err := live.content(ctx, p.world, &t)
+	fields, err := live.content(ctx, p.world, &t, fieldsOf(obj))
 	if err != nil {
 		return false, err
 	}

@@ -25,7 +25,10 @@ import (
 type Options struct {
 	// Views are caches with declared objects. An object that a view holds is read from it. All others are read from the
 	// server, once in each pass, and so is an object that must be ready if its view has not observed the last apply.
-	// Default: none.
+	//
+	// A view need not have all fields, see [reflector.StoreOf]: one of metadata is enough to find out that nothing has
+	// changed. An object is read from the server if its view lacks fields that are needed: once for each new version, and
+	// in addition for each [Pass.Get] and for each call of [Declaration.Ready]. Default: none.
 	Views []View
 }
 

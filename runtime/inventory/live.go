@@ -43,6 +43,7 @@ type object struct {
 	state  reflector.State // if it was read from a view
 	meta   metav1.Object
 	fields map[string]any
+	has    *wire.Projection // what fields has at least; nil means all
 }
 
 // objectOf returns an object with the given fields.
@@ -63,10 +64,15 @@ func (o *object) metadata() (metav1.Object, error) {
 	return o.meta, err
 }
 
-// content returns the fields of the object. It reads the object from the server if it can't be decoded.
-func (o *object) content(ctx context.Context, w world, t *target) (map[string]any, error) {
-	if o.fields != nil {
+// content returns the fields of the object, at least the wanted ones. It reads the object from the server if the view
+// does not have them, or if it can't be decoded.
+func (o *object) content(ctx context.Context, w world, t *target, want *wire.Projection) (map[string]any, error) {
+	if o.fields != nil && o.has.Covers(want) {
 		return o.fields, nil
+	}
+	if !o.state.Fields().Covers(want) {
+		err := o.reload(ctx, w, t)
+		return o.fields, err
 	}
 	u, packed := new(unstructured.Unstructured), o.state.Packed()
 	switch {
@@ -74,7 +80,7 @@ func (o *object) content(ctx context.Context, w world, t *target) (map[string]an
 		if err := packed.Decode(u); err != nil {
 			return nil, err
 		}
-	case t.sample != nil && wire.SupportsProtobuf(t.sample):
+	case t.sample != nil && wire.SupportsProtobuf(t.sample) && fieldsOf(t.sample).Covers(want):
 		typed := reflect.New(reflect.TypeOf(t.sample).Elem()).Interface().(core.Object)
 		if err := packed.Decode(typed); err != nil {
 			return nil, err
@@ -91,9 +97,12 @@ func (o *object) content(ctx context.Context, w world, t *target) (map[string]an
 		return o.fields, err
 	}
 	u.SetGroupVersionKind(t.gvk)
-	o.fields = u.Object
+	o.fields, o.has = u.Object, want
 	return o.fields, nil
 }
+
+// fieldsOf returns the fields of the Go type of an object; nil means all.
+func fieldsOf(obj core.Object) *wire.Projection { return wire.ProjectionOf(reflect.TypeOf(obj).Elem()) }
 
 // reload reads the object from the server.
 func (o *object) reload(ctx context.Context, w world, t *target) error {

@@ -242,7 +242,7 @@ func (p *Pass) stateOf(live *object) (*state, string, error) {
 // current reports whether the live object of a declaration has every declared value, or is as the server has returned
 // it for the same declaration.
 func (p *Pass) current(ctx context.Context, d *declared, known memo) (bool, error) {
-	live, err := d.live.content(ctx, p.world, &d.target)
+	live, err := d.live.content(ctx, p.world, &d.target, fieldsOf(d.target.sample))
 	if err != nil {
 		return false, err
 	}
@@ -342,10 +342,11 @@ func (p *Pass) unreadyOne(ctx context.Context, d *declared) (string, error) {
 	if ok && known.checked {
 		return known.unready, nil
 	}
-	content, err := d.live.content(ctx, p.world, &d.target)
+	content, err := d.live.content(ctx, p.world, &d.target, nil) // the condition may read any field
 	if err != nil {
 		return "", err
 	}
+	ok = ok && known.isOf(d.live) // which content may have read again
 	ready := d.Ready
 	if ready == nil {
 		ready = wait.Ready

@@ -81,7 +81,11 @@ func (c codecs) plain(kept wire.Packed, buffer []byte) wire.Packed {
 }
 
 // state returns the state of a kept object. The caller holds t.mu or t.writing.
-func (t *table) state(kept wire.Packed) State { return t.compression.codecs.state(kept) }
+func (t *table) state(kept wire.Packed) State {
+	s := t.compression.codecs.state(kept)
+	s.fields = t.fields
+	return s
+}
 
 // past returns the state of an object that may have a newer one. The caller holds t.mu or t.writing.
 func (t *table) past(kept wire.Packed) State {

@@ -5,6 +5,8 @@ package reflector_test
 
 import (
 	"bytes"
+	stdreflect "reflect"
+	"slices"
 	"testing"
 	"testing/synctest"
 
@@ -59,5 +61,34 @@ func TestStoreOfATypeWithProtobufTagsHoldsItsFields(t *testing.T) {
 			t.Errorf("the store of the kind has %v, %v", whole, err)
 		}
 		want()
+	})
+}
+
+func TestStateHasTheFieldsThatTheStoresRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, wire.JSON, "prod/a")
+		r := reflector.New(server, nil)
+		metadata := reflector.StoreOf[metav1.PartialObjectMetadata](r)
+		runUntilEnd(t, r)
+		all := wire.ProjectionOf(stdreflect.TypeFor[corev1.ConfigMap]())
+		some := wire.ProjectionOf(stdreflect.TypeFor[taggedConfigMap]())
+		want := func(when string, covers ...*wire.Projection) {
+			t.Helper()
+			fields := metadata.State(ref("prod/a")).Fields()
+			for _, p := range []*wire.Projection{all, some} {
+				if got, want := fields.Covers(p), slices.Contains(covers, p); got != want {
+					t.Errorf("%s: the fields %v cover %v: %v, want %v", when, fields, p, got, want)
+				}
+			}
+		}
+		want("metadata")
+		if err := reflector.StoreOf[taggedConfigMap](r).Ready(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		want("some fields", some)
+		if err := reflector.StoreOf[corev1.ConfigMap](r).Ready(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		want("all fields", some, all)
 	})
 }

@@ -224,6 +224,11 @@ func (r *Reflector) runOnce(parent context.Context, resume bool) error {
 	}
 	defer r.reportIndexes() // those of an incomplete list
 	fields, src := need.fields(), need.source(r.source)
+	if r.table.compression.past != nil && !need.metadata {
+		r.table.setIncoming(nil) // a reader reads the whole object from the host
+	} else {
+		r.table.setIncoming(fields)
+	}
 	var from *resumed // nil if the objects are listed
 	if resume {
 		if from = r.resume(need, src, cancel); from != nil {

@@ -14,15 +14,20 @@ import (
 // State is one state of an object, as a store keeps it: it may be compressed. The zero value is the state of an object
 // that does not exist. A State stays valid when the object changes. It is immutable, and safe for concurrent use.
 type State struct {
-	kept  wire.Packed
-	codec Codec // nil if the object is not compressed
+	kept   wire.Packed
+	codec  Codec            // nil if the object is not compressed
+	fields *wire.Projection // see Fields
 }
 
-// StateOf returns the state of a packed object, whose bytes must stay valid.
+// StateOf returns the state of a packed object with all fields, whose bytes must stay valid.
 func StateOf(object wire.Packed) State { return State{kept: object} }
 
 // Exists reports whether the object exists.
 func (s State) Exists() bool { return s.kept.Len() > 0 }
+
+// Fields returns the fields that the object has at least, since a reflector holds only those that its stores read; see
+// [StoreOf]. Nil means all fields.
+func (s State) Fields() *wire.Projection { return s.fields }
 
 // Size returns the size of the kept object in bytes.
 func (s State) Size() int { return s.kept.Len() }

@@ -49,6 +49,9 @@ type table struct {
 	running bool  // Run is active
 	hasRun  bool  // Run was called
 
+	fields   *wire.Projection // of objects in the form; nil means all
+	incoming *wire.Projection // of the objects that the current watch sends
+
 	indexes []indexer    // changed with writing held, too
 	later   []laterIndex // guarded by writing
 	labels  *labelIndex  // nil until the first selection by labels
@@ -104,6 +107,13 @@ func (t *table) entries(namespace string) iter.Seq[*entry] {
 	}
 }
 
+// setIncoming records the fields of the objects that the next lists have.
+func (t *table) setIncoming(fields *wire.Projection) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.incoming = fields
+}
+
 // beginList starts a list of objects in a form. It may replace an incomplete one.
 func (t *table) beginList(form uint64) {
 	t.writing.Lock()
@@ -112,7 +122,7 @@ func (t *table) beginList(form uint64) {
 	defer t.mu.Unlock()
 	t.list++
 	if t.count == 0 && !t.ready { // otherwise some objects may have another form until the end of the list
-		t.form = form
+		t.form, t.fields = form, t.incoming
 		t.wake()
 		t.indexes = append(t.indexes, t.fillLater(form)...)
 	}
@@ -133,7 +143,7 @@ func (t *table) finishList(version string, form uint64, filled []indexer) {
 	defer t.mu.Unlock()
 	t.indexes = append(t.indexes, filled...)
 	t.sweep()
-	t.form = form
+	t.form, t.fields = form, t.incoming
 	t.current = form
 	if !t.ready {
 		t.ready = true

@@ -180,6 +180,9 @@ func TestObjectsAreReadFromTheHost(t *testing.T) {
 		if !s.Has(ref) || s.Len() != 2 {
 			t.Error("the store lacks objects")
 		}
+		if fields := s.State(ref).Fields(); fields != nil {
+			t.Errorf("the state has the fields %v, want all that the host has", fields)
+		}
 		if head, err := s.State(ref).Head(); err != nil || head.ResourceVersion != "5" || h.gets != before {
 			t.Errorf("head %+v, %v, with %d reads", head, err, h.gets-before)
 		}
