@@ -24,7 +24,7 @@ import (
 // Options are the options of [New]. Nil means the defaults.
 type Options struct {
 	// Views are caches with declared objects. An object that a view holds is read from it. All others are read from the
-	// server, once in each pass, and so is an object that must be ready if its view has not observed the last apply.
+	// server, once in each pass, and so is an object whose view has not observed the last apply.
 	//
 	// A view need not have all fields, see [reflector.StoreOf]: one of metadata is enough to find out that nothing has
 	// changed. An object is read from the server if its view lacks fields that are needed: once for each new version, and

@@ -230,16 +230,11 @@ type memo struct {
 	unready string
 }
 
-// matches reports whether an object is the one of the memo, or an older state of it in a view that is behind.
-func (m *memo) matches(sum sum, live *object) bool {
-	return m.sum == sum && (m.isOf(live) || m.isAhead(live))
-}
-
 // isOf reports whether an object has the state of the memo.
 func (m *memo) isOf(live *object) bool { return m.uid == live.uid && m.version == live.version }
 
-// isAhead reports whether an object is older than the state of the memo: its view has not observed that state. Versions
-// that are not numbers have no order.
+// isAhead reports whether an object of a view is older than the state of the memo. Then its view has not observed that
+// state, or the server no longer has it, such as after a restore of etcd. Versions that are not numbers have no order.
 func (m *memo) isAhead(live *object) bool {
 	order, err := resourceversion.CompareResourceVersion(live.version, m.version)
 	return m.uid == live.uid && err == nil && order < 0

@@ -23,6 +23,8 @@ import (
 	"github.com/kube-go/sdk/client/config"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/machine"
+	"github.com/kube-go/sdk/core/wire"
+	"github.com/kube-go/sdk/runtime/reflector"
 )
 
 var errCrash = errors.New("crash")
@@ -32,6 +34,7 @@ type stored struct {
 	fields  map[string]any
 	old     map[string]any    // an earlier state with the same UID, or of a deleted object, or nil
 	applied map[string]string // the data that the applier owns
+	before  map[string]string // the data that it owned in the earlier state
 	foreign bool              // it was created by others
 	holds   bool              // it has a finalizer
 }
@@ -39,6 +42,16 @@ type stored struct {
 func (s *stored) u() *unstructured.Unstructured { return &unstructured.Unstructured{Object: s.fields} }
 
 func (s *stored) deleting() bool { return s.u().GetDeletionTimestamp() != nil }
+
+// keep keeps the state as the earlier one.
+func (s *stored) keep() { s.old, s.before = copyFields(s.fields), s.applied }
+
+// restore does what a restore of etcd from a backup does to an object: it has an earlier state with its version.
+func (s *stored) restore() {
+	if old := (&unstructured.Unstructured{Object: s.old}); !s.foreign && s.old != nil && old.GetUID() == s.u().GetUID() {
+		s.fields, s.applied, s.old = s.old, s.before, nil
+	}
+}
 
 // model is an API server without a network, and the store of the inventory.
 type model struct {
@@ -48,7 +61,7 @@ type model struct {
 	items   []machine.Item // the stored inventory
 	last    int            // the last UID and resource version
 	left    int            // requests until the next crash; negative: none
-	stale   bool           // reads may be behind
+	stale   bool           // objects are read from a view, which may be behind
 	writes  int
 }
 
@@ -84,8 +97,20 @@ func (m *model) read(_ context.Context, t *target, fresh bool) (found *object, e
 		default:
 			found = objectOf(copyFields(s.fields))
 		}
+		if found != nil && !fresh && m.stale {
+			found.state = m.stateOf(found)
+		}
 	})
 	return found, err
+}
+
+// stateOf returns the state of an object as a view has it.
+func (m *model) stateOf(o *object) reflector.State {
+	packed, err := wire.Pack(&unstructured.Unstructured{Object: o.fields}, wire.JSON)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return reflector.StateOf(packed)
 }
 
 func copyFields(fields map[string]any) map[string]any {
@@ -110,7 +135,7 @@ func (m *model) apply(_ context.Context, t *target, content map[string]any, uid 
 			s = &stored{fields: map[string]any{"metadata": map[string]any{"uid": m.next(), "name": t.ref.Name}}}
 			m.objects[t.key] = s
 		default:
-			s.old = copyFields(s.fields)
+			s.keep()
 		}
 		s.fields = merged(s.fields, copyFields(content))
 		data, _, _ := unstructured.NestedStringMap(content, "data")
@@ -194,7 +219,7 @@ func (m *model) disturb(k key) {
 				delete(m.objects, k)
 				return
 			}
-			s.old = copyFields(s.fields)
+			s.keep()
 			for name := range s.applied {
 				s.fields["data"].(map[string]any)[name] = "changed"
 			}
@@ -208,10 +233,12 @@ func (m *model) disturb(k key) {
 			if !slices.ContainsFunc(m.items, func(i machine.Item) bool { return i.UID == s.u().GetUID() }) {
 				return // only the mark shows whose it is
 			}
-			s.old = copyFields(s.fields)
+			s.keep()
 			s.u().SetOwnerReferences(nil)
 			s.u().SetAnnotations(nil)
 			s.u().SetResourceVersion(m.next())
+		case 5:
+			s.restore()
 		}
 	}
 }
@@ -286,7 +313,8 @@ func (m *model) declare() []Declaration {
 // of others, and create and delete nothing twice.
 func TestPassesConverge(t *testing.T) {
 	for seed := range uint64(500) {
-		m := &model{t: t, random: rand.New(rand.NewPCG(seed, 1)), objects: make(map[key]*stored), left: -1, stale: true}
+		m := &model{t: t, random: rand.New(rand.NewPCG(seed, 1)), objects: make(map[key]*stored), left: -1}
+		m.stale = seed%4 > 0
 		a, wanted := m.applier(), m.declare()
 		for range 12 {
 			m.left = -1
@@ -309,6 +337,38 @@ func TestPassesConverge(t *testing.T) {
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
+	}
+}
+
+// TestRestoredObjectsAreRepaired checks that an object with an older version is compared again, and that a view that is
+// only behind does not cause an apply.
+func TestRestoredObjectsAreRepaired(t *testing.T) {
+	for _, view := range []bool{false, true} {
+		t.Run(fmt.Sprintf("view: %v", view), func(t *testing.T) {
+			m := &model{t: t, random: rand.New(rand.NewPCG(1, 1)), objects: make(map[key]*stored), left: -1, stale: view}
+			a := m.applier()
+			k := key{kindOfModel(), core.ObjectRef{Namespace: "prod", Name: "a"}}
+			var wanted []Declaration
+			for _, value := range []string{"first", "second"} {
+				wanted = []Declaration{{Object: &corev1.ConfigMap{
+					ObjectMeta: metav1.ObjectMeta{Name: k.ref.Name, Namespace: k.ref.Namespace}, Data: map[string]string{"v": value},
+				}}}
+				if err := m.pass(a, wanted); err != nil {
+					t.Fatal(err)
+				}
+			}
+			before := m.writes
+			for range 20 { // some of which read the older state
+				if err := m.pass(a, wanted); err != nil || m.writes != before {
+					t.Fatalf("a pass over a steady state: %d writes, %v", m.writes-before, err)
+				}
+			}
+			m.objects[k].restore()
+			if err := m.pass(a, wanted); err != nil {
+				t.Fatal(err)
+			}
+			m.check(wanted)
+		})
 	}
 }
 

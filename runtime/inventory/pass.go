@@ -165,19 +165,24 @@ func (p *Pass) item(k key) machine.Item {
 
 // decide reads the live state of a declared object and returns what to do about it.
 func (p *Pass) decide(ctx context.Context, d *declared) (action, error) {
-	live, err := p.world.read(ctx, &d.target, false)
-	if _, gone := errors.AsType[*client.NotServedError](err); gone && p.refresh(ctx, &d.target) == nil {
-		live, err = p.world.read(ctx, &d.target, false)
-	}
+	live, err := p.read(ctx, &d.target, false)
 	if err != nil {
 		return refuse, err
 	}
-	d.live = live
 	item := p.item(d.target.key)
 	known, ok := p.applier.memos.get(d.target.key)
-	if ok && live != nil && item.UID == live.uid && item.Hash == d.hash && known.matches(d.sum, live) {
-		return keep, nil
+	if ok && live != nil && known.sum == d.sum && item.UID == live.uid && item.Hash == d.hash {
+		if live.state.Exists() && known.isAhead(live) { // the view is behind, or etcd was restored from a backup
+			if live, err = p.read(ctx, &d.target, true); err != nil {
+				return refuse, err
+			}
+		}
+		if live != nil && known.isOf(live) {
+			d.live = live
+			return keep, nil
+		}
 	}
+	d.live = live
 	var now *state
 	var who string
 	if live != nil {
@@ -195,6 +200,15 @@ func (p *Pass) decide(ctx context.Context, d *declared) (action, error) {
 		return refuse, refusal(d, now, who)
 	}
 	return a, nil
+}
+
+// read reads the live state of a declared object.
+func (p *Pass) read(ctx context.Context, t *target, fresh bool) (*object, error) {
+	live, err := p.world.read(ctx, t, fresh)
+	if _, gone := errors.AsType[*client.NotServedError](err); gone && p.refresh(ctx, t) == nil {
+		live, err = p.world.read(ctx, t, fresh)
+	}
+	return live, err
 }
 
 // refresh looks up the resource of a declared object again: its kind may have been deleted and created with another
@@ -333,11 +347,6 @@ func (p *Pass) unreadyOne(ctx context.Context, d *declared) (string, error) {
 		return "", nil
 	}
 	known, ok := p.applier.memos.get(d.target.key)
-	if ok && known.isAhead(d.live) { // the state before the last apply may be ready although that after it is not
-		if err := d.live.reload(ctx, p.world, &d.target); err != nil {
-			return "", err
-		}
-	}
 	ok = ok && d.Ready == nil && known.isOf(d.live)
 	if ok && known.checked {
 		return known.unready, nil

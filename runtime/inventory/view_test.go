@@ -125,7 +125,7 @@ func TestObjectsAreReadFromViews(t *testing.T) {
 		pass("a view that is behind")
 		cached.put(t, maps, name, encoding)
 		pass("drift", "PATCH")
-		pass("a view that has not observed the repair")
+		pass("a view that has not observed the repair", "GET")
 		if cm, err := maps.Get(t.Context(), name, nil); err != nil || cm.Data["title"] != name || cm.Data["other"] != "field" {
 			t.Errorf("the object is %v, %v", cm, err)
 		}
