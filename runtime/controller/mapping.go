@@ -49,9 +49,10 @@ type mapping struct {
 }
 
 // unmapped is the states of one object that have to be mapped. Changes that wait are merged into one, from the oldest
-// known old to the newest new state. The last state of a deleted object is kept, too.
+// known old to the newest new state. Since runs may have read the states between them, these are kept, too, and so is
+// the last state of a deleted object.
 type unmapped struct {
-	earlier        []wire.Packed // the states whose mapping failed, and the last states of earlier deletions
+	earlier        []reflector.State // other states: between old and new, of earlier deletions, or of failed calls
 	old, last, new reflector.State
 	initial        bool // the object waits in mapping.initial
 }
@@ -104,22 +105,28 @@ func (m *mapping) offer(key Key, c reflector.Change, p applier.Priority, cause *
 }
 
 func (u *unmapped) offer(c reflector.Change) {
+	switch {
+	case !c.New.Exists():
+		u.add(u.last)
+		u.last = c.Old
+	case u.old.Exists():
+		u.add(c.Old)
+	}
 	if !u.old.Exists() { // also for a second change of an object that was new at the first: runs may have seen it
 		u.old = c.Old
-	}
-	if !c.New.Exists() {
-		if u.last.Exists() {
-			u.add(u.last.Packed())
-		}
-		u.last = c.Old
 	}
 	u.new = c.New
 }
 
-// add adds earlier states. It keeps the newest ones.
-func (u *unmapped) add(states ...wire.Packed) {
-	all := slices.Concat(u.earlier, states)
-	u.earlier = all[max(0, len(all)-maxEarlier):]
+// add adds an earlier state if it exists. It keeps the newest ones.
+func (u *unmapped) add(s reflector.State) {
+	if !s.Exists() {
+		return
+	}
+	if len(u.earlier) == maxEarlier {
+		u.earlier = slices.Delete(u.earlier, 0, 1)
+	}
+	u.earlier = append(u.earlier, s)
 }
 
 // states returns the states to map, each once. A nil *unmapped has none.
@@ -127,7 +134,8 @@ func (u *unmapped) states() (all []wire.Packed) {
 	if u == nil {
 		return nil
 	}
-	for _, p := range slices.Concat(u.earlier, []wire.Packed{u.old.Packed(), u.last.Packed(), u.new.Packed()}) {
+	for _, s := range slices.Concat(u.earlier, []reflector.State{u.old, u.last, u.new}) {
+		p := s.Packed()
 		same := func(o wire.Packed) bool { return bytes.Equal(o.Bytes(), p.Bytes()) }
 		if p.Len() > 0 && !slices.ContainsFunc(all, same) {
 			all = append(all, p)
@@ -316,7 +324,12 @@ func (m *mapping) keep(key Key, initial bool, failed []wire.Packed) bool {
 	u.initial = u.initial || initial
 	newer := u.earlier
 	u.earlier = nil
-	u.add(slices.Concat(failed, newer)...)
+	for _, p := range failed {
+		u.add(reflector.StateOf(p))
+	}
+	for _, s := range newer {
+		u.add(s)
+	}
 	return true
 }
 

@@ -384,6 +384,41 @@ func TestStatesAreNotLostWhileTheirMappingFails(t *testing.T) {
 	})
 }
 
+// TestStatesBetweenWaitingChangesAreMapped checks that an object that a run may have found in a changed object runs
+// again when the changed object leaves it, also if the function of Map has not been called for that state.
+func TestStatesBetweenWaitingChangesAreMapped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		for i := range 14 {
+			w.Put(documents, doc(fmt.Sprintf("prod/%02d", i), "1"))
+		}
+		w.Put(pages, pageAbout("00"))
+		var runs journal
+		c := controller.New(controller.For[document](w.cache), nil).
+			Watches(controller.Source[page](w.cache).Map(failing(func(*page) error {
+				<-time.After(time.Minute)
+				return nil
+			})))
+		start(t, c, runs.note)
+		after(time.Hour)
+		runs.take()
+		var want []string
+		for i := range 13 { // the first change is mapped while the others wait
+			w.Put(pages, pageAbout(fmt.Sprintf("%02d", i+1)))
+			synctest.Wait()
+			if i < 2 || i >= 5 { // the oldest ones, and the newest eight before the last one
+				want = append(want, fmt.Sprintf("%02d=1", i))
+			}
+		}
+		after(time.Hour)
+		all := runs.take()
+		slices.Sort(all)
+		if all = slices.Compact(all); !slices.Equal(all, append(want, "13=1")) {
+			t.Errorf("the runs are %v, want %v", all, append(want, "13=1"))
+		}
+	})
+}
+
 func TestLastStateOfADeletedObjectIsMapped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

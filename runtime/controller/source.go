@@ -101,13 +101,14 @@ func On(keys func(ctx context.Context) iter.Seq[Key]) Trigger {
 
 // Map returns a trigger. f returns references to the objects that a changed object concerns; they are in the cluster of
 // the changed object. It is called with the old and the new state of the object, or with the last state of a deleted
-// object, so that objects that it no longer concerns are reconciled, too. The result must depend only on the object: f
-// is not called again when other objects change. A reference that is invalid for the reconciled kind, such as one
-// without a namespace, is a failed run, see [Options.OnResult].
+// object, so that objects that it no longer concerns are reconciled, too. If several changes of an object wait, it is
+// also called with the states between them. The result must depend only on the object: f is not called again when other
+// objects change. A reference that is invalid for the reconciled kind, such as one without a namespace, is a failed run,
+// see [Options.OnResult].
 //
 // If f returns an error or panics, the state is logged and mapped again after the controller's back-off, unless the
-// error is [Terminal]. At most the newest 8 such states of an object are kept. A state that can't be decoded is not
-// mapped again.
+// error is [Terminal]. Of such states of an object, and of the states between waiting changes, at most the newest 8 are
+// kept. A state that can't be decoded is not mapped again.
 //
 // f may be slow, such as when it reads from another server: up to 8 calls run at the same time, at most 4 of them for
 // initial objects, so that changes do not wait for these. Calls for one object never overlap. Other sources are not
