@@ -18,11 +18,16 @@ import (
 	"github.com/kube-go/sdk/runtime/reflector"
 )
 
-// Predicate selects modifications of objects, see [Primary.Where] and [Secondary.Where]. Changes of one object that
-// happen in quick succession may be one modification. Run returns an error for the zero Predicate.
+// Predicate selects modifications of objects, see [Primary.Where] and [Secondary.Where]. Run returns an error for the
+// zero Predicate.
+//
+// Changes of one object that happen in quick succession may be one modification. For such a modification, only
+// [GenerationChanged] and [ResourceVersionChanged] can suppress a run: with the others, the first and the last state may
+// be equal, but a run may have read a state between them.
 type Predicate struct {
 	passes func(before, after wire.Packed) (bool, error)
 	check  func(core.Resource) error // returns why the predicate can't be used for a kind; nil for any kind
+	merges bool                      // it holds for several changes, as one, if it holds for any of them
 }
 
 // Where returns the kind with predicates: a modification causes a run only if all of them hold. Everything else always
@@ -43,6 +48,7 @@ func (s Secondary[K]) Where(predicates ...Predicate) Secondary[K] {
 // AnyOf returns a predicate that holds if at least one of the predicates does.
 func AnyOf(predicates ...Predicate) Predicate {
 	return Predicate{
+		merges: !slices.ContainsFunc(predicates, func(p Predicate) bool { return !p.merges }),
 		passes: func(before, after wire.Packed) (bool, error) {
 			var errs error
 			for _, p := range predicates {
@@ -94,9 +100,11 @@ func PredicateOf[K any, P core.ObjectPtr[K]](f func(before, after *K) bool) Pred
 // one of the status or the metadata. Many built-in kinds, such as ConfigMap, have no generation: their modifications
 // pass.
 func GenerationChanged() Predicate {
-	return metadataPredicate(func(before, after *metav1.ObjectMeta) bool {
+	p := metadataPredicate(func(before, after *metav1.ObjectMeta) bool {
 		return after.Generation == 0 || before.Generation != after.Generation
 	})
+	p.merges = true // a generation only increases
+	return p
 }
 
 // FinalizersChanged holds if metadata.finalizers has changed.
@@ -115,7 +123,7 @@ func AnnotationsChanged() Predicate { return mapPredicate(wire.Packed.Annotation
 // ResourceVersionChanged holds if the resource version has changed. This is always the case unless a source repeats an
 // object.
 func ResourceVersionChanged() Predicate {
-	return Predicate{passes: func(before, after wire.Packed) (bool, error) {
+	return Predicate{merges: true, passes: func(before, after wire.Packed) (bool, error) {
 		was, err := before.Head()
 		if err != nil {
 			return false, err
@@ -200,6 +208,9 @@ func (f *memberFeed) passes(ctx context.Context, c reflector.Change, logger *slo
 func passes(predicates []Predicate, c reflector.Change) (bool, error) {
 	before, after := c.Old.Packed(), c.New.Packed()
 	for _, p := range predicates {
+		if c.Merged && !p.merges {
+			continue // it may hold for one of the changes
+		}
 		var ok bool
 		var err error
 		try(&err, func() { ok, err = p.passes(before, after) })

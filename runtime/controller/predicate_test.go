@@ -210,3 +210,62 @@ func TestSlowPredicateDelaysOnlyItsSource(t *testing.T) {
 		runs.want(t, "a=1")
 	})
 }
+
+// TestMergedModificationPassesIfARunMayHaveReadAStateBetween checks that an object runs again when a change is undone
+// before it is delivered, and a run has read the changed state from the store.
+func TestMergedModificationPassesIfARunMayHaveReadAStateBetween(t *testing.T) {
+	labels := func(d *document) { d.Labels = map[string]string{"a": "b"} }
+	text := func(d *document) { d.Text = "2" }
+	for name, tt := range map[string]struct {
+		where  controller.Predicate
+		change func(*document)
+		passes bool
+	}{
+		"labels":      {controller.LabelsChanged(), labels, true},
+		"annotations": {controller.AnnotationsChanged(), func(d *document) { d.Annotations = map[string]string{"a": "b"} }, true},
+		"finalizers":  {controller.FinalizersChanged(), func(d *document) { d.Finalizers = []string{"example.com/a"} }, true},
+		"a custom one": {controller.PredicateOf(func(before, after *document) bool {
+			return before.Text != after.Text
+		}), text, true},
+		"one of several":  {controller.AnyOf(controller.GenerationChanged(), controller.LabelsChanged()), labels, true},
+		"generation":      {controller.GenerationChanged(), text, false},
+		"only generation": {controller.AnyOf(controller.GenerationChanged()), text, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				put := func(name string, change func(*document)) {
+					d := doc("prod/"+name, "1")
+					d.Generation = 1
+					change(d)
+					w.Put(documents, d)
+					synctest.Wait()
+				}
+				none := func(*document) {}
+				put("a", none)
+				put("slow", none)
+				slow := controller.PredicateOf(func(_, after *document) bool {
+					if after.Name == "slow" {
+						<-time.After(time.Minute)
+					}
+					return true
+				})
+				var runs journal
+				c := controller.New(controller.For[document](w.cache).Where(slow, tt.where), nil)
+				start(t, c, runs.note)
+				put("slow", labels) // its predicate delays the changes below
+				put("a", tt.change)
+				runs.take()
+				c.ReconcileAll()
+				synctest.Wait() // now a run has read the change
+				runs.take()
+				put("a", none)
+				after(time.Hour)
+				got := slices.Contains(runs.take(), "a=1")
+				if got != tt.passes {
+					t.Errorf("the object runs again: %t, want %t", got, tt.passes)
+				}
+			})
+		})
+	}
+}

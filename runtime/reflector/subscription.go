@@ -33,6 +33,10 @@ type Change struct {
 
 	// Initial is true for the Added changes of the objects that existed when the subscription began.
 	Initial bool
+
+	// Merged is true for a Modified change that consists of several ones: readers of the store may have found a state
+	// between Old and New. So something may have to be done even if New does not differ from Old.
+	Merged bool
 }
 
 // changes yields the changes of the table, see [Store.Subscribe], for readers of a form. The subscription begins when
@@ -105,6 +109,7 @@ type pending struct {
 	unknown bool        // old was not delivered: the object was created and deleted in the meantime
 	initial bool
 	changed bool // it is among the changed ones
+	merged  bool // it is several changes
 	synced  bool // it is the Bookmark: all existing objects were delivered
 }
 
@@ -228,6 +233,7 @@ func (t *table) offer(s *subscription, ref core.ObjectRef, old wire.Packed, gone
 		s.push(p)
 		return
 	}
+	p.merged = true
 	if p.initial && s.isLive() && !p.changed {
 		p.changed = true
 		s.push(p)
@@ -317,9 +323,9 @@ func (t *table) next(s *subscription) (Change, bool, error) {
 	c := Change{Type: core.Deleted, Ref: detached(p.ref), Old: t.past(p.old)}
 	if e := t.objects[p.ref.Namespace][p.ref.Name]; e != nil {
 		c.New = t.state(e.object)
-		c.Type = core.Modified
+		c.Type, c.Merged = core.Modified, p.merged
 		if p.old.Len() == 0 || p.unknown && t.isOf(e, c.Old) {
-			c.Type, c.Initial, c.Old = core.Added, p.initial, State{}
+			c.Type, c.Initial, c.Merged, c.Old = core.Added, p.initial, false, State{}
 		}
 	}
 	return c, true, nil

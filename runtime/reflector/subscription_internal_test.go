@@ -79,7 +79,10 @@ func TestChangesWhileASubscriptionLoadsAreDeliveredOnce(t *testing.T) {
 func TestSubscriptionFollowsTheTableWhileItLoads(t *testing.T) {
 	for seed := range uint64(500) {
 		r := rand.New(rand.NewPCG(seed, 3))
-		m := &replica{t: t, seed: seed, table: newTable(core.Resource{}), all: map[core.ObjectRef]string{}}
+		m := &replica{
+			t: t, seed: seed, table: newTable(core.Resource{}),
+			all: map[core.ObjectRef]string{}, changes: map[core.ObjectRef]int{},
+		}
 		m.table.beginList(0)
 		for i := range r.IntN(12) {
 			m.put(i, "")
@@ -102,6 +105,9 @@ func TestSubscriptionFollowsTheTableWhileItLoads(t *testing.T) {
 				m.put(i, m.next())
 			case 2:
 				ref := core.ObjectRef{Namespace: "prod", Name: strconv.Itoa(i)}
+				if m.table.objects["prod"][ref.Name] != nil {
+					m.changes[ref]++
+				}
 				m.table.drop(ref, m.next())
 				m.received(ref) // the deletion may follow the Bookmark
 			default:
@@ -140,7 +146,8 @@ type replica struct {
 	version int
 	sub     *subscription
 	all     map[core.ObjectRef]string
-	waits   []core.ObjectRef // the existing objects that the Bookmark must follow
+	changes map[core.ObjectRef]int // since the last change of the object that the subscriber received
+	waits   []core.ObjectRef       // the existing objects that the Bookmark must follow
 	synced  bool
 }
 
@@ -167,6 +174,7 @@ func (m *replica) put(i int, observed string) {
 	if err := m.table.put(head, wire.NewPacked(wire.JSON, data), observed, 0); err != nil {
 		m.t.Fatal(err)
 	}
+	m.changes[ref]++
 }
 
 // received records that the Bookmark need not wait for an object.
@@ -201,6 +209,8 @@ func (m *replica) receive() bool {
 		}
 		m.synced = true
 		return true
+	case known && c.Merged != (c.Type == core.Modified && m.changes[c.Ref] > 1):
+		m.t.Errorf("seed %d: %s of %s is merged: %t, want of %d changes", m.seed, c.Type, c.Ref, c.Merged, m.changes[c.Ref])
 	case known && text(c.Old) != old:
 		m.t.Errorf("seed %d: %s of %s has the old state %q, want %q", m.seed, c.Type, c.Ref, text(c.Old), old)
 	case !known && c.Type == core.Modified && before.UID == after.UID:
@@ -210,6 +220,7 @@ func (m *replica) receive() bool {
 			m.t.Errorf("seed %d: got %s of %s, known: %t", m.seed, c.Type, c.Ref, known)
 		}
 	}
+	m.changes[c.Ref] = 0
 	if delete(m.all, c.Ref); c.New.Exists() {
 		m.all[c.Ref] = text(c.New)
 	}
