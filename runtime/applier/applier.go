@@ -258,6 +258,15 @@ func (a *Applier[K, C]) end(key K, how func(K, instant)) {
 	how(key, now)
 }
 
+// Cancel cancels the delayed add of the key and its pending retry, and resets its back-off. Call it for a key that no
+// longer exists, which would otherwise stay in the applier until the delays are over. Cancel neither ends a run nor
+// drops an add that is due: the key still runs if it is ready or debounced.
+func (a *Applier[K, C]) Cancel(key K) {
+	a.mu.Lock()
+	defer a.unlock()
+	a.state.cancel(key, a.now())
+}
+
 // Wrote records that the current run of the key wrote or deleted an object that a source observes. Call it before Done.
 // After Done, the key is held: it does not run again until the sources have observed all writes of the run, or
 // [Options.HoldTimeout] has passed.

@@ -64,6 +64,36 @@ func TestAddsForARunningKeyCollapseIntoOneMoreRun(t *testing.T) {
 	wantNothing(t, q)
 }
 
+// TestCancelForgetsTheDelaysOfAKey checks that only the delays of the key are over, and that it runs if it is ready.
+func TestCancelForgetsTheDelaysOfAKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := applier.New[string, string](nil)
+		defer q.Close()
+		q.AddAfter("a", applier.Normal, "", time.Hour)
+		q.AddAfter("b", applier.Normal, "", time.Hour)
+		q.Add("a", applier.Normal, "")
+		get(t, q, "a")
+		q.Retry("a", applier.Normal, "", 0)
+		q.Add("a", applier.Normal, "")
+		q.Cancel("a")
+		q.Done("a")
+		if n := q.Stats().Delayed; n != 1 {
+			t.Errorf("%d keys are delayed, want that of the other key", n)
+		}
+		if item := get(t, q, "a"); item.Failures != 0 {
+			t.Errorf("the key has %d failures, want none", item.Failures)
+		}
+		q.Done("a")
+		q.Cancel("a") // has no entry
+		q.Cancel("b") // does not run
+		time.Sleep(2 * time.Hour)
+		wantNothing(t, q)
+		if adds := q.Stats().Adds; adds != 2 {
+			t.Errorf("%d adds, want the two of the key", adds)
+		}
+	})
+}
+
 func TestKeyAddedDuringItsRunDoesNotOvertakeWaitingKeys(t *testing.T) {
 	q := applier.New[string, string](nil)
 	q.Add("a", applier.Normal, "")

@@ -25,7 +25,8 @@
 //
 // [Applier.Retry] records that a run has failed: the key runs again after a delay that doubles with each failure. A run
 // that does not call Retry is a success: [Applier.Done] then resets the delay and cancels a pending retry. There is no
-// need to forget keys: a key that is not waiting, running, held or delayed uses no memory.
+// need to forget keys: a key that is not waiting, running, held or delayed uses no memory. [Applier.Cancel] ends the
+// delays of a key that no longer exists.
 //
 // An event does not wait for a pending retry, since it may be what resolves the failure. If the run for the event fails
 // as well, the pending delay starts again but does not double, so that a burst of events does not delay the next retry

@@ -343,6 +343,13 @@ func (m *model) skip(key string, now time.Duration) {
 	m.done(key, now)
 }
 
+func (m *model) cancel(key string, now time.Duration) {
+	m.pass(now)
+	k := m.get(key)
+	k.failures, k.failed = 0, false
+	m.change(k, func() { k.wake, k.retry = nil, nil })
+}
+
 func (m *model) drain() {
 	m.closed = true
 	for len(m.held) > 0 {
@@ -474,6 +481,9 @@ func compare(t *testing.T, steps, keys int, dice func(n int) (int, bool)) {
 			owned := func(k string) bool { return span < 4 || len(k)%2 != level%2 || k == key }
 			s.own(owned, now)
 			m.own(owned, now)
+		case what == 93 && span >= 15 && level < 2:
+			s.cancel(key, now)
+			m.cancel(key, now)
 		case what == 93 && span < 15:
 			s.forget(level%2, now)
 			m.observe(func(w Write) bool { return w.Source == level%2 }, now)

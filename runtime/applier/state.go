@@ -235,6 +235,20 @@ func (s *state[K, C]) skip(key K, now instant) {
 	s.done(key, now)
 }
 
+// cancel cancels the delayed add and the retry of the key.
+func (s *state[K, C]) cancel(key K, now instant) {
+	s.advance(now)
+	e := s.entries.get(key)
+	if e == nil || e.extra == nil {
+		return
+	}
+	x := e.extra
+	x.wakeAt, x.retryAt = never, never
+	x.failures, x.failed = 0, false
+	s.delays.set(e)
+	s.entries.release(e)
+}
+
 // free ends the run of a key that is not held, or no longer held.
 func (s *state[K, C]) free(e *entry[K, C]) {
 	if e.phase == runningAgain || e.phase == heldAgain {

@@ -264,6 +264,44 @@ func TestDeletedObjectIsNotReconciledAndItsFailuresAreForgotten(t *testing.T) {
 	})
 }
 
+// TestRequestedRunOfAnObjectThatNoLongerExistsIsForgotten checks that the applier does not keep the object until the
+// time of the run, and that an object of the same name still runs.
+func TestRequestedRunOfAnObjectThatNoLongerExistsIsForgotten(t *testing.T) {
+	for name, tt := range map[string]struct {
+		during bool // the object is deleted during its run
+		onGone func(context.Context, controller.Key)
+	}{
+		"deleted later":             {false, nil},
+		"deleted later with OnGone": {false, func(context.Context, controller.Key) {}},
+		"deleted during its run":    {true, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.Put(documents, doc("prod/a", "1"))
+				var runs journal
+				c := controller.New(controller.For[document](w.cache), &controller.Options{OnGone: tt.onGone})
+				start(t, c, func(ctx context.Context, d *document) (controller.Action, error) {
+					<-time.After(time.Minute)
+					_, _ = runs.note(ctx, d)
+					return controller.RequeueAfter(24 * time.Hour), nil
+				})
+				if !tt.during {
+					after(time.Hour)
+				}
+				w.Delete(documents, ref("prod/a"))
+				after(time.Hour)
+				if q := c.Stats().Applier; q.Delayed > 0 || q.Ready > 0 || q.Running > 0 {
+					t.Errorf("the applier keeps the deleted object: %+v", q)
+				}
+				w.Put(documents, doc("prod/a", "2"))
+				after(25 * time.Hour)
+				runs.want(t, "a=1", "a=2", "a=2")
+			})
+		})
+	}
+}
+
 func TestPanicFailsOnlyItsRun(t *testing.T) {
 	for want, stop := range map[string]func(){
 		"panic: no":                        func() { panic(errNo) },

@@ -226,6 +226,7 @@ func (s *sharded) reshard(m *member, i int, shard *core.Shard) {
 			case is && !was:
 				session.applier.Add(key, applier.Low, cause)
 			case was && !is && !running[key]: // after a run, the worker does it
+				session.applier.Cancel(key)
 				session.trackers.gone(key)
 				session.failing.remove(key)
 			}

@@ -387,6 +387,45 @@ func TestShardedViewThatCanNotBeListedDoesNotStopOtherNamespaces(t *testing.T) {
 	})
 }
 
+func TestRequestedRunOfAnObjectThatMovesToAnotherReplicaIsForgotten(t *testing.T) {
+	for name, during := range map[string]bool{"between runs": false, "during a run": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.Put(documents, doc("prod/a", "1"))
+				var runs journal
+				c := controller.New(controller.For[document](w.cache), &controller.Options{Logger: w.log.logger()})
+				r := c.With(func(ctx context.Context, d *document) (controller.Action, error) {
+					<-time.After(time.Minute)
+					_, _ = runs.note(ctx, d)
+					return controller.RequeueAfter(24 * time.Hour), nil
+				})
+				shards := &moving{shard: whole(t)}
+				r.Shard(shards)
+				ctx, stop := context.WithCancelCause(t.Context())
+				ended := make(chan error)
+				go func() { ended <- r.Run(ctx) }()
+				synctest.Wait()
+				if !during {
+					after(time.Hour)
+				}
+				shards.move(new(core.Shard))
+				after(time.Hour)
+				if q := c.Stats().Applier; q.Delayed > 0 || q.Ready > 0 || q.Running > 0 {
+					t.Errorf("the applier keeps an object of another replica: %+v", q)
+				}
+				shards.move(whole(t))
+				after(25 * time.Hour)
+				runs.want(t, "a=1", "a=1", "a=1") // it is back, and the run that it then requests takes place
+				stop(errStop)
+				if err := <-ended; !errors.Is(err, errStop) {
+					t.Errorf("Run() = %v, want the cause", err)
+				}
+			})
+		})
+	}
+}
+
 func TestFailingObjectThatMovesToAnotherReplicaIsForgotten(t *testing.T) {
 	for _, running := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -239,6 +239,7 @@ func (w *worker) release(key Key) {
 
 // forget forgets an object that does not exist, or that another replica owns. No run of it is active.
 func (w *worker) forget(key Key) {
+	w.applier.Cancel(key)
 	w.trackers.gone(key)
 	w.failing.remove(key)
 }
