@@ -23,20 +23,17 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 
 	"github.com/kube-go/sdk/wasm/internal/binary"
+	"github.com/kube-go/sdk/wasm/internal/wasmtest"
 )
 
-const start = "\x00asm\x01\x00\x00\x00"
+const start = wasmtest.Preamble
 
-// section returns a section with less than 128 bytes.
-func section(id byte, content string) string { return string([]byte{id, byte(len(content))}) + content }
-
-// vector returns a vector with less than 128 elements.
-func vector(elements ...string) string {
-	return string([]byte{byte(len(elements))}) + strings.Join(elements, "")
-}
-
-// name returns a name with less than 128 bytes.
-func name(s string) string { return string([]byte{byte(len(s))}) + s }
+// Short names of the encoder.
+var (
+	section = wasmtest.Section[string]
+	vector  = wasmtest.Vector[string]
+	name    = wasmtest.Sized[string]
+)
 
 // full is a module with a section of each kind:
 //
@@ -208,7 +205,7 @@ func TestSegmentsThatCodeDropsAreReported(t *testing.T) {
 		"elem.drop":   {"\xfc\x0d\x00", true},
 		"memory.fill": {"\x41\x00\x41\x00\x41\x00\xfc\x0b\x00", false},
 	} {
-		r, err := read(t, "\x00asm\x01\x00\x00\x00"+section(1, vector("\x60\x00\x00"))+section(3, vector("\x00"))+
+		r, err := read(t, start+section(1, vector("\x60\x00\x00"))+section(3, vector("\x00"))+
 			section(4, vector("\x70\x00\x07"))+section(5, vector("\x00\x01"))+section(9, vector("\x01\x00"+vector("\x00")))+
 			section(12, "\x01")+section(10, vector(string([]byte{byte(len(c.body) + 2)})+"\x00"+c.body+"\x0b"))+
 			section(11, vector("\x01\x01x"))).Rewrite()

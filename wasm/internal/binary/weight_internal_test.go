@@ -110,7 +110,7 @@ func TestManyItemsAreRefused(t *testing.T) {
 	items := func(n int, item string) []byte { return wasmtest.Vector(slices.Repeat([][]byte{[]byte(item)}, n)...) }
 	segment := func(n int, item string) []byte { return slices.Concat([]byte("\x01\x00"), items(n, item)) }
 	expressions := func(n int) []byte { return slices.Concat([]byte("\x05\x70"), items(n, "\xd0\x70\x0b")) }
-	names := func(id byte, content []byte) []byte { return append([]byte{id}, wasmtest.Sized(content)...) }
+	names := wasmtest.Section[[]byte] // the subsections have the same form
 	nameSection := func(subsections ...[]byte) []byte {
 		return section(0, slices.Concat([]byte("\x04name"), slices.Concat(subsections...)))
 	}
@@ -155,8 +155,8 @@ func TestManyItemsAreRefused(t *testing.T) {
 			section(types, items(11, "\x4e"+string(items(few, "\x60\x00\x00")))), "type section",
 		},
 		{
-			"sections", []byte("\x00asm\x01\x00\x00\x00" + strings.Repeat("\x00\x01\x00", maxSections)),
-			[]byte("\x00asm\x01\x00\x00\x00" + strings.Repeat("\x00\x01\x00", maxSections+1)), "sections",
+			"sections", []byte(wasmtest.Preamble + strings.Repeat("\x00\x01\x00", maxSections)),
+			[]byte(wasmtest.Preamble + strings.Repeat("\x00\x01\x00", maxSections+1)), "sections",
 		},
 	}
 	for _, tt := range tests {

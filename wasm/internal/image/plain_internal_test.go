@@ -16,17 +16,15 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	wasm "github.com/kube-go/sdk/wasm/internal/binary"
+	"github.com/kube-go/sdk/wasm/internal/wasmtest"
 )
 
-// section returns a section with less than 128 bytes.
-func section(id byte, content string) string { return string([]byte{id, byte(len(content))}) + content }
-
-// vector returns a vector with less than 128 elements.
-func vector(elements ...string) string {
-	return string([]byte{byte(len(elements))}) + strings.Join(elements, "")
-}
-
-func name(s string) string { return string([]byte{byte(len(s))}) + s }
+// Short names of the encoder.
+var (
+	section = wasmtest.Section[string]
+	vector  = wasmtest.Vector[string]
+	name    = wasmtest.Sized[string]
+)
 
 // plain is a module with:
 //
@@ -39,7 +37,7 @@ var plain = plainWith("")
 
 // plainWith returns the module with further code in the function call.
 func plainWith(code string) string {
-	return "\x00asm\x01\x00\x00\x00" +
+	return wasmtest.Preamble +
 		section(1, vector("\x60\x00\x00")) +
 		section(2, vector(name("host")+name("f")+"\x00\x00")) +
 		section(3, vector("\x00", "\x00", "\x00")) +
@@ -263,7 +261,7 @@ func TestModuleWithoutImageIsInstantiated(t *testing.T) {
 func TestInstantiationRunsNoCodeOfTheModule(t *testing.T) {
 	tableSet := "\x41\x00\xd0\x70\x26\x00"
 	for name, code := range map[string]string{"with an image": "", "without an image": tableSet} {
-		wasm := "\x00asm\x01\x00\x00\x00" + section(1, vector("\x60\x00\x00")) + section(3, vector("\x00")) +
+		wasm := wasmtest.Preamble + section(1, vector("\x60\x00\x00")) + section(3, vector("\x00")) +
 			section(4, vector("\x70\x00\x01")) + section(5, vector("\x00\x01")) + section(8, "\x00") +
 			section(10, vector("\x0a\x00"+"\x00"+code+strings.Repeat("\x01", 7-len(code))+"\x0b"))
 		p := newPlain(t, wasm, platform)
@@ -285,7 +283,7 @@ func TestInstantiationRunsNoCodeOfTheModule(t *testing.T) {
 }
 
 func TestStartFunctionAndAnExportOfItsReservedNameAreRefused(t *testing.T) {
-	code := "\x00asm\x01\x00\x00\x00" + section(1, vector("\x60\x00\x00")) + section(3, vector("\x00")) +
+	code := wasmtest.Preamble + section(1, vector("\x60\x00\x00")) + section(3, vector("\x00")) +
 		section(7, vector(name("kube.image.start")+"\x00\x00")) + section(8, "\x00") + section(10, vector(name("\x00\x0b")))
 	m, err := wasm.Read([]byte(code))
 	if err != nil {
@@ -298,7 +296,7 @@ func TestStartFunctionAndAnExportOfItsReservedNameAreRefused(t *testing.T) {
 }
 
 func TestSegmentBeyondTheMemoryIsAnError(t *testing.T) {
-	wasm := "\x00asm\x01\x00\x00\x00" + section(5, vector("\x00\x01")) +
+	wasm := wasmtest.Preamble + section(5, vector("\x00\x01")) +
 		section(11, vector("\x00\x41\x00\x0b"+name("abc"), "\x00\x41\x7f\x0b"+name("abc")))
 	_, err := newPlain(t, wasm, platform).Start(t.Context(), plainConfig())
 	if err == nil || !strings.Contains(err.Error(), "segment 1: it is beyond the memory") {
@@ -307,7 +305,7 @@ func TestSegmentBeyondTheMemoryIsAnError(t *testing.T) {
 }
 
 func TestModuleWithoutMemoryHasNoImage(t *testing.T) {
-	p := newPlain(t, "\x00asm\x01\x00\x00\x00", platform)
+	p := newPlain(t, wasmtest.Preamble, platform)
 	i, err := p.Start(t.Context(), plainConfig())
 	if err != nil {
 		t.Fatal(err)

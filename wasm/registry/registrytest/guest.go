@@ -6,8 +6,10 @@ package registrytest
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/kube-go/sdk/core/abi"
+	"github.com/kube-go/sdk/wasm/internal/wasmtest"
 )
 
 // Guest is a small actor, which compiles in no time: it logs a text when it starts, and then waits or fails.
@@ -43,7 +45,7 @@ func (g Guest) Module() []byte {
 		panic(fmt.Sprintf("the text or the description of a guest is too long: %d, %d", len(g.Log), len(description)))
 	}
 	// The function with the index 0 is the import log.
-	start := sequence(i32Const(0), i32Const(textAt), i32Const(len(g.Log)), []byte{0x10, 0}, i32Const(0))
+	start := slices.Concat(i32Const(0), i32Const(textAt), i32Const(len(g.Log)), []byte{0x10, 0}, i32Const(0))
 	if g.Fails {
 		start = append(start, 0x00) // unreachable
 	}
@@ -54,7 +56,7 @@ func (g Guest) Module() []byte {
 	}{
 		{"_initialize", nil, nil, nil},
 		{abi.Alloc, []byte{i32}, []byte{i32}, i32Const(8192)},
-		{abi.Describe, nil, []byte{i64}, append([]byte{0x42}, signed(describedAt<<32|int64(len(description)))...)},
+		{abi.Describe, nil, []byte{i64}, append([]byte{0x42}, wasmtest.Signed(describedAt<<32|int64(len(description)))...)},
 		{abi.Start, []byte{i32, i32}, []byte{i32}, start},
 		{abi.Wake, []byte{i64, i32, i32, i32}, []byte{i32}, i32Const(0)},
 		{abi.Tick, nil, nil, nil},
@@ -67,60 +69,29 @@ func (g Guest) Module() []byte {
 		types = append(types, function(f.params, f.results))
 		indexes = append(indexes, []byte{index})
 		exports = append(exports, append(text(f.name), 0, index))
-		body := append(append([]byte{0}, f.body...), 0x0b)
-		bodies = append(bodies, append(unsigned(len(body)), body...))
+		bodies = append(bodies, wasmtest.Sized(slices.Concat([]byte{0}, f.body, []byte{0x0b})))
 	}
-	return sequence(
-		[]byte("\x00asm\x01\x00\x00\x00"),
-		section(1, types...),
-		section(2, sequence(text(abi.Module), text(abi.Log), []byte{0, 0})),
-		section(3, indexes...),
-		section(5, []byte{0, 1}),
-		section(7, exports...),
-		section(10, bodies...),
-		section(11, data(textAt, []byte(g.Log)), data(describedAt, description)),
-	)
-}
-
-// section returns a section with elements.
-func section(id byte, elements ...[]byte) []byte {
-	content := append(unsigned(len(elements)), sequence(elements...)...)
-	return sequence([]byte{id}, unsigned(len(content)), content)
+	return wasmtest.Module([][]byte{
+		1:  wasmtest.Vector(types...),
+		2:  wasmtest.Vector(slices.Concat(text(abi.Module), text(abi.Log), []byte{0, 0})),
+		3:  wasmtest.Vector(indexes...),
+		5:  wasmtest.Vector([]byte{0, 1}),
+		7:  wasmtest.Vector(exports...),
+		10: wasmtest.Vector(bodies...),
+		11: wasmtest.Vector(data(textAt, []byte(g.Log)), data(describedAt, description)),
+	})
 }
 
 // function returns the type of a function.
 func function(params, results []byte) []byte {
-	return sequence([]byte{0x60}, unsigned(len(params)), params, unsigned(len(results)), results)
+	return slices.Concat([]byte{0x60}, wasmtest.Sized(params), wasmtest.Sized(results))
 }
 
 // data returns the content of a place in the memory.
 func data(at int, content []byte) []byte {
-	return sequence([]byte{0}, i32Const(at), []byte{0x0b}, unsigned(len(content)), content)
+	return slices.Concat([]byte{0}, i32Const(at), []byte{0x0b}, wasmtest.Sized(content))
 }
 
-func text(s string) []byte { return append(unsigned(len(s)), s...) }
+func text(s string) []byte { return wasmtest.Sized([]byte(s)) }
 
-func i32Const(n int) []byte { return append([]byte{0x41}, signed(int64(n))...) }
-
-func sequence(all ...[]byte) (out []byte) {
-	for _, b := range all {
-		out = append(out, b...)
-	}
-	return out
-}
-
-// unsigned returns a number in LEB128.
-func unsigned(n int) (out []byte) {
-	for ; n >= 0x80; n >>= 7 {
-		out = append(out, byte(n)|0x80)
-	}
-	return append(out, byte(n))
-}
-
-// signed returns a number in signed LEB128.
-func signed(n int64) (out []byte) {
-	for ; n >= 0x40 || n < -0x40; n >>= 7 {
-		out = append(out, byte(n)&0x7f|0x80)
-	}
-	return append(out, byte(n)&0x7f)
-}
+func i32Const(n int) []byte { return append([]byte{0x41}, wasmtest.Signed(int64(n))...) }
