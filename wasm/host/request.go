@@ -6,7 +6,6 @@ package host
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"io"
 	"net/http"
@@ -23,20 +22,17 @@ import (
 // readRequest decodes the message of a request: the length of the head, the head, and the body.
 func readRequest(message []byte) (abi.Request, []byte, error) {
 	var head abi.Request
-	if len(message) < 4 {
-		return head, nil, abi.Invalid
-	}
-	size := binary.LittleEndian.Uint32(message)
+	text, body, ok := abi.CutFrame(message)
 	switch {
-	case uint64(size) > uint64(len(message)-4):
+	case !ok:
 		return head, nil, abi.Invalid
-	case size > abi.MaxHead: // it needs many times as much memory as it has bytes
+	case len(text) > abi.MaxHead: // it needs many times as much memory as it has bytes
 		return head, nil, abi.TooLarge
 	}
-	if err := wire.UnmarshalJSON(message[4:4+size], &head); err != nil {
+	if err := wire.UnmarshalJSON(text, &head); err != nil {
 		return head, nil, abi.Invalid
 	}
-	return head, message[4+size:], nil
+	return head, body, nil
 }
 
 // isForbidden reports whether a guest may not set a header field: those of the connection, and for the API server those
@@ -166,7 +162,7 @@ func (i *instance) roundTrip(ctx context.Context, kind abi.Operation, message []
 	defer resp.Body.Close()
 	i.noteWrite(r)
 	head := marshal(abi.Response{Status: resp.StatusCode, Header: resp.Header})
-	answer := append(binary.LittleEndian.AppendUint32(nil, uint32(len(head))), head...)
+	answer := abi.AppendFrame(nil, head)
 	chunk := make([]byte, abi.MaxChunk)
 	for len(answer) <= abi.MaxMessage {
 		n, err := resp.Body.Read(chunk)

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"iter"
@@ -453,8 +452,7 @@ func appendChange(data []byte, kind string, head wire.Head, ref core.ObjectRef, 
 		Type: kind, Namespace: ref.Namespace, Name: ref.Name,
 		UID: string(head.UID), ResourceVersion: head.ResourceVersion,
 	})
-	data = append(binary.LittleEndian.AppendUint32(data, uint32(len(change))), change...)
-	return append(binary.LittleEndian.AppendUint32(data, uint32(len(object))), object...)
+	return abi.AppendFrame(abi.AppendFrame(data, change), object)
 }
 
 // remember keeps the state before a change.
