@@ -13,6 +13,7 @@ import (
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/runtime/applier"
+	"github.com/kube-go/sdk/runtime/internal/excerpt"
 )
 
 const (
@@ -110,7 +111,7 @@ func (f *failing) put(r *Result, failures int) {
 	}
 	k := &FailingKey{Key: r.Key, Failures: failures, Last: time.Now()}
 	if r.Err != nil {
-		k.Err = shortError(r.Err)
+		k.Err = strings.Clone(excerpt.Of(r.Err.Error(), maxError)) // it may be a part of a larger string
 	}
 	next := r.RetryIn
 	if timed, ok := errors.AsType[*timedError](r.Err); ok && (next == 0 || timed.within < next) {
@@ -171,13 +172,4 @@ func (f *failing) list(limit int) (all []FailingKey, number int) {
 	}
 	slices.SortFunc(all, func(a, b FailingKey) int { return b.Last.Compare(a.Last) })
 	return all[:min(limit, len(all))], len(all)
-}
-
-// shortError returns the beginning of the text of an error.
-func shortError(err error) string {
-	s := err.Error()
-	if len(s) > maxError {
-		s = strings.ToValidUTF8(s[:maxError-len("…")], "") + "…"
-	}
-	return strings.Clone(s) // it may be a part of a larger string
 }

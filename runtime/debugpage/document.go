@@ -14,6 +14,7 @@ import (
 	"github.com/kube-go/sdk/runtime/cache"
 	"github.com/kube-go/sdk/runtime/controller"
 	"github.com/kube-go/sdk/runtime/fsm"
+	"github.com/kube-go/sdk/runtime/internal/excerpt"
 	"github.com/kube-go/sdk/runtime/metrics"
 )
 
@@ -393,12 +394,7 @@ func errText(err error) string {
 }
 
 // short returns the beginning of a text.
-func short(s string) string {
-	if len(s) <= maxText {
-		return s
-	}
-	return strings.ToValidUTF8(s[:maxText-len("…")], "") + "…"
-}
+func short(s string) string { return excerpt.Of(s, maxText) }
 
 // millis returns a time in milliseconds since 1970, or 0.
 func millis(t time.Time) int64 {

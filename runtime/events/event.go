@@ -9,13 +9,13 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
-	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/runtime/internal/excerpt"
 )
 
 // Type is the type of an event.
@@ -79,7 +79,7 @@ type reference struct {
 // identify returns what e has in common with its repetitions for obj. If the related object can't be referenced, it is
 // omitted, and unrelated is the reason.
 func identify(obj core.Object, e Event) (id identity, unrelated, err error) {
-	id = identity{typ: e.Type, reason: cut(e.Reason, maxReason), action: cut(e.Action, maxAction)}
+	id = identity{typ: e.Type, reason: excerpt.Of(e.Reason, maxReason), action: excerpt.Of(e.Action, maxAction)}
 	if id.typ == "" {
 		id.typ = Normal
 	}
@@ -174,18 +174,4 @@ func eventName(of string, serial int64) string {
 		prefix = "event" // such as for the ClusterRole system:node
 	}
 	return prefix + suffix
-}
-
-// cut returns s as valid UTF-8, shortened to at most limit bytes.
-func cut(s string, limit int) string {
-	s = strings.ToValidUTF8(s, string(utf8.RuneError))
-	if len(s) <= limit {
-		return s
-	}
-	const more = "…"
-	end := limit - len(more)
-	for !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return s[:end] + more
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
+	"github.com/kube-go/sdk/runtime/internal/excerpt"
 )
 
 // Options are the options of [NewRecorder]. The zero value of a field is its default.
@@ -93,7 +94,7 @@ func NewRecorder(c *client.Client, o *Options) *Recorder {
 			o.Instance += "-" + host
 		}
 	}
-	o.Instance = cut(o.Instance, maxInstance)
+	o.Instance = excerpt.Of(o.Instance, maxInstance)
 	if o.Queue == 0 {
 		o.Queue = defaultQueue
 	}
@@ -151,7 +152,7 @@ func (r *Recorder) observe(id identity, note string, valid bool) (warn bool) {
 		return false
 	}
 	now, before := time.Now(), r.book.dropped
-	if r.book.observe(now, id, cut(note, maxNote)) {
+	if r.book.observe(now, id, excerpt.Of(note, maxNote)) {
 		select {
 		case r.wake <- struct{}{}:
 		default:

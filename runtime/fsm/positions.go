@@ -14,6 +14,7 @@ import (
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/runtime/controller"
+	"github.com/kube-go/sdk/runtime/internal/excerpt"
 )
 
 const (
@@ -105,7 +106,7 @@ func (p *positions) put(key controller.Key, e entry, waits ...reflect.Type) {
 		s.waits[key] = waits
 	}
 	reason := old.reason
-	if short := shortReason(e.reason); short != reason {
+	if short := excerpt.Of(e.reason, maxReason); short != reason {
 		reason = strings.Clone(short)
 	}
 	if ok && e.unstored && old.state == e.state { // it was entered before this pass
@@ -113,14 +114,6 @@ func (p *positions) put(key controller.Key, e entry, waits ...reflect.Type) {
 	}
 	*old = e
 	old.reason = reason
-}
-
-// shortReason returns the beginning of a reason.
-func shortReason(reason string) string {
-	if len(reason) <= maxReason {
-		return reason
-	}
-	return strings.ToValidUTF8(reason[:maxReason-len("…")], "") + "…"
 }
 
 // Gone removes the position of an object.

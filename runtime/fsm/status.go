@@ -26,6 +26,7 @@ import (
 	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/core/wire"
 	"github.com/kube-go/sdk/runtime/controller"
+	"github.com/kube-go/sdk/runtime/internal/excerpt"
 )
 
 const (
@@ -43,12 +44,7 @@ const (
 // https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/condition/; servers count characters.
 const maxMessage = 32768
 
-func shorten(message string) string {
-	if len(message) <= maxMessage {
-		return message
-	}
-	return strings.ToValidUTF8(message[:maxMessage], "")
-}
+func shorten(message string) string { return excerpt.Of(message, maxMessage) }
 
 // fields locates the status in a kind's struct.
 type fields struct {

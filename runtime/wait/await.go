@@ -18,6 +18,7 @@ import (
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/runtime/internal/apierr"
+	"github.com/kube-go/sdk/runtime/internal/excerpt"
 	"github.com/kube-go/sdk/runtime/internal/kinds"
 	"github.com/kube-go/sdk/runtime/watcher"
 )
@@ -103,10 +104,7 @@ func beingDeleted(obj any, resource core.Resource) error {
 			text += "; " + c.unlike().Error()
 		}
 	}
-	if len(text) > maxDelay {
-		text = strings.ToValidUTF8(text[:maxDelay-len("…")], "") + "…"
-	}
-	return errors.New(text)
+	return errors.New(excerpt.Of(text, maxDelay))
 }
 
 // maxDelay is the maximum number of bytes of the error of beingDeleted. A condition may list each kind of a namespace.
