@@ -15,6 +15,7 @@ import (
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/runtime/controller"
+	"github.com/kube-go/sdk/runtime/internal/apierr"
 )
 
 // Funcs are the two halves of a reconciler. Both are required, and both must be idempotent.
@@ -153,7 +154,7 @@ func (e editor[K, P]) edit(ctx context.Context, obj *K, want func(*K) (next []st
 		switch {
 		case err == nil:
 			return stored, nil
-		case gone(err):
+		case apierr.NotFound(err):
 			return nil, nil
 		case !errors.Is(err, core.ErrInvalid) && !errors.Is(err, core.ErrConflict):
 			return nil, fmt.Errorf("finalizer %s: %w", e.name, err)
@@ -182,7 +183,7 @@ func (e editor[K, P]) edit(ctx context.Context, obj *K, want func(*K) (next []st
 func (e editor[K, P]) reread(ctx context.Context, obj *K) (*K, error) {
 	fresh, err := e.api.Get(ctx, P(obj).GetName(), nil)
 	switch {
-	case gone(err):
+	case apierr.NotFound(err):
 		return nil, nil
 	case err != nil:
 		return nil, err
@@ -196,12 +197,4 @@ func (e editor[K, P]) reread(ctx context.Context, obj *K) (*K, error) {
 func changed(old, fresh core.Object) bool {
 	return !slices.Equal(old.GetFinalizers(), fresh.GetFinalizers()) ||
 		(old.GetDeletionTimestamp() == nil) != (fresh.GetDeletionTimestamp() == nil)
-}
-
-// gone reports whether the object does not exist, rather than its kind.
-func gone(err error) bool {
-	if _, ok := errors.AsType[*client.NotServedError](err); ok {
-		return false
-	}
-	return errors.Is(err, core.ErrNotFound)
 }

@@ -323,8 +323,9 @@ func allowed() map[string]map[string]string {
 			"./client":                   "writes events",
 		},
 		"./runtime/finalizer": {
-			"./client":             "adds and removes finalizers",
-			"./runtime/controller": "wraps a reconciler",
+			"./runtime/internal/apierr": "reports which errors mean that an object does not exist",
+			"./client":                  "adds and removes finalizers",
+			"./runtime/controller":      "wraps a reconciler",
 		},
 		"./runtime/fsm": {
 			"./runtime/internal/excerpt": "shortens messages to the limit of API servers",
