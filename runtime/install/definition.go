@@ -121,7 +121,7 @@ func read(crd *unstructured.Unstructured) (*definition, error) {
 	if err := wire.UnmarshalJSON(data, d); err != nil {
 		return nil, err
 	}
-	switch want := definitions(); {
+	switch want := core.CRDResource(); {
 	case d.APIVersion != want.APIVersion() || d.Kind != want.Kind:
 		return nil, fmt.Errorf("it is a %s of %s, not a %s of %s; core.CRD returns that of a kind",
 			d.Kind, d.APIVersion, want.Kind, want.APIVersion())

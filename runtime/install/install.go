@@ -28,14 +28,6 @@ type Options struct {
 	AllowDowngrade bool
 }
 
-// definitions returns the resource of CustomResourceDefinitions, see
-// https://kubernetes.io/docs/reference/kubernetes-api/extend-resources/custom-resource-definition-v1/.
-func definitions() core.Resource {
-	return core.Resource{
-		Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition", Plural: "customresourcedefinitions",
-	}
-}
-
 const (
 	defaultManager = "kube-install"
 	// changes is the maximum number of times that a definition is compared again because another client has changed it.
@@ -61,7 +53,7 @@ func CRDs(ctx context.Context, c *client.Client, crds []*unstructured.Unstructur
 	}
 	i := installer{
 		client: c,
-		api:    client.Dynamic(c, definitions()),
+		api:    client.Dynamic(c, core.CRDResource()),
 		opts:   *o,
 	}
 	if i.opts.FieldManager == "" {

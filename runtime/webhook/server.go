@@ -218,10 +218,7 @@ func (s *Server) useSecret(c *client.Client) {
 	}{
 		{configurations("MutatingWebhookConfiguration"), d.Mutating},
 		{configurations("ValidatingWebhookConfiguration"), d.Validating},
-		{core.Resource{
-			Group: "apiextensions.k8s.io", Version: "v1",
-			Kind: "CustomResourceDefinition", Plural: "customresourcedefinitions",
-		}, d.Definitions},
+		{core.CRDResource(), d.Definitions},
 	} {
 		for _, name := range kind.names {
 			k.targets = append(k.targets, target{client.Dynamic(c, kind.res), name})

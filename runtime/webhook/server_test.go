@@ -121,9 +121,7 @@ func newWorld(t *testing.T) *world {
 	if w.hooks, err = core.ResourceOf[admissionv1.ValidatingWebhookConfiguration](); err != nil {
 		t.Fatal(err)
 	}
-	w.crds = core.Resource{
-		Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition", Plural: "customresourcedefinitions",
-	}
+	w.crds = core.CRDResource()
 	w.api = fakeapi.New(secrets, w.hooks, w.crds)
 	w.configure()
 	return w
