@@ -167,7 +167,7 @@ func digestOf(t *testing.T, binary []byte) wasmCondition {
 	if err := os.WriteFile(file, binary, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	m, err := registry.ReadFile(file, 0)
+	m, err := registry.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}

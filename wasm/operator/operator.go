@@ -31,12 +31,9 @@ type Options struct {
 	// Store pulls the modules of objects with an image. Default: none; such objects do not run.
 	Store *registry.Store
 
-	// Files is the directory with the modules of objects with a file. All users who may create a WasmController may run
-	// the modules in it. Default: none; such objects do not run.
+	// Files is the directory with the modules of objects with a file, of at most 64 MiB each. All users who may create a
+	// WasmController may run the modules in it. Default: none; such objects do not run.
 	Files string
-
-	// MaxBytes is the maximum size of the modules in Files, in bytes. Default: [registry.DefaultMaxBytes].
-	MaxBytes int64
 
 	// Origins are the servers that objects may list in their origins, such as https://hooks.example.com. The modules send
 	// their requests from the network of this program. Default: none; objects with another origin do not run.
@@ -72,8 +69,7 @@ func New(c *client.Client, h *host.Host, o *Options) (*Operator, error) {
 		options.Logger = slog.Default()
 	}
 	m, err := lifecycle.New(c, h, &lifecycle.Options{
-		Name: Name, Store: options.Store, Files: options.Files, MaxBytes: options.MaxBytes, Origins: options.Origins,
-		Logger: options.Logger,
+		Name: Name, Store: options.Store, Files: options.Files, Origins: options.Origins, Logger: options.Logger,
 	})
 	if err != nil {
 		return nil, err

@@ -23,11 +23,10 @@ const maxFiles = 10000
 // Directory is a directory with modules, which are the files that end with [Extension]. Create one with [NewDirectory].
 // It is not safe for concurrent use.
 type Directory struct {
-	path     string
-	maxBytes int64
-	read     func(path string, maxBytes int64) (*Module, error)
-	files    map[string]*file // by name
-	polled   bool
+	path   string
+	read   func(path string) (*Module, error)
+	files  map[string]*file // by name
+	polled bool
 }
 
 // file is what is known of a file.
@@ -51,9 +50,9 @@ type Change struct {
 	Err    error // the file is not a module that can be read; the previous one, if any, is still the current one
 }
 
-// NewDirectory returns a directory. If maxBytes is 0, it is [DefaultMaxBytes].
-func NewDirectory(path string, maxBytes int64) *Directory {
-	return &Directory{path: path, maxBytes: maxBytes, read: ReadFile, files: make(map[string]*file)}
+// NewDirectory returns a directory, whose modules have at most 64 MiB each.
+func NewDirectory(path string) *Directory {
+	return &Directory{path: path, read: ReadFile, files: make(map[string]*file)}
 }
 
 // Poll returns what has changed since the last call. The first call returns all modules. A file that is new or has
@@ -67,7 +66,7 @@ func (d *Directory) Poll() ([]Change, error) {
 	var changes []Change
 	for _, name := range d.step(found) {
 		c := Change{Name: strings.TrimSuffix(name, Extension)}
-		c.Module, c.Err = d.read(filepath.Join(d.path, name), d.maxBytes)
+		c.Module, c.Err = d.read(filepath.Join(d.path, name))
 		if d.files[name].record(c.Module, c.Err) {
 			changes = append(changes, c)
 		}

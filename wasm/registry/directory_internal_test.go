@@ -19,15 +19,15 @@ func TestFileThatCouldNotBeReadIsReadAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	d := NewDirectory(filepath.Dir(path), 0)
+	d := NewDirectory(filepath.Dir(path))
 	var refused error
 	reads := 0
-	d.read = func(path string, maxBytes int64) (*Module, error) {
+	d.read = func(path string) (*Module, error) {
 		reads++
 		if refused != nil {
 			return nil, &os.PathError{Op: "open", Path: path, Err: refused}
 		}
-		return ReadFile(path, maxBytes)
+		return ReadFile(path)
 	}
 	poll := func(what string, err error, want, wantReads int) []Change {
 		t.Helper()

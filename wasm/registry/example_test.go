@@ -42,7 +42,7 @@ func ExampleNewDirectory() {
 		fmt.Println(err)
 		return
 	}
-	changes, err := registry.NewDirectory(dir, 0).Poll()
+	changes, err := registry.NewDirectory(dir).Poll()
 	for _, c := range changes {
 		fmt.Println(c.Name, c.Module.Digest[:7], c.Err)
 	}

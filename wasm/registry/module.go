@@ -12,8 +12,8 @@ import (
 	"os"
 )
 
-// DefaultMaxBytes is the maximum size of a module, unless an option has another one.
-const DefaultMaxBytes = 64 << 20
+// maxBytes is the maximum size of a module in a file, and the default of Options.MaxBytes.
+const maxBytes = 64 << 20
 
 // Module is a WebAssembly module.
 type Module struct {
@@ -35,22 +35,22 @@ func newModule(data []byte) (*Module, error) {
 
 func digestOf(data []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(data)) }
 
-// ReadFile reads a module from a file. If maxBytes is 0, it is [DefaultMaxBytes].
-func ReadFile(path string, maxBytes int64) (*Module, error) {
+// ReadFile reads a module of at most 64 MiB from a file.
+func ReadFile(path string) (*Module, error) {
 	f, err := openRegular(path, os.Stat, os.Open)
 	if err != nil {
 		return nil, err
 	}
-	return readModule(f, path, maxBytes)
+	return readModule(f, path)
 }
 
 // ReadFileIn is [ReadFile] for a path in a root: the file must be in the root, even if links lead to it.
-func ReadFileIn(root *os.Root, path string, maxBytes int64) (*Module, error) {
+func ReadFileIn(root *os.Root, path string) (*Module, error) {
 	f, err := openRegular(path, root.Stat, root.Open)
 	if err != nil {
 		return nil, err
 	}
-	return readModule(f, path, maxBytes)
+	return readModule(f, path)
 }
 
 // openRegular opens a file. Anything else, such as a pipe, might never end.
@@ -74,16 +74,13 @@ type contentError struct{ error }
 func (e contentError) Unwrap() error { return e.error }
 
 // readModule reads a module, and closes the file.
-func readModule(f *os.File, path string, maxBytes int64) (*Module, error) {
+func readModule(f *os.File, path string) (*Module, error) {
 	defer f.Close()
-	if maxBytes <= 0 {
-		maxBytes = DefaultMaxBytes
-	}
 	data, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
 	switch {
 	case err != nil:
 		return nil, err
-	case int64(len(data)) > maxBytes:
+	case len(data) > maxBytes:
 		return nil, contentError{fmt.Errorf("%s has more than %d bytes, the maximum size of a module", path, maxBytes)}
 	}
 	m, err := newModule(data)

@@ -59,7 +59,7 @@ type Options struct {
 	// Prefixes are the beginnings of the references that may be pulled, such as ghcr.io/example/. Default: all.
 	Prefixes []string
 
-	// MaxBytes is the maximum size of a module, in bytes. Default: [DefaultMaxBytes].
+	// MaxBytes is the maximum size of a module, in bytes. Default: 64 MiB.
 	MaxBytes int64
 
 	// MaxTotalBytes is the size of Dir in bytes from which the modules that were not used for the longest time are
@@ -104,7 +104,7 @@ func New(o *Options) (*Store, error) {
 	if d.Dir == "" {
 		return nil, errors.New("registry: Options.Dir is empty: set a directory for the modules")
 	}
-	d.MaxBytes = cmp.Or(d.MaxBytes, DefaultMaxBytes)
+	d.MaxBytes = cmp.Or(d.MaxBytes, maxBytes)
 	d.MaxTotalBytes = cmp.Or(d.MaxTotalBytes, defaultTotal)
 	d.Timeout = cmp.Or(d.Timeout, defaultTimeout)
 	var err error

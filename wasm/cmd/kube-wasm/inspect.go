@@ -55,7 +55,7 @@ func inspectFile(ctx context.Context, args []string, stdout io.Writer) error {
 
 // inspect reads a module and lets it describe itself.
 func inspect(ctx context.Context, file string) (*inspection, error) {
-	m, err := registry.ReadFile(file, 0)
+	m, err := registry.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}

@@ -39,7 +39,7 @@ func withRecording(command string, args []string, f func(binary []byte, recordin
 	if len(files) != 2 || len(rest) > 0 {
 		return fmt.Errorf("%s takes a module and a recording, not %d files; %w", command, len(files)+len(rest), errUsage)
 	}
-	m, err := registry.ReadFile(files[0], 0)
+	m, err := registry.ReadFile(files[0])
 	if err != nil {
 		return err
 	}

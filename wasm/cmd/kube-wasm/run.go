@@ -215,7 +215,7 @@ func (l *local) Name() string { return "modules of files" }
 func (l *local) load() error {
 	l.files = make(map[string]*registry.Module)
 	for _, file := range l.settings.files {
-		m, err := registry.ReadFile(file, 0)
+		m, err := registry.ReadFile(file)
 		if err != nil {
 			return err
 		}
@@ -254,7 +254,7 @@ func (l *local) Run(ctx context.Context) error {
 		<-ctx.Done()
 		return context.Cause(ctx)
 	}
-	l.dir = registry.NewDirectory(l.settings.dir, 0)
+	l.dir = registry.NewDirectory(l.settings.dir)
 	ticker := time.NewTicker(dirPoll)
 	defer ticker.Stop()
 	for {

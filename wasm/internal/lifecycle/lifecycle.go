@@ -27,12 +27,11 @@ const hostCheck = time.Second
 
 // Options are the options of [New]. Those without a comment are options of package operator.
 type Options struct {
-	Name     string // of the machine; required
-	Store    *registry.Store
-	Files    string
-	MaxBytes int64
-	Origins  []string
-	Logger   *slog.Logger // required
+	Name    string // of the machine; required
+	Store   *registry.Store
+	Files   string
+	Origins []string
+	Logger  *slog.Logger // required
 }
 
 // New returns the modules of objects in a host. Its errors are those of package operator.
@@ -49,7 +48,7 @@ func New(c *client.Client, h *host.Host, o *Options) (*Modules, error) {
 		}
 	}
 	m := &Modules{
-		host: h, store: o.Store, files: o.Files, maxBytes: o.MaxBytes, origins: slices.Clone(o.Origins),
+		host: h, store: o.Store, files: o.Files, origins: slices.Clone(o.Origins),
 		recorder: events.NewRecorder(c, &events.Options{Controller: o.Name, Logger: o.Logger}),
 		pulling:  make(chan struct{}, pulls), compiling: make(chan struct{}, compiles),
 		wakes: newWakes(), all: make(map[string]*record),

@@ -49,8 +49,7 @@ type Modules struct {
 	store    *registry.Store // nil if the host pulls no images
 	files    string          // the directory of the files; empty if the host reads no files
 	root     *os.Root        // of files, during Run
-	maxBytes int64
-	origins  []string // that objects may have
+	origins  []string        // that objects may have
 	jobs     *jobs
 	wakes    *wakes
 	machine  *fsm.Machine[v1alpha1.WasmController]
@@ -204,7 +203,7 @@ func (m *Modules) load(ctx context.Context, obj *v1alpha1.WasmController) (*regi
 	if err != nil {
 		return nil, mark{}, err
 	}
-	module, err := registry.ReadFileIn(m.root, obj.Spec.File, m.maxBytes)
+	module, err := registry.ReadFileIn(m.root, obj.Spec.File)
 	return module, at, err
 }
 
