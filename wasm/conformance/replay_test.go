@@ -97,8 +97,7 @@ func TestThousandRecordedReconcilesReplayByteForByte(t *testing.T) {
 				return w.status("reconciler").Stats.Calls == calls
 			})
 			replay := func(tape []byte) (int, error) {
-				o := &host.Options{CompilationDir: p.compilation}
-				return host.Replay(t.Context(), p.reconciler, bytes.NewReader(tape), o)
+				return host.Replay(t.Context(), p.reconciler, bytes.NewReader(tape), p.compilation)
 			}
 			calls := 0
 			for n, tape := range tapes.copies() {
@@ -130,8 +129,7 @@ func TestThousandRecordedReconcilesReplayByteForByte(t *testing.T) {
 				t.Errorf("Rules: %v, (-want +got)\n%s", err, diff)
 			}
 			compare := func(tape []byte) *host.Comparison {
-				o := &host.Options{CompilationDir: p.compilation}
-				found, err := host.Compare(t.Context(), p.reconciler, bytes.NewReader(tape), o)
+				found, err := host.Compare(t.Context(), p.reconciler, bytes.NewReader(tape), p.compilation)
 				if err != nil {
 					t.Fatal(err)
 				}

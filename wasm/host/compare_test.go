@@ -56,7 +56,7 @@ func TestCompareFindsWhatANewVersionWrites(t *testing.T) {
 
 	compare := func(t *testing.T, binary, recording []byte) *host.Comparison {
 		t.Helper()
-		found, err := host.Compare(t.Context(), binary, bytes.NewReader(recording), &host.Options{CompilationDir: compiled})
+		found, err := host.Compare(t.Context(), binary, bytes.NewReader(recording), compiled)
 		if err != nil {
 			t.Fatal(err)
 		}

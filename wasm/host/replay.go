@@ -19,11 +19,12 @@ import (
 
 // Replay runs a module with a recording of [Module.Record], and returns the number of calls of the host that were
 // replayed. Nothing is sent to a server. What the module does is compared with the recording, byte for byte; the first
-// difference is an error. The recorded module must have the same digest. Of the options, only CompilationDir is used.
+// difference is an error. The recorded module must have the same digest. compilationDir is the
+// directory of [Options.CompilationDir], or empty.
 //
 // A recording may end at any byte, such as after a crash of the host. Its last call is replayed as far as it is
 // recorded, and counts.
-func Replay(ctx context.Context, binary []byte, recording io.Reader, o *Options) (calls int, err error) {
+func Replay(ctx context.Context, binary []byte, recording io.Reader, compilationDir string) (calls int, err error) {
 	t, c, err := openTape(recording)
 	if err != nil {
 		return 0, err
@@ -31,7 +32,7 @@ func Replay(ctx context.Context, binary []byte, recording io.Reader, o *Options)
 	if digest := digestOf(binary); digest != c.Digest {
 		return 0, fmt.Errorf("the recording is of the module %s, not of %s", c.Digest, digest)
 	}
-	g, end, err := isolated(ctx, binary, c, o)
+	g, end, err := isolated(ctx, binary, c, compilationDir)
 	if err != nil {
 		return 0, err
 	}
