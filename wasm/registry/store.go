@@ -6,7 +6,6 @@ package registry
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,7 +43,8 @@ const (
 // Options are the options of [New]. The zero value of a field is its default.
 //
 // The proxies of connections come from the environment variables HTTPS_PROXY, HTTP_PROXY and NO_PROXY, see
-// [http.ProxyFromEnvironment].
+// [http.ProxyFromEnvironment]. The certificate authorities of registries are those of the system, see
+// [crypto/x509.SystemCertPool].
 type Options struct {
 	// Dir is the directory that keeps what was pulled. It is created if it does not exist. Required.
 	Dir string
@@ -68,9 +68,6 @@ type Options struct {
 
 	// Timeout is the maximum time of a pull. Default: 5 min.
 	Timeout time.Duration
-
-	// TLS is the configuration of connections. Default: that of Go.
-	TLS *tls.Config
 }
 
 // Store pulls modules and keeps them. Create one with [New]. It is safe for concurrent use.
@@ -111,7 +108,7 @@ func New(o *Options) (*Store, error) {
 	if s.folder, err = newFolder(d.Dir, d.MaxTotalBytes); err != nil {
 		return nil, fmt.Errorf("registry: Options.Dir: %w", err)
 	}
-	s.client = &auth.Client{Client: &http.Client{Transport: newTransport(d.TLS)}, Cache: auth.NewCache()}
+	s.client = &auth.Client{Client: &http.Client{Transport: newTransport()}, Cache: auth.NewCache()}
 	s.client.SetUserAgent("kube-wasm")
 	if d.DockerConfig != "" {
 		if _, err := os.Stat(d.DockerConfig); err != nil { // the library ignores a file that does not exist
@@ -127,10 +124,10 @@ func New(o *Options) (*Store, error) {
 }
 
 // newTransport returns a transport. A program may have replaced [http.DefaultTransport], so it is not a copy of that.
-func newTransport(config *tls.Config) *http.Transport {
+func newTransport() *http.Transport {
 	dialer := &net.Dialer{Timeout: 30 * time.Second, Control: refuseMetadata}
 	return &http.Transport{
-		Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, TLSClientConfig: config,
+		Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext,
 		TLSHandshakeTimeout: 10 * time.Second, ResponseHeaderTimeout: time.Minute, IdleConnTimeout: 90 * time.Second,
 		MaxIdleConns: 100, ForceAttemptHTTP2: true,
 	}
