@@ -52,7 +52,7 @@ func (c *cpu) wait(now time.Time) time.Duration {
 	return time.Duration(min(float64(-c.left)/c.share, float64(24*time.Hour))) + 1
 }
 
-// throttleCPU waits until the guest may run, or until it is removed or ctx ends.
+// throttleCPU waits until the guest may run, or until it is removed or quarantined, or ctx ends.
 func (g *guest) throttleCPU(ctx context.Context) {
 	for wait := g.cpu.wait(time.Now()); wait > 0; wait = g.cpu.wait(time.Now()) {
 		begun := time.Now()
@@ -65,9 +65,8 @@ func (g *guest) throttleCPU(ctx context.Context) {
 		timer.Stop()
 		g.mu.Lock()
 		g.stats.Throttled += time.Since(begun)
-		removed := g.lifecycle.phase == Removed
 		g.mu.Unlock()
-		if removed || ctx.Err() != nil {
+		if g.ends() || ctx.Err() != nil {
 			return
 		}
 	}

@@ -517,6 +517,13 @@ func (g *guest) remove() {
 	<-g.ended
 }
 
+// ends reports whether the guest is removed or quarantined: its instances and controllers end.
+func (g *guest) ends() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.lifecycle.phase == Removed || g.lifecycle.phase == Quarantined
+}
+
 // status returns the state of the module.
 func (g *guest) status() Status {
 	g.mu.Lock()

@@ -88,7 +88,9 @@ func (g *guest) startReconciler(first *instance) (*reconciler, error) {
 	r := &reconciler{guest: g, stop: stop, places: make(chan struct{}, maxInstances)}
 	r.resources = make(map[schema.GroupVersionKind]core.Resource)
 	r.logger = slog.New(&limitedHandler{g.logger.Handler(), g})
-	r.events = events.NewRecorder(g.client, &events.Options{Controller: reporterOf(g.module.Name), Logger: r.logger})
+	r.events = events.NewRecorder(g.client, &events.Options{
+		Controller: reporterOf(g.module.Name), Logger: r.logger, FlushTimeout: stopTime,
+	})
 	starts := []func(){func() {
 		if err := r.events.Run(ctx); ctx.Err() == nil {
 			g.logger.LogAttrs(ctx, slog.LevelError, "module can't write events", slog.Any("err", err))
@@ -199,7 +201,9 @@ func (r *reconciler) controller(c abi.Controller) ([]input, func(context.Context
 	if err != nil {
 		return nil, nil, fmt.Errorf("for: %w", err)
 	}
-	ctl := controller.New(controller.ForView(primary.dynamic), &controller.Options{Name: c.Name, Logger: r.logger})
+	ctl := controller.New(controller.ForView(primary.dynamic), &controller.Options{
+		Name: c.Name, Logger: r.logger, StopTimeout: stopTime,
+	})
 	inputs, owned := []input{primary}, make([]*dynamic, len(c.Owns))
 	for n, w := range c.Owns {
 		in, err := r.input(&w)
@@ -209,13 +213,16 @@ func (r *reconciler) controller(c abi.Controller) ([]input, func(context.Context
 		inputs, owned[n] = append(inputs, in), in.dynamic
 		ctl.Owns(controller.SourceView(in.dynamic))
 	}
-	return inputs, func(ctx context.Context) error {
-		return ctl.RunPacked(ctx, func(ctx context.Context, object wire.Packed) (controller.Action, error) {
-			action, err := r.reconcile(ctx, &c, owned, object)
-			if err != nil {
-				err = shorten(err)
+	return inputs, func(life context.Context) error {
+		return ctl.RunPacked(life, func(ctx context.Context, object wire.Packed) (controller.Action, error) {
+			action, err := r.reconcile(ctx, life, &c, owned, object)
+			switch {
+			case errors.Is(err, errSkipped):
+				return controller.AwaitChange(), nil
+			case err != nil:
+				return action, shorten(err)
 			}
-			return action, err
+			return action, nil
 		})
 	}, nil
 }
@@ -234,17 +241,26 @@ func (r *reconciler) input(w *abi.Watch) (input, error) {
 	return input{w, view, shared}, nil
 }
 
+// errSkipped is why a run returns that has not called the guest: its controller has ended. A controller that starts
+// again begins with all objects.
+var errSkipped = errors.New("the controller has ended")
+
 // reconcile calls the guest for an object, and does what it returns. A run that waits needs no memory for its object.
+// The context of a run ends some time after life, which is that of its controller, so that it can write what the guest
+// has returned. A run that still waits for its call when life ends returns errSkipped.
 func (r *reconciler) reconcile(
-	ctx context.Context, c *abi.Controller, owned []*dynamic, object wire.Packed,
+	ctx, life context.Context, c *abi.Controller, owned []*dynamic, object wire.Packed,
 ) (controller.Action, error) {
+	waits, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	defer context.AfterFunc(life, func() { stop(errSkipped) })()
 	select {
 	case r.places <- struct{}{}:
 		defer func() { <-r.places }()
-	case <-ctx.Done():
-		return controller.Action{}, context.Cause(ctx)
+	case <-waits.Done():
+		return controller.Action{}, context.Cause(waits)
 	}
-	obj, out, err := r.call(ctx, c, owned, object)
+	obj, out, err := r.call(ctx, waits, c, owned, object)
 	if err != nil {
 		return controller.Action{}, err
 	}
@@ -298,18 +314,23 @@ func requestOf(c *abi.Controller, owned []*dynamic, obj *unstructured.Unstructur
 	return message, nil
 }
 
-// call calls the guest for an object when it may run, and returns the decoded object and the response.
+// call calls the guest for an object when it may run, and returns the decoded object and the response. It waits until
+// the context waits ends.
 func (r *reconciler) call(
-	ctx context.Context, c *abi.Controller, owned []*dynamic, object wire.Packed,
+	ctx, waits context.Context, c *abi.Controller, owned []*dynamic, object wire.Packed,
 ) (*unstructured.Unstructured, *abi.ReconcileResponse, error) {
 	h := r.guest.host
-	if r.guest.throttleCPU(ctx); ctx.Err() != nil {
-		return nil, nil, context.Cause(ctx)
-	}
-	if err := h.acquireFor(ctx); err != nil {
+	r.guest.throttleCPU(waits)
+	if err := h.acquireFor(waits); err != nil {
 		return nil, nil, err
 	}
 	defer h.release()
+	switch {
+	case waits.Err() != nil: // acquireFor may have returned a token anyway
+		return nil, nil, context.Cause(waits)
+	case r.guest.ends(): // the controller is about to
+		return nil, nil, errSkipped
+	}
 	obj := new(unstructured.Unstructured)
 	if err := object.Decode(obj); err != nil {
 		return nil, nil, controller.Terminal(err)

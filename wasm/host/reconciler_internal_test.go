@@ -102,11 +102,65 @@ func TestRunsThatWaitHaveNotDecodedTheirObjects(t *testing.T) {
 			ctx, stop := context.WithTimeout(t.Context(), 10*time.Millisecond)
 			defer stop()
 			var invalid wire.Packed // it can't be decoded
-			if _, err := r.reconcile(ctx, &abi.Controller{}, nil, invalid); !errors.Is(err, context.DeadlineExceeded) {
+			_, err := r.reconcile(ctx, t.Context(), &abi.Controller{}, nil, invalid)
+			if !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("reconcile = %v, want the end of its context", err)
+			}
+			late, stop := context.WithTimeout(t.Context(), time.Minute)
+			defer stop()
+			if _, err := r.reconcile(late, ctx, &abi.Controller{}, nil, invalid); err != errSkipped {
+				t.Errorf("reconcile = %v at the end of its controller, want %v", err, errSkipped)
 			}
 		})
 	}
+}
+
+// TestModuleThatEndsIsNotCalled has runs whose controller has not ended yet.
+func TestModuleThatEndsIsNotCalled(t *testing.T) {
+	m := Module{Name: "a"}
+	if err := m.Limits.setDefaults(); err != nil {
+		t.Fatal(err)
+	}
+	for name, end := range map[string]func(*lifecycle){
+		"removed":     func(l *lifecycle) { l.removed(time.Now()) },
+		"quarantined": func(l *lifecycle) { l.quarantine(time.Now()) },
+	} {
+		h, _ := newTestHost(t, "http://127.0.0.1:1", Options{})
+		g := h.newGuest(m, "")
+		r := &reconciler{guest: g, places: make(chan struct{}, 1)}
+		end(&g.lifecycle)
+		for _, used := range []time.Duration{0, time.Hour} { // of its CPU time
+			g.cpu.spend(time.Now(), used)
+			_, err := r.reconcile(t.Context(), t.Context(), &abi.Controller{}, nil, wire.Packed{})
+			if err != errSkipped || len(h.slots) > 0 {
+				t.Errorf("reconcile of a module that is %s = %v, with %d tokens of the host, want %v and none", name, err,
+					len(h.slots), errSkipped)
+			}
+		}
+	}
+}
+
+// TestRemoveEndsTheWritesOfRuns has a server that does not respond to them.
+func TestRemoveEndsTheWritesOfRuns(t *testing.T) {
+	var writes atomic.Int64
+	server := newPodServer(t, 1, "").withPatches(t, func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // so that the server notices the end of the request
+		writes.Add(1)
+		defer writes.Add(-1)
+		<-r.Context().Done()
+	})
+	h, _ := runTestHost(t, server, Options{})
+	setGuest(t, h, Module{Name: "a", Binary: testGuest{
+		describes: describing(podController("")),
+		response:  `{"apply":[{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"a","name":"x"}}]}`,
+	}.encode()})
+	await(t, "a write", func() bool { return writes.Load() > 0 })
+	begun := time.Now()
+	h.Remove(t.Context(), "a")
+	if took := time.Since(begun); took > 10*stopTime {
+		t.Errorf("Remove has returned after %v, want about %v", took, stopTime)
+	}
+	await(t, "the end of the write", func() bool { return writes.Load() == 0 })
 }
 
 func TestControllerThatBreaksDuringTheStartQuarantinesTheModule(t *testing.T) {
