@@ -146,7 +146,7 @@ func (r *reconciler) authorized(ctx context.Context, inputs []input, run func(co
 const reauthorize = 10 * time.Second
 
 // guarded runs a controller until the module may no longer read the objects of its watches, or exceeds its memory for
-// them.
+// them. It returns the first error of these.
 func (r *reconciler) guarded(ctx context.Context, inputs []input, run func(context.Context) error) error {
 	g := r.guest
 	ctx, stop := context.WithCancelCause(ctx)
@@ -154,25 +154,29 @@ func (r *reconciler) guarded(ctx context.Context, inputs []input, run func(conte
 	defer guards.Wait()
 	defer stop(nil)
 	for _, in := range inputs {
-		if err := g.authorize(ctx, in.Watch); err != nil {
-			return err
+		err := g.authorize(ctx, in.Watch)
+		if err == nil {
+			err = g.host.kinds.check(ctx, in.Watch)
 		}
-		if err := g.host.kinds.check(ctx, in.Watch); err != nil {
-			return err
+		if err == nil {
+			guards.Go(func() {
+				if err := g.guard(ctx, in.Watch); err != nil {
+					stop(err)
+				}
+			})
+			err = g.payWatch(ctx, in.shared)
 		}
-		guards.Go(func() {
-			if err := g.guard(ctx, in.Watch); err != nil {
-				stop(err)
-			}
-		})
-		if err := g.payWatch(ctx, in.shared); err != nil {
-			return err
+		if err != nil {
+			stop(err) // unless ctx has ended before, which may be why
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
 		in.shared.running.Add(1)
 		defer in.shared.running.Add(-1)
 		use := g.quota.claim(in.shared, nil, stop)
 		defer use.end()
-		defer in.Observe(sizes(use.resize))()
+		defer in.Observe(sizes(use.resize))() // if the objects exceed the limit, this ends ctx
 	}
 	return run(ctx)
 }

@@ -384,3 +384,23 @@ func TestAppliedObjectHasAnOwnerThatServersKeep(t *testing.T) {
 		t.Errorf("the server has received %v", server.received)
 	}
 }
+
+// TestReconcilerOverItsCacheLimitWaits has objects that another module watches, so that they exceed the limit before all
+// watches of the controller have begun.
+func TestReconcilerOverItsCacheLimitWaits(t *testing.T) {
+	s := newPodServer(t, 1, `,"annotations":{"x":"`+strings.Repeat("x", 10_000)+`"}`)
+	h, _ := runTestHost(t, s.URL, Options{})
+	setGuest(t, h, Module{
+		Name: "other", Binary: testGuest{describes: describing(podController("")), response: `{}`}.encode(),
+	})
+	await(t, "a call", func() bool { return statusOf(h, "other").Stats.Calls > 1 })
+	owns := `,"owns":[{"version":"v1","kind":"ConfigMap","resource":"configmaps","namespaced":true}]`
+	controller := fmt.Sprintf(`{"name":"c","for":%s%s}`, podWatch(""), owns)
+	setGuest(t, h, Module{
+		Name: "a", Binary: testGuest{describes: describing(controller)}.encode(), Limits: Limits{CacheBytes: 1000},
+	})
+	await(t, "an error", func() bool { return statusOf(h, "a").Err != nil })
+	if s := statusOf(h, "a"); s.Phase != Running || codeOf(s.Err) != abi.OverLimit {
+		t.Errorf("the module is %s with the error %v, want %s and OverLimit", s.Phase, s.Err, Running)
+	}
+}
