@@ -164,6 +164,7 @@ func TestPods(t *testing.T) {
 		"an image is fetched again after an error":                pullsAgain,
 		"a container waits for its environment":                   waitsForEnvironment,
 		"a deleted pod is deleted when its containers have ended": stops,
+		"a pod that is deleted before it has begun has failed":    neverBegins,
 		"a pod ends by its restart policy":                        ends,
 		"a new image replaces a running container":                replaces,
 		"containers do not survive the program":                   loses,
@@ -258,6 +259,17 @@ func stops(w *world) {
 	if len(w.finished) == 0 || w.finished[0].Phase != corev1.PodFailed {
 		w.t.Errorf("the last statuses are %+v", w.finished)
 	}
+}
+
+func neverBegins(w *world) {
+	pod := newPod(corev1.RestartPolicyNever, "web")
+	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = new(metav1.Now()), new(int64(0))
+	w.pass(pod)
+	if len(w.finished) == 0 || len(w.images) > 0 {
+		w.t.Fatalf("the last statuses are %+v, and %d containers were started", w.finished, len(w.images))
+	}
+	pod.Status = w.finished[0]
+	w.phase(pod, corev1.PodFailed, corev1.ConditionFalse)
 }
 
 func ends(w *world) {

@@ -90,7 +90,7 @@ func settle(pod *Pod, stopped bool) {
 			unready = append(unready, c.Name)
 		}
 	}
-	ready, reason, message := len(unready) == 0, "", ""
+	ready, reason, message := len(unready) == 0 && len(s.ContainerStatuses) > 0, "", ""
 	switch {
 	case s.Phase == corev1.PodSucceeded:
 		reason = "PodCompleted"
@@ -132,7 +132,7 @@ func phase(pod *Pod, stopped bool) corev1.PodPhase {
 	}
 	policy := pod.Spec.RestartPolicy
 	switch {
-	case stopped && pending+failed > 0:
+	case stopped && succeeded < len(pod.Spec.Containers): // also of a pod without any status
 		return corev1.PodFailed
 	case stopped:
 		return corev1.PodSucceeded
