@@ -93,8 +93,9 @@ func (m *Modules) Run(ctx context.Context, reconciles func(context.Context) erro
 	others.Go(func() { m.watchHost(ctx) })
 	err := reconciles(ctx)
 	stop(err)
+	m.clear(ctx) // at once: a job ends only when the host has compiled its module
 	m.jobs.end()
-	m.clear(ctx)
+	m.clear(ctx) // what a job has added meanwhile
 	others.Wait()
 	return err
 }

@@ -4,13 +4,16 @@
 package lifecycle
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -148,4 +151,78 @@ func TestUnloadedModuleRuns(t *testing.T) {
 			t.Errorf("the states of the pass are %q, want %q", p.States, want)
 		}
 	}
+}
+
+// looping returns a module that does not return from its start.
+func looping() []byte {
+	logs := []byte{0x41, 0, 0x41, 0x80, 0x08, 0x41, 5, 0x10, 0}        // log(0, 1024, 5)
+	loops := []byte{0x03, 0x40, 0x0c, 0, 0x0b, 0x01, 0x01, 0x01, 0x01} // loop, br 0, end, nop…
+	return bytes.Replace(registrytest.Guest{Log: "hello"}.Module(), logs, loops, 1)
+}
+
+// TestModulesAreRemovedAtOnceWhenRunEnds has a job that does not end, and modules that end two seconds after they are
+// removed.
+func TestModulesAreRemovedAtOnceWhenRunEnds(t *testing.T) {
+	c := newClient(t)
+	logger := slog.New(slog.DiscardHandler)
+	h, err := host.New(t.Context(), c, &host.Options{Logger: logger})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { _ = h.Run(ctx) }) // it returns the end of its context
+	defer running.Wait()
+	defer stop()
+	m, err := New(c, h, &Options{Name: "example.com/test", Logger: logger})
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary, compiling, release := looping(), make(chan struct{}), make(chan struct{})
+	cause := errors.New("on purpose")
+	var begun time.Time // guarded by m.mu
+	running.Go(func() {
+		err := m.Run(ctx, func(ctx context.Context) error {
+			for n := range 5 {
+				obj := v1alpha1.NewWasmController("n", fmt.Sprint(n), v1alpha1.WasmControllerSpec{})
+				if err := h.Set(ctx, moduleOf(obj, binary)); err != nil {
+					t.Error(err)
+				}
+				m.mu.Lock()
+				m.all[nameOf(obj)] = &record{}
+				m.mu.Unlock()
+				for s := (host.Status{}); s.Stats.Calls == 0; <-time.After(time.Millisecond) {
+					s, _ = m.status(nameOf(obj))
+				}
+			}
+			m.jobs.do("n/compiling", "set", time.Minute, func(context.Context) (string, error) {
+				close(compiling)
+				<-release
+				m.mu.Lock()
+				defer m.mu.Unlock()
+				m.all["n/compiling"] = &record{}
+				return "", nil
+			})
+			<-compiling
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			begun = time.Now()
+			return cause
+		})
+		if err != cause || len(m.all) > 0 {
+			t.Errorf("Run = %v, with the modules %v, want %v and none", err, m.all, cause)
+		}
+	})
+	removed := func() bool {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return !begun.IsZero() && len(m.all) == 0
+	}
+	for deadline := time.Now().Add(30 * time.Second); !removed() && time.Now().Before(deadline); {
+		<-time.After(time.Millisecond)
+	}
+	if took := time.Since(begun); !removed() || took > 8*time.Second {
+		t.Errorf("after %v, the host has %d modules, want none after about 2s", took, len(h.Status()))
+	}
+	close(release)
 }

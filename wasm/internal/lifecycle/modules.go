@@ -274,15 +274,13 @@ func (m *Modules) drop(ctx context.Context, name string) {
 
 // clear removes all modules of objects.
 func (m *Modules) clear(ctx context.Context) {
+	var drops sync.WaitGroup
 	m.mu.Lock()
-	names := make([]string, 0, len(m.all))
 	for name := range m.all {
-		names = append(names, name)
+		drops.Go(func() { m.drop(ctx, name) })
 	}
 	m.mu.Unlock()
-	for _, name := range names {
-		m.drop(ctx, name)
-	}
+	drops.Wait()
 }
 
 // situation is what the host does for an object.
