@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -17,14 +18,18 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/config"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/abi"
 	"github.com/kube-go/sdk/wasm/host"
+	"github.com/kube-go/sdk/wasm/registry"
 	"github.com/kube-go/sdk/wasm/registry/registrytest"
 )
 
@@ -459,5 +464,65 @@ func TestRunRunsModulesOfFilesAndOfADirectory(t *testing.T) {
 		if code, _, stderr := call(t, args...); code != 1 || !strings.Contains(stderr, want) {
 			t.Errorf("%v: exit code %d, %s", args, code, stderr)
 		}
+	}
+}
+
+// TestModulesEndWhileAnotherOneIsSet has a module whose replacement waits two seconds for its end.
+func TestModulesEndWhileAnotherOneIsSet(t *testing.T) {
+	c, err := client.New(t.Context(), &client.Options{Config: &config.Config{Server: "http://127.0.0.1:1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := &journal{more: make(chan struct{}, 1)}
+	logger := slog.New(slog.NewTextHandler(log, nil))
+	h, err := host.New(t.Context(), c, &host.Options{Logger: logger})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	all.Go(func() { _ = h.Run(ctx) }) // it returns the end of its context
+	defer all.Wait()
+	defer stop()
+	logs := []byte{0x41, 0, 0x41, 0x80, 0x08, 0x41, 5, 0x10, 0}        // log(0, 1024, 5)
+	loops := []byte{0x03, 0x40, 0x0c, 0, 0x0b, 0x01, 0x01, 0x01, 0x01} // loop, br 0, end, nop…
+	binary := bytes.Replace(registrytest.Guest{Log: "hello"}.Module(), logs, loops, 1)
+	if err := h.Set(t.Context(), host.Module{Name: "replaced", Binary: binary}); err != nil {
+		t.Fatal(err)
+	}
+	has := func(name string) bool {
+		return slices.ContainsFunc(h.Status(), func(s host.Status) bool { return s.Name == name && s.Stats.Calls > 0 })
+	}
+	await := func(what string, done func() bool) {
+		t.Helper()
+		for range 60_000 {
+			if done() {
+				return
+			}
+			<-time.After(time.Millisecond)
+		}
+		t.Fatalf("%s does not happen:\n%s", what, &log.text)
+	}
+	await("the call that does not return", func() bool { return has("replaced") })
+	dir := t.TempDir()
+	writeFile(t, dir, "replaced.wasm", registrytest.Guest{}.Module())
+	l := &local{
+		settings: &settings{dir: dir}, host: h, logger: logger, names: make(map[string]bool),
+		files: map[string]*registry.Module{"other": {Binary: registrytest.Guest{Log: "other"}.Module()}},
+	}
+	term, lose := context.WithCancel(ctx)
+	defer lose()
+	all.Go(func() {
+		if err := l.Run(term); err != context.Canceled || len(h.Status()) > 0 {
+			t.Errorf("Run = %v, with %d modules in the host, want the end of its context and none", err, len(h.Status()))
+		}
+	})
+	await("the replacement", func() bool { return has("other") && !has("replaced") })
+	lose()
+	await("the end of the other module", func() bool { return !has("other") })
+	log.mu.Lock()
+	defer log.mu.Unlock()
+	if strings.Contains(log.text.String(), "module=replaced") {
+		t.Errorf("the other module has ended after the replacement:\n%s", &log.text)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/kube-go/sdk/client"
@@ -205,7 +206,9 @@ type local struct {
 	logger   *slog.Logger
 	files    map[string]*registry.Module
 	dir      *registry.Directory
-	names    map[string]bool // of the modules of the directory that the host has
+
+	mu    sync.Mutex      // guards names
+	names map[string]bool // of the modules of the directory that the host has
 }
 
 // Name is the name of these modules in errors.
@@ -235,16 +238,38 @@ func (l *local) load() error {
 	return nil
 }
 
-// Run passes the modules to the host until ctx ends, and then removes them.
+// Run passes the modules to the host until ctx ends, and then removes them, also while the host compiles another one.
 func (l *local) Run(ctx context.Context) error {
-	defer func() {
-		for name := range l.files {
-			l.host.Remove(context.WithoutCancel(ctx), name)
-		}
-		for name := range l.names {
-			l.host.Remove(context.WithoutCancel(ctx), name)
-		}
+	ctx, stop := context.WithCancelCause(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		stop(l.follow(ctx))
 	}()
+	<-ctx.Done()
+	l.clear(ctx)
+	<-ended
+	l.clear(ctx) // what was set meanwhile
+	return context.Cause(ctx)
+}
+
+// clear removes all modules.
+func (l *local) clear(ctx context.Context) {
+	var removals sync.WaitGroup
+	remove := func(name string) { removals.Go(func() { l.host.Remove(ctx, name) }) }
+	for name := range l.files {
+		remove(name)
+	}
+	l.mu.Lock()
+	for name := range l.names {
+		remove(name)
+	}
+	l.mu.Unlock()
+	removals.Wait()
+}
+
+// follow passes the modules to the host until ctx ends.
+func (l *local) follow(ctx context.Context) error {
 	for name, m := range l.files {
 		if err := l.host.Set(ctx, l.module(name, m, l.settings.args)); err != nil {
 			return err
@@ -277,22 +302,35 @@ func (l *local) poll(ctx context.Context) {
 	for _, c := range changes {
 		logger := l.logger.With("module", c.Name)
 		switch {
+		case ctx.Err() != nil:
+			return
 		case l.files[c.Name] != nil:
 			logger.Error("the module of -dir has the name of a file of the command line, and does not run: rename it")
 		case c.Err != nil:
 			logger.Error("the module can't be read", "err", c.Err)
 		case c.Module == nil:
 			l.host.Remove(ctx, c.Name)
-			delete(l.names, c.Name)
+			l.has(c.Name, false)
 			logger.Info("module is removed")
 		default:
 			if err := l.host.Set(ctx, l.module(c.Name, c.Module, nil)); err != nil {
 				logger.Error("the module can't run", "err", err)
 				continue
 			}
-			l.names[c.Name] = true
+			l.has(c.Name, true)
 			logger.Info("module is set", "digest", c.Module.Digest)
 		}
+	}
+}
+
+// has records whether the host has a module of the directory.
+func (l *local) has(name string, set bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if set {
+		l.names[name] = true
+	} else {
+		delete(l.names, name)
 	}
 }
 
