@@ -258,6 +258,20 @@ func reconcilerClaims() []reconcilerClaim {
 			}
 		},
 	}, {
+		name: "a status that is null is not written",
+		run: func(k *task) {
+			k.do("status null")
+			k.runs(1)
+			k.do(`status {"done":"yes"}`)
+			k.hasStatus("yes")
+			writes := k.server.received(func(r received) bool {
+				return strings.HasSuffix(r.path, "/namespaces/"+k.namespace+"/tasks/task/status")
+			})
+			if !strings.Contains(writes[0].body, `"yes"`) {
+				k.t.Errorf("the status was written with %s", writes[0].body)
+			}
+		},
+	}, {
 		name: "an event is recorded",
 		run: func(k *task) {
 			k.do(`event {"type":"Warning","reason":"Tested","message":"it was tested"}`)

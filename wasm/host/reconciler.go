@@ -599,11 +599,14 @@ func (r *reconciler) apply(
 	return err
 }
 
+// isMissing reports whether an optional field has no value. Some encoders write null for it.
+func isMissing(field jsontext.Value) bool { return len(field) == 0 || field.Kind() == 'n' }
+
 // status writes the status of the reconciled object, unless it has it already.
 func (r *reconciler) status(
 	ctx context.Context, c *abi.Controller, obj *unstructured.Unstructured, data jsontext.Value, o *request.ApplyOptions,
 ) error {
-	if len(data) == 0 {
+	if isMissing(data) {
 		return nil
 	}
 	var status map[string]any

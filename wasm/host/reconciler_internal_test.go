@@ -17,6 +17,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kube-go/sdk/core"
@@ -402,5 +403,32 @@ func TestReconcilerOverItsCacheLimitWaits(t *testing.T) {
 	await(t, "an error", func() bool { return statusOf(h, "a").Err != nil })
 	if s := statusOf(h, "a"); s.Phase != Running || codeOf(s.Err) != abi.OverLimit {
 		t.Errorf("the module is %s with the error %v, want %s and OverLimit", s.Phase, s.Err, Running)
+	}
+}
+
+// TestNullStatusIsMissing has the response of a guest whose encoder writes null for a missing field.
+func TestNullStatusIsMissing(t *testing.T) {
+	const response = `{"error":null,"requeueAfterMillis":null,"apply":null,"delete":null,"status": null ,"events":null}`
+	server := newPodServer(t, 0, "")
+	h, _ := newTestHost(t, server.URL, Options{})
+	g := h.newGuest(Module{Name: "a"}, "")
+	g.client = h.client
+	obj := new(unstructured.Unstructured)
+	if err := wire.UnmarshalJSON([]byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"}}`), &obj.Object); err != nil {
+		t.Fatal(err)
+	}
+	var out abi.ReconcileResponse
+	if err := errors.Join(checkLists([]byte(response)), wire.UnmarshalJSON([]byte(response), &out)); err != nil {
+		t.Fatal(err)
+	}
+	c := &abi.Controller{For: abi.Watch{Version: "v1", Kind: "Pod", Resource: "pods", Namespaced: true}}
+	err := (&reconciler{guest: g}).perform(t.Context(), c, obj, &out)
+	if err != nil || out.Error != "" || out.Requeue != 0 || len(server.received) > 0 {
+		t.Errorf("perform of %+v = %v, and the server has received %v, want no request", out, err, server.received)
+	}
+	p := permissions{make(map[schema.GroupResource]map[string]bool), make(map[schema.GroupVersionKind]string)}
+	p.addReconcile(&step{export: export{Message: []byte(`{"object":{"apiVersion":"v1","kind":"Pod"}}`)}, result: []byte(response)})
+	if verbs := p.used[schema.GroupResource{Resource: "pods/status"}]; len(verbs) > 0 {
+		t.Errorf("the permissions for the status are %v, want none", verbs)
 	}
 }

@@ -135,7 +135,7 @@ func (p *permissions) addReconcile(st *step) {
 	for _, ref := range out.Delete {
 		p.addKind(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind), "", "delete")
 	}
-	if len(out.Status) > 0 {
+	if !isMissing(out.Status) {
 		p.addKind(kindOf(in.Object), "/status", "patch")
 	}
 	if len(out.Events) > 0 {
