@@ -574,28 +574,31 @@ func hashOf(module string) string { return fmt.Sprintf("-%x", sha256.Sum256([]by
 func (r *reconciler) apply(
 	ctx context.Context, c *abi.Controller, owner *unstructured.Unstructured, data jsontext.Value, o *request.ApplyOptions,
 ) error {
-	obj := new(unstructured.Unstructured)
-	if err := wire.UnmarshalJSON(data, obj); err != nil {
+	obj, err := readApplied(data)
+	if err != nil {
 		return fmt.Errorf("apply: %w", err)
 	}
-	res, err := r.resource(ctx, obj.GetAPIVersion(), obj.GetKind())
+	res, err := r.resource(ctx, obj.APIVersion, obj.Kind)
 	if err != nil {
 		return fmt.Errorf("apply: %w", err)
 	}
 	for _, w := range c.Owns {
-		if w.Group == res.Group && w.Kind == res.Kind && obj.GetOwnerReferences() == nil {
-			if ns := owner.GetNamespace(); ns != "" && ns != obj.GetNamespace() {
+		if w.Group == res.Group && w.Kind == res.Kind && obj.OwnerReferences == nil {
+			if ns := owner.GetNamespace(); ns != "" && ns != obj.Namespace {
 				return fmt.Errorf("apply: %s %s can't be owned by %s %s, which is in a namespace and owns only objects of the "+
-					"same namespace, because servers delete others: leave the kind out of owns", obj.GetKind(),
+					"same namespace, because servers delete others: leave the kind out of owns", obj.Kind,
 					core.RefOf(obj), owner.GetKind(), core.RefOf(owner))
 			}
-			obj.SetOwnerReferences([]metav1.OwnerReference{{
+			if err := obj.own(metav1.OwnerReference{
 				APIVersion: owner.GetAPIVersion(), Kind: owner.GetKind(), Name: owner.GetName(), UID: owner.GetUID(),
 				Controller: new(true), BlockOwnerDeletion: new(true),
-			}})
+			}); err != nil {
+				return fmt.Errorf("apply: %w", err)
+			}
+			break
 		}
 	}
-	_, err = client.Dynamic(r.guest.client, res).Apply(ctx, obj, o)
+	_, err = client.Of[applied](r.guest.client, res).Apply(ctx, obj, o)
 	return err
 }
 
@@ -609,20 +612,19 @@ func (r *reconciler) status(
 	if isMissing(data) {
 		return nil
 	}
-	var status map[string]any
-	if err := wire.UnmarshalJSON(data, &status); err != nil {
-		return fmt.Errorf("status: %w", err)
+	if data.Kind() != '{' {
+		return errors.New("status: want an object")
 	}
-	if reflect.DeepEqual(obj.Object["status"], any(status)) {
-		return nil
+	if decodedBytes(data) <= maxCompared {
+		var status map[string]any
+		if err := wire.UnmarshalJSON(data, &status); err != nil {
+			return fmt.Errorf("status: %w", err)
+		}
+		if reflect.DeepEqual(obj.Object["status"], any(status)) {
+			return nil
+		}
 	}
-	next := &unstructured.Unstructured{Object: map[string]any{"status": status}}
-	next.SetAPIVersion(obj.GetAPIVersion())
-	next.SetKind(obj.GetKind())
-	next.SetNamespace(obj.GetNamespace())
-	next.SetName(obj.GetName())
-	next.SetUID(obj.GetUID())
-	_, err := client.Dynamic(r.guest.client, resourceOf(&c.For)).Status().Apply(ctx, next, o)
+	_, err := client.Of[applied](r.guest.client, resourceOf(&c.For)).Status().Apply(ctx, newStatus(obj, data), o)
 	return err
 }
 
