@@ -314,7 +314,7 @@ func (h *Host) set(ctx context.Context, m Module) error {
 		return nil
 	}
 	g := h.newGuest(m, digest)
-	if g.client, err = h.clientOf(ctx, &m, g.throttle); err != nil {
+	if g.client, err = h.clientOf(ctx, &m, g.throttle, g.limitedLogger()); err != nil {
 		g.stop(err)
 		return err
 	}

@@ -130,16 +130,18 @@ func reasonOf(e *core.StatusError) string {
 // hasAccount reports whether a module has an identity of its own.
 func (m *Module) hasAccount() bool { return m.ServiceAccount != core.ObjectRef{} }
 
-// clientOf returns the client of a module. throttle limits its requests.
-func (h *Host) clientOf(ctx context.Context, m *Module, throttle middleware.Func) (*client.Client, error) {
-	agent := "kube-wasm/" + m.Name
+// clientOf returns the client of a module. throttle limits its requests. The warnings of servers are written to logger.
+func (h *Host) clientOf(
+	ctx context.Context, m *Module, throttle middleware.Func, logger *slog.Logger,
+) (*client.Client, error) {
+	agent, warn := "kube-wasm/"+m.Name, middleware.LogWarnings(logger)
 	if !m.hasAccount() {
 		own, err := h.identified()
 		if err != nil {
 			return nil, err
 		}
 		return client.New(ctx, &client.Options{
-			Share: own, UserAgent: agent, PerAttempt: []middleware.Func{throttle},
+			Share: own, UserAgent: agent, OnWarning: warn, PerAttempt: []middleware.Func{throttle},
 		})
 	}
 	if m.ServiceAccount.Namespace == "" || m.ServiceAccount.Name == "" {
@@ -152,6 +154,7 @@ func (h *Host) clientOf(ctx context.Context, m *Module, throttle middleware.Func
 	return client.New(ctx, &client.Options{
 		Share:      h.anonymous,
 		UserAgent:  agent,
+		OnWarning:  warn,
 		PerAttempt: []middleware.Func{throttle, middleware.Authorize(source.find)},
 	})
 }

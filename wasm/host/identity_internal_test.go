@@ -58,7 +58,7 @@ func TestConnectionsKeepLittleOfUnreadResponses(t *testing.T) {
 		t.Fatal(err)
 	}
 	unlimited := func(next http.RoundTripper) http.RoundTripper { return next }
-	own, err := h.clientOf(t.Context(), &Module{Name: "a"}, unlimited)
+	own, err := h.clientOf(t.Context(), &Module{Name: "a"}, unlimited, h.options.Logger)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,5 +127,44 @@ func TestMissingServiceAccountIsForbiddenAndLogged(t *testing.T) {
 	}
 	if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "account="+account.String()) {
 		t.Errorf("the log is %q, want one line with the account", text)
+	}
+}
+
+// TestWarningsOfServersAreRecordsOfTheModule has a server that sends another warning in each response.
+func TestWarningsOfServersAreRecordsOfTheModule(t *testing.T) {
+	var warnings atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Warning", fmt.Sprintf(`299 - "warning %d"`, warnings.Add(1)))
+	}))
+	defer server.Close()
+	h, log := newTestHost(t, server.URL, Options{})
+	const limit = 2
+	m := Module{Name: "a", Limits: Limits{Logs: limit}}
+	if err := m.Limits.setDefaults(); err != nil {
+		t.Fatal(err)
+	}
+	g := h.newGuest(m, "")
+	var err error
+	if g.client, err = h.clientOf(t.Context(), &m, g.throttle, g.limitedLogger()); err != nil {
+		t.Fatal(err)
+	}
+	defer h.own.Load().CloseIdleConnections()
+	begun, requests := time.Now(), 50
+	for range requests {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "/api", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := g.send(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+	}
+	written := strings.Count(log.String(), "module=a")
+	most := 10*limit + 1 + int(time.Since(begun).Seconds()*limit)
+	if written == 0 || written > most || uint64(requests-written) != g.stats.Dropped {
+		t.Errorf("the log has %d records of the module, and %d were dropped; want at most %d:\n%.500s", written, g.stats.Dropped,
+			most, log)
 	}
 }

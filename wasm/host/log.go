@@ -33,8 +33,10 @@ func (g *guest) mayLog() bool {
 	return false
 }
 
-// limitedHandler handles log records of the host that a guest causes, such as those about failed runs. The limit of the
-// log records of the guest includes them.
+// limitedLogger returns a logger for records of the host that a guest causes, such as those about failed runs.
+func (g *guest) limitedLogger() *slog.Logger { return slog.New(&limitedHandler{g.logger.Handler(), g}) }
+
+// limitedHandler handles the records of a limitedLogger. The limit of the log records of the guest includes them.
 type limitedHandler struct {
 	slog.Handler
 

@@ -87,7 +87,7 @@ func (g *guest) startReconciler(first *instance) (*reconciler, error) {
 	ctx, stop := context.WithCancel(g.host.ctx)
 	r := &reconciler{guest: g, stop: stop, places: make(chan struct{}, maxInstances)}
 	r.resources = make(map[schema.GroupVersionKind]core.Resource)
-	r.logger = slog.New(&limitedHandler{g.logger.Handler(), g})
+	r.logger = g.limitedLogger()
 	r.events = events.NewRecorder(g.client, &events.Options{
 		Controller: reporterOf(g.module.Name), Logger: r.logger, FlushTimeout: stopTime,
 	})

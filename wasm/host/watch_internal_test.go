@@ -183,7 +183,7 @@ func newTestActor(t *testing.T, server string, l Limits) *instance {
 	}
 	g := h.newGuest(m, "")
 	var err error
-	if g.client, err = h.clientOf(t.Context(), &m, g.throttle); err != nil {
+	if g.client, err = h.clientOf(t.Context(), &m, g.throttle, g.limitedLogger()); err != nil {
 		t.Fatal(err)
 	}
 	g.description.Profile = abi.ProfileActor
