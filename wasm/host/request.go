@@ -222,10 +222,15 @@ func (g *guest) throttle(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// pay waits until a request may be sent by the module, or for it, and counts it.
+// pay waits until a request may be sent by the module, or for it, and counts it. It does not wait if ctx would end
+// before.
 func (g *guest) pay(ctx context.Context) error {
 	if err := g.requests.Wait(ctx); err != nil {
-		return err
+		if ctx.Err() != nil {
+			return err
+		}
+		return &abi.Error{Code: abi.DeadlineExceeded, Message: "the deadline of the operation is before the time at which " +
+			"the module may send another request (Limits.Requests)"}
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -240,10 +245,5 @@ func (g *guest) payWatch(ctx context.Context, w *sharedWatch) error {
 	if w.running.Load() > 0 {
 		return nil
 	}
-	err := g.pay(ctx)
-	if err != nil && ctx.Err() == nil {
-		return &abi.Error{Code: abi.DeadlineExceeded, Message: "the deadline of the watch is before the time at which the " +
-			"module may send another request (Limits.Requests)"}
-	}
-	return err
+	return g.pay(ctx)
 }

@@ -4,11 +4,14 @@
 package host
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
+	"net/http"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kube-go/sdk/core/abi"
 )
@@ -41,5 +44,38 @@ func TestHeadOfARequestNeedsLittleMemory(t *testing.T) {
 				t.Errorf("%s of a message of %d bytes = %v with %d bytes allocated, want %v", name, len(message), err, used, want)
 			}
 		}
+	}
+}
+
+// TestRequestWhoseDeadlineIsBeforeItsTurnExceedsIt has a module that may send its next request after its deadline.
+func TestRequestWhoseDeadlineIsBeforeItsTurnExceedsIt(t *testing.T) {
+	server := newPodServer(t, 0, "")
+	for name, origin := range map[string]string{"API server": "", "other server": server.URL} {
+		h, _ := newTestHost(t, server.URL, Options{})
+		m := Module{Name: "a", Limits: Limits{Requests: 1}}
+		g := h.newGuest(m, "")
+		var err error
+		if g.client, err = h.clientOf(t.Context(), &m, g.throttle, h.options.Logger); err != nil {
+			t.Fatal(err)
+		}
+		for range 100 { // requests wait for their turn
+			g.requests.Reserve()
+		}
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, origin+"/api", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := g.send(r)
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+		if codeOf(err) != abi.DeadlineExceeded || !strings.Contains(err.Error(), "Limits.Requests") {
+			t.Errorf("%s: the error is %v, want DeadlineExceeded because of Limits.Requests", name, err)
+		}
+	}
+	if len(server.received) > 0 {
+		t.Errorf("the server has received %v", server.received)
 	}
 }
