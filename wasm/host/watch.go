@@ -56,7 +56,7 @@ type watch struct {
 	synced   bool
 	revoked  error                              // why the module may no longer read the objects
 	previous map[core.ObjectRef]reflector.State // before the last change that was sent
-	order    []core.ObjectRef                   // of previous, oldest first
+	order    []core.ObjectRef                   // of previous, by their last change, oldest first
 }
 
 // resourceOf returns the resource of a watch.
@@ -464,6 +464,8 @@ func (w *watch) remember(c reflector.Change) {
 	defer w.mu.Unlock()
 	if old, ok := w.previous[c.Ref]; ok {
 		w.kept.Add(int64(c.Old.Size() - old.Size()))
+		at := slices.Index(w.order, c.Ref)
+		w.order = append(slices.Delete(w.order, at, at+1), c.Ref)
 	} else {
 		w.kept.Add(int64(previousBytes + c.Old.Size()))
 		w.order = append(w.order, c.Ref)

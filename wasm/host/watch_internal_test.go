@@ -295,3 +295,28 @@ func TestPageFitsIntoAMessage(t *testing.T) {
 		t.Errorf("the page has %d objects and the token %q, %v", len(page.Items), page.Continue, err)
 	}
 }
+
+// TestStateBeforeTheLastChangeIsKept has an object that changes again after others, and then more other objects than
+// the watch keeps states of.
+func TestStateBeforeTheLastChangeIsKept(t *testing.T) {
+	w := &watch{previous: make(map[core.ObjectRef]reflector.State)}
+	change := func(name, version string) {
+		w.remember(reflector.Change{Ref: core.ObjectRef{Name: name}, Old: reflector.StateOf(wire.NewPacked(wire.JSON,
+			fmt.Appendf(nil, `{"metadata":{"name":%q,"resourceVersion":%q}}`, name, version)))})
+	}
+	change("busy", "1")
+	for n := range maxPrevious - 1 {
+		change(fmt.Sprint("before-", n), "1")
+	}
+	change("busy", "2")
+	for n := range maxPrevious - 1 {
+		change(fmt.Sprint("after-", n), "1")
+	}
+	if !isVersion(w.previous[core.ObjectRef{Name: "busy"}], "2") {
+		t.Error("the state of the object that changed again is not kept")
+	}
+	change("last", "1")
+	if _, kept := w.previous[core.ObjectRef{Name: "busy"}]; kept || len(w.previous) != maxPrevious || len(w.order) != maxPrevious {
+		t.Errorf("%d states in an order of %d are kept, want %d, without the oldest", len(w.previous), len(w.order), maxPrevious)
+	}
+}
