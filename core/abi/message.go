@@ -154,7 +154,7 @@ type ReconcileRequest struct {
 	Namespace  string           `json:"namespace,omitempty"`
 	Name       string           `json:"name"`
 	Object     jsontext.Value   `json:"object"`
-	Owned      []jsontext.Value `json:"owned,omitempty"` // objects of Controller.Owns that the object controls
+	Owned      []jsontext.Value `json:"owned,omitempty"` // objects of Controller.Owns that the object owns
 }
 
 // ReconcileResponse is the result of [Reconcile]. The host applies the objects, deletes, and patches the status in this
