@@ -22,8 +22,8 @@ import (
 // zero Predicate.
 //
 // Changes of one object that happen in quick succession may be one modification. For such a modification, only
-// [GenerationChanged] and [ResourceVersionChanged] can suppress a run: with the others, the first and the last state may
-// be equal, but a run may have read a state between them.
+// [GenerationChanged] and [ResourceVersionChanged] can suppress a run: to the others, the first and the last state may
+// seem equal, but a run may have read a state between them.
 type Predicate struct {
 	passes func(before, after wire.Packed) (bool, error)
 	check  func(core.Resource) error // returns why the predicate can't be used for a kind; nil for any kind

@@ -216,14 +216,16 @@ func TestSlowPredicateDelaysOnlyItsSource(t *testing.T) {
 func TestMergedModificationPassesIfARunMayHaveReadAStateBetween(t *testing.T) {
 	labels := func(d *document) { d.Labels = map[string]string{"a": "b"} }
 	text := func(d *document) { d.Text = "2" }
+	annotations := func(d *document) { d.Annotations = map[string]string{"a": "b"} }
+	finalizers := func(d *document) { d.Finalizers = []string{"example.com/a"} }
 	for name, tt := range map[string]struct {
 		where  controller.Predicate
 		change func(*document)
 		passes bool
 	}{
 		"labels":      {controller.LabelsChanged(), labels, true},
-		"annotations": {controller.AnnotationsChanged(), func(d *document) { d.Annotations = map[string]string{"a": "b"} }, true},
-		"finalizers":  {controller.FinalizersChanged(), func(d *document) { d.Finalizers = []string{"example.com/a"} }, true},
+		"annotations": {controller.AnnotationsChanged(), annotations, true},
+		"finalizers":  {controller.FinalizersChanged(), finalizers, true},
 		"a custom one": {controller.PredicateOf(func(before, after *document) bool {
 			return before.Text != after.Text
 		}), text, true},

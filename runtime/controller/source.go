@@ -103,8 +103,8 @@ func On(keys func(ctx context.Context) iter.Seq[Key]) Trigger {
 // the changed object. It is called with the old and the new state of the object, or with the last state of a deleted
 // object, so that objects that it no longer concerns are reconciled, too. If several changes of an object wait, it is
 // also called with the states between them. The result must depend only on the object: f is not called again when other
-// objects change. A reference that is invalid for the reconciled kind, such as one without a namespace, is a failed run,
-// see [Options.OnResult].
+// objects change. A reference that is invalid for the reconciled kind, such as one without a namespace, is a failed
+// run, see [Options.OnResult].
 //
 // If f returns an error or panics, the state is logged and mapped again after the controller's back-off, unless the
 // error is [Terminal]. Of such states of an object, and of the states between waiting changes, at most the newest 8 are
