@@ -40,7 +40,7 @@ type (
 	Selection = cache.Selection
 	// View is one kind of object in a cache. [ViewOf] and [ViewOfResource] return one. Methods: Run, Ready, Store,
 	// Health, Status, Subscribe, Follow, State, Observe, Concerns, WaitFor, Resource, Cache, Server, Cluster,
-	// Namespace, On, Shard. See [cache.View].
+	// Selection, Namespace, On, Shard. See [cache.View].
 	View[K any] = cache.View[K]
 	// Store has the objects of a view in packed form. Methods: Get, Has, Len, All (with [SelectOptions]), State, Ready,
 	// ResourceVersion, Subscribe, Deliver, Follow, Refs, Observe, WaitFor, Resource. See [reflector.Store].

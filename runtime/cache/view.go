@@ -39,6 +39,9 @@ func (v *View[K]) On(c *Cache) *View[K] { return v.on(c) }
 // Resource returns the resource of the kind.
 func (v *View[K]) Resource() core.Resource { return v.watch.resource }
 
+// Selection returns the selection of the objects, with its selectors in a fixed order.
+func (v *View[K]) Selection() Selection { return v.watch.selection }
+
 // Namespace returns the namespace of the selection. It is empty if the objects may have any, or have none.
 func (v *View[K]) Namespace() string { return v.watch.selection.Namespace }
 

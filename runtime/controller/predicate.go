@@ -15,6 +15,7 @@ import (
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/wire"
+	"github.com/kube-go/sdk/runtime/cache"
 	"github.com/kube-go/sdk/runtime/reflector"
 )
 
@@ -28,6 +29,7 @@ type Predicate struct {
 	passes func(before, after wire.Packed) (bool, error)
 	check  func(core.Resource) error // returns why the predicate can't be used for a kind; nil for any kind
 	merges bool                      // it holds for several changes, as one, if it holds for any of them
+	views  []func(of feed) feed      // return the views whose fields passes reads; metadata is always there
 }
 
 // Where returns the kind with predicates: a modification causes a run only if all of them hold. Everything else always
@@ -35,19 +37,24 @@ type Predicate struct {
 // of a deletion, which sets the deletion timestamp. A modification for which a predicate fails passes, too; the failure
 // is logged. Predicates concern changes of the object itself only: an object runs for other reasons, too.
 func (p Primary[K]) Where(predicates ...Predicate) Primary[K] {
-	p.filter = p.filter.with(predicates)
+	p.inputs, p.filter = widen(p.inputs, predicates), p.filter.with(predicates)
 	return p
 }
 
 // Where returns the kind with predicates for its modifications, see [Primary.Where].
 func (s Secondary[K]) Where(predicates ...Predicate) Secondary[K] {
-	s.filter = s.filter.with(predicates)
+	s.inputs, s.filter = widen(s.inputs, predicates), s.filter.with(predicates)
 	return s
 }
 
 // AnyOf returns a predicate that holds if at least one of the predicates does.
 func AnyOf(predicates ...Predicate) Predicate {
+	var views []func(feed) feed
+	for _, p := range predicates {
+		views = append(views, p.views...)
+	}
 	return Predicate{
+		views:  views,
 		merges: !slices.ContainsFunc(predicates, func(p Predicate) bool { return !p.merges }),
 		passes: func(before, after wire.Packed) (bool, error) {
 			var errs error
@@ -73,12 +80,20 @@ func AnyOf(predicates ...Predicate) Predicate {
 // f must not depend on anything other than its arguments, which it may change. It must be fast: until it returns, its
 // source delivers no other change, and Run and Engage do not return. A slow predicate does not delay other sources.
 // Run returns an error for a nil f.
+//
+// If the views of the source read another Go type, the cache also holds what K needs, as if a view of K existed, see
+// [reflector.StoreOf]: a struct with the fields that f reads needs the least memory.
 func PredicateOf[K any, P core.ObjectPtr[K]](f func(before, after *K) bool) Predicate {
 	if f == nil {
 		return Predicate{}
 	}
 	res, unknown := core.ResourceOf[K, P]()
+	view := func(of feed) feed {
+		selection := of.Selection()
+		return cache.OfResource[K, P](of.Cache(), of.Resource(), &selection)
+	}
 	return Predicate{
+		views: []func(feed) feed{view},
 		passes: func(before, after wire.Packed) (bool, error) {
 			was, is := new(K), new(K)
 			err := errors.Join(decode(reflector.StateOf(before), P(was), res), decode(reflector.StateOf(after), P(is), res))

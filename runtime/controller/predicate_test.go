@@ -5,16 +5,25 @@ package controller_test
 
 import (
 	"context"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
+	"github.com/kube-go/sdk/runtime/cache"
 	"github.com/kube-go/sdk/runtime/controller"
+	"github.com/kube-go/sdk/runtime/internal/fakeapi"
+	"github.com/kube-go/sdk/runtime/internal/fakesource"
 )
 
 func TestPredicatesSelectModifications(t *testing.T) {
@@ -268,6 +277,147 @@ func TestMergedModificationPassesIfARunMayHaveReadAStateBetween(t *testing.T) {
 					t.Errorf("the object runs again: %t, want %t", got, tt.passes)
 				}
 			})
+		})
+	}
+}
+
+// leanDocument is a document without the fields that the predicates of the tests read.
+type leanDocument struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+}
+
+func (*leanDocument) KubeResource() core.Resource { return documents }
+
+// leanPage is a page without the fields that the predicates of the tests read.
+type leanPage struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+}
+
+func (*leanPage) KubeResource() core.Resource { return pages }
+
+// countRuns returns a reconcile that records the names of the objects.
+func countRuns[K any, P core.ObjectPtr[K]](runs *journal) controller.Reconcile[K] {
+	return func(_ context.Context, obj *K) (controller.Action, error) {
+		runs.add(P(obj).GetName())
+		return controller.AwaitChange(), nil
+	}
+}
+
+// checkWide checks that changes of one of the fields that predicates read cause runs, on two clusters.
+func checkWide[K any, P core.ObjectPtr[K]](
+	t *testing.T, of func(*cache.Cache) *cache.View[K], ps ...controller.Predicate,
+) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		hub, spoke := twoClusters(t)
+		var runs journal
+		c := controller.New(controller.ForView(of(hub.cache)).Where(ps...), nil)
+		start(t, c, countRuns[K, P](&runs))
+		ctx, leave := context.WithCancel(t.Context())
+		defer leave()
+		go func() { _ = c.Engage(ctx, spoke.cache) }()
+		synctest.Wait()
+		runs.want(t, "a", "a")
+		for _, w := range []*world{hub, spoke} {
+			d := doc("prod/a", "2")
+			w.Put(documents, d)
+			synctest.Wait()
+			runs.want(t, "a")
+			d.Status = "not read"
+			w.Put(documents, d)
+			synctest.Wait()
+			runs.want(t)
+		}
+	})
+}
+
+// TestPredicateReadsFieldsThatTheTypeOfItsSourceLacks checks that the cache holds what the type of a predicate needs.
+func TestPredicateReadsFieldsThatTheTypeOfItsSourceLacks(t *testing.T) {
+	text := controller.PredicateOf(func(before, after *document) bool { return before.Text != after.Text })
+	dynamic := controller.PredicateOf(func(before, after *unstructured.Unstructured) bool {
+		return before.Object["text"] != after.Object["text"]
+	})
+	lean := func(c *cache.Cache) *cache.View[leanDocument] { return cache.Of[leanDocument](c, nil) }
+	metadata := func(c *cache.Cache) *cache.View[metav1.PartialObjectMetadata] {
+		return cache.OfResource[metav1.PartialObjectMetadata](c, documents, &cache.Selection{Namespace: "prod"})
+	}
+	t.Run("a lean type", func(t *testing.T) { checkWide(t, lean, text) })
+	t.Run("metadata", func(t *testing.T) { checkWide(t, metadata, text) })
+	t.Run("several types", func(t *testing.T) { checkWide(t, metadata, text, dynamic) })
+	t.Run("AnyOf", func(t *testing.T) { checkWide(t, lean, controller.AnyOf(controller.LabelsChanged(), dynamic, text)) })
+}
+
+// TestSourceWithAPredicateBeginsWhenTheCacheHasTheFieldsOfThePredicate checks that no modification is suppressed
+// because a running watch holds the old state without a field.
+func TestSourceWithAPredicateBeginsWhenTheCacheHasTheFieldsOfThePredicate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(documents, doc("prod/a", "1"))
+		p := pageOf("prod/p", owner("docs.example.com/v1", "Document", "a", true))
+		p.Of = []string{"b"}
+		w.Put(pages, p)
+		view := cache.Of[leanPage](w.cache, nil)
+		go func() { _ = view.Run(t.Context()) }()
+		synctest.Wait()
+		answer := make(chan struct{})
+		w.Kind(pages).Behave(fakesource.Behaviour{OnWatch: func(*request.WatchOptions) error {
+			<-answer
+			return nil
+		}})
+		var runs journal
+		source := controller.SourceView(view).Where(controller.PredicateOf(func(before, after *page) bool {
+			return !slices.Equal(before.Of, after.Of)
+		}))
+		start(t, controller.New(controller.For[document](w.cache), nil).Owns(source), runs.note)
+		after(time.Minute) // the source is late
+		runs.want(t, "a=1")
+		p.Of = nil
+		w.Put(pages, p)
+		close(answer)
+		synctest.Wait()
+		runs.want(t, "a=1")
+		p.Of = []string{"c"}
+		w.Put(pages, p)
+		synctest.Wait()
+		runs.want(t, "a=1")
+	})
+}
+
+// accepting is a transport that records the accepted media types.
+type accepting struct {
+	http.RoundTripper
+	journal
+}
+
+func (a *accepting) RoundTrip(req *http.Request) (*http.Response, error) {
+	a.add(req.Header.Get("Accept"))
+	return a.RoundTripper.RoundTrip(req)
+}
+
+func TestWatchUsesJSONIfAPredicateCanNotReadProtobuf(t *testing.T) {
+	configMaps, _ := core.ResourceOf[corev1.ConfigMap]()
+	for _, where := range [][]controller.Predicate{
+		nil,
+		{controller.PredicateOf(func(_, _ *unstructured.Unstructured) bool { return true })},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			transport := &accepting{RoundTripper: fakeapi.New(configMaps)}
+			c, err := client.New(t.Context(), &client.Options{
+				Config: &config.Config{Server: "https://server.test"}, Transport: transport,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			source := controller.For[corev1.ConfigMap](cache.New(c, nil)).Where(where...)
+			start(t, controller.New(source, nil), countRuns[corev1.ConfigMap](new(journal)))
+			protobuf := slices.ContainsFunc(transport.take(), func(accept string) bool {
+				return strings.Contains(accept, "protobuf")
+			})
+			if protobuf != (where == nil) {
+				t.Errorf("%d predicates: protobuf is accepted: %t", len(where), protobuf)
+			}
 		})
 	}
 }

@@ -218,6 +218,7 @@ type feed interface { //nolint:interfacebloat // a controller uses all of them, 
 	Server() string
 	Cluster() string
 	Resource() core.Resource
+	Selection() cache.Selection
 	Namespace() string
 	Run(ctx context.Context) error
 	Ready(ctx context.Context) error
