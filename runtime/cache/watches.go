@@ -5,6 +5,7 @@ package cache
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/kube-go/sdk/core"
@@ -49,11 +50,7 @@ func (c *Cache) Watches() []Watch {
 func (c *Cache) list() []*watch {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	all := make([]*watch, 0, len(c.watches))
-	for _, w := range c.watches {
-		all = append(all, w)
-	}
-	return all
+	return slices.Collect(maps.Values(c.watches))
 }
 
 // running reports whether a view runs.

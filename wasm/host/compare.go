@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -220,12 +221,7 @@ func (t *trial) compare(subject, recorded, now string) {
 
 // missing records the writes that the module has not sent.
 func (t *trial) missing() {
-	var keys []string
-	for key := range t.script.asked {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	for _, key := range keys {
+	for _, key := range slices.Sorted(maps.Keys(t.script.asked)) {
 		for _, q := range t.script.asked[key] {
 			if q.write && !q.used && q.step < len(t.script.steps) { // not in a call that is left out
 				t.found.Differences = append(t.found.Differences, Difference{subject(key), []byte(q.body), nil})

@@ -4,6 +4,7 @@
 package host
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -168,7 +169,7 @@ func (i *instance) result(name string, packed uint64) ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s: the message is not within the memory of the guest", name)
 	}
-	return append([]byte(nil), data...), nil
+	return bytes.Clone(data), nil
 }
 
 // wake sends an item, and records the number of items that the guest has not read.

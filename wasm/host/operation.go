@@ -4,6 +4,7 @@
 package host
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"math"
@@ -55,7 +56,7 @@ func (op *operation) start(kind abi.Operation, message []byte) error {
 	}
 	switch kind {
 	case abi.OpRequest, abi.OpHTTP:
-		return op.request(kind, append([]byte(nil), message...))
+		return op.request(kind, bytes.Clone(message))
 	case abi.OpWatch:
 		return op.startWatch(message)
 	case abi.OpDelay:

@@ -117,7 +117,7 @@ func (op *operation) stream(r *http.Request) error {
 		if err != nil && err != io.EOF {
 			return &abi.Error{Code: abi.Unavailable, Message: err.Error()}
 		}
-		it := item{data: append([]byte(nil), chunk[:n]...)}
+		it := item{data: bytes.Clone(chunk[:n])}
 		if err == io.EOF {
 			it.flags = abi.FlagLast
 		}
@@ -146,7 +146,7 @@ func (i *instance) roundTrip(ctx context.Context, kind abi.Operation, message []
 		return nil, abi.OverLimit
 	}
 	defer func() { budget.free(used) }()
-	message = append([]byte(nil), message...) // the guest does not run, but the memory may be unmapped at its end
+	message = bytes.Clone(message) // the guest does not run, but the memory may be unmapped at its end
 	r, err := i.newRequest(ctx, kind, message)
 	if err != nil {
 		return nil, err
