@@ -5,6 +5,7 @@ package sharding
 
 import (
 	"fmt"
+	"hash/fnv"
 	"math/bits"
 	"strconv"
 	"strings"
@@ -18,11 +19,9 @@ const slotCount = 256
 
 // slotOf returns the slot of a text: the first 8 bits of its 64-bit FNV-1a hash, which API servers shard objects by.
 func slotOf(text string) int {
-	hash := uint64(14695981039346656037)
-	for i := range len(text) {
-		hash = (hash ^ uint64(text[i])) * 1099511628211
-	}
-	return int(hash >> 56)
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(text)) // writes to a hash do not fail
+	return int(h.Sum64() >> 56)
 }
 
 // slots is a set of slots.
