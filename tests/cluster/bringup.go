@@ -17,6 +17,7 @@ import (
 	"github.com/kube-go/sdk/tests/cluster/internal/keeper"
 	"github.com/kube-go/sdk/tests/cluster/internal/node"
 	"github.com/kube-go/sdk/tests/cluster/internal/process"
+	"github.com/kube-go/sdk/tests/cluster/internal/rest"
 )
 
 // programs has the paths of the built programs.
@@ -113,8 +114,8 @@ func (c *Cluster) apiAnswers(ctx context.Context) error {
 	}
 	return all(ctx,
 		c.Component(Etcd).Ready, // if etcd dies, the error is about etcd and not about the API server
-		await(APIServer, healthy(c.admin, published)),
-		await(APIServer, healthy(c.admin, roles)),
+		await(APIServer, rest.Healthy(c.admin, published)),
+		await(APIServer, rest.Healthy(c.admin, roles)),
 	)
 }
 
@@ -127,9 +128,9 @@ func (c *Cluster) setUp(ctx context.Context) error {
 		"subjects": []any{map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": tokenUser}},
 	}
 	return c.Component(APIServer).process.Await(ctx, func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+		ctx, cancel := context.WithTimeout(ctx, rest.ProbeTimeout)
 		defer cancel()
-		err := do(
+		err := rest.Do(
 			ctx,
 			c.admin,
 			http.MethodPost,
@@ -137,7 +138,7 @@ func (c *Cluster) setUp(ctx context.Context) error {
 			binding,
 			nil,
 		)
-		if status, ok := errors.AsType[*statusError](err); ok && status.code == http.StatusConflict {
+		if status, ok := errors.AsType[*rest.StatusError](err); ok && status.Code == http.StatusConflict {
 			return nil // the response to an earlier attempt was lost
 		}
 		return err
@@ -147,7 +148,7 @@ func (c *Cluster) setUp(ctx context.Context) error {
 // defaults reports whether the controllers have created the objects that a pod in the default namespace needs.
 func (c *Cluster) defaults(ctx context.Context) error {
 	for _, path := range []string{"serviceaccounts/default", "configmaps/kube-root-ca.crt"} {
-		if err := healthy(c.admin, c.URL()+"/api/v1/namespaces/default/"+path)(ctx); err != nil {
+		if err := rest.Healthy(c.admin, c.URL()+"/api/v1/namespaces/default/"+path)(ctx); err != nil {
 			return err
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/kube-go/sdk/tests/cluster/internal/keeper"
 	"github.com/kube-go/sdk/tests/cluster/internal/node"
 	"github.com/kube-go/sdk/tests/cluster/internal/process"
+	"github.com/kube-go/sdk/tests/cluster/internal/rest"
 )
 
 // Cluster is a running cluster. It is safe for concurrent use.
@@ -314,7 +315,7 @@ func (c *Cluster) ServiceAccountToken(ctx context.Context, namespace, name strin
 	}
 	var answer struct{ Status struct{ Token string } }
 	url := fmt.Sprintf("%s/api/v1/namespaces/%s/serviceaccounts/%s/token", c.URL(), namespace, name)
-	if err := do(ctx, c.admin, http.MethodPost, url, request, &answer); err != nil {
+	if err := rest.Do(ctx, c.admin, http.MethodPost, url, request, &answer); err != nil {
 		return "", fmt.Errorf("token for service account %s/%s: %w", namespace, name, err)
 	}
 	return answer.Status.Token, nil

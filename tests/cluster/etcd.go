@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+
+	"github.com/kube-go/sdk/tests/cluster/internal/rest"
 )
 
 func (l *layout) etcdClient() (*http.Client, error) {
@@ -34,12 +36,12 @@ func (c *Cluster) CompactEtcd(ctx context.Context) (resourceVersion string, err 
 	var written struct {
 		Header struct{ Revision json.Number }
 	}
-	if err := do(ctx, client, http.MethodPost, address+"/v3/kv/put", put, &written); err != nil {
+	if err := rest.Do(ctx, client, http.MethodPost, address+"/v3/kv/put", put, &written); err != nil {
 		return "", fmt.Errorf("compact etcd: %w", err)
 	}
 	revision := written.Header.Revision.String()
 	compaction := map[string]any{"revision": revision, "physical": true}
-	if err := do(ctx, client, http.MethodPost, address+"/v3/kv/compaction", compaction, nil); err != nil {
+	if err := rest.Do(ctx, client, http.MethodPost, address+"/v3/kv/compaction", compaction, nil); err != nil {
 		return "", fmt.Errorf("compact etcd: %w", err)
 	}
 	return revision, nil

@@ -14,6 +14,7 @@ import (
 	"github.com/kube-go/sdk/tests/cluster/internal/kubeconfig"
 	"github.com/kube-go/sdk/tests/cluster/internal/pki"
 	"github.com/kube-go/sdk/tests/cluster/internal/process"
+	"github.com/kube-go/sdk/tests/cluster/internal/rest"
 )
 
 // layout is the information to find a cluster's files and to start its components. It is stored in the cluster's
@@ -216,10 +217,10 @@ type check = func(context.Context) error
 // checks returns the checks of the control plane.
 func (l *layout) checks(admin, etcd *http.Client) map[string]check {
 	return map[string]check{
-		Etcd:              healthy(etcd, local(l.Ports.Etcd)+"/health"),
-		APIServer:         healthy(admin, l.url()+"/readyz"),
-		ControllerManager: healthy(admin, local(l.Ports.ControllerManager)+"/healthz"),
-		Scheduler:         healthy(admin, local(l.Ports.Scheduler)+"/readyz"),
+		Etcd:              rest.Healthy(etcd, local(l.Ports.Etcd)+"/health"),
+		APIServer:         rest.Healthy(admin, l.url()+"/readyz"),
+		ControllerManager: rest.Healthy(admin, local(l.Ports.ControllerManager)+"/healthz"),
+		Scheduler:         rest.Healthy(admin, local(l.Ports.Scheduler)+"/readyz"),
 	}
 }
 

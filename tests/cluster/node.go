@@ -8,10 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"path/filepath"
 
 	"github.com/kube-go/sdk/tests/cluster/internal/node"
+	"github.com/kube-go/sdk/tests/cluster/internal/rest"
 	"github.com/kube-go/sdk/tests/cluster/internal/testimage"
 )
 
@@ -58,23 +58,10 @@ func (l *layout) prepareNode(binaries node.Binaries) (*node.Node, error) {
 
 // nodeReady reports whether the Node is ready.
 func (c *Cluster) nodeReady(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, rest.ProbeTimeout)
 	defer cancel()
-	var node struct {
-		Status struct {
-			Conditions []struct{ Type, Status, Message string }
-		}
+	if err := node.Ready(ctx, c.admin, c.URL(), NodeName); err != nil {
+		return fmt.Errorf("the node is not ready: %w", err)
 	}
-	if err := do(ctx, c.admin, http.MethodGet, c.URL()+"/api/v1/nodes/"+NodeName, nil, &node); err != nil {
-		return err
-	}
-	for _, condition := range node.Status.Conditions {
-		if condition.Type == "Ready" {
-			if condition.Status == "True" {
-				return nil
-			}
-			return errors.New("the node is not ready: " + condition.Message)
-		}
-	}
-	return errors.New("the node has not reported its status yet")
+	return nil
 }

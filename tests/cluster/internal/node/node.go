@@ -20,9 +20,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/kube-go/sdk/tests/cluster/internal/process"
+	"github.com/kube-go/sdk/tests/cluster/internal/rest"
 	"github.com/kube-go/sdk/tests/cluster/internal/testimage"
 )
 
@@ -179,11 +179,12 @@ func (n *Node) Specs() []process.Spec {
 		"--hostname-override", n.in.Name,
 		"--cloud-provider", "external", // so that it keeps the address that AfterReady gives it
 	)
+	healthz := fmt.Sprintf("http://127.0.0.1:%d/healthz", n.in.HealthzPort)
 	return []process.Spec{
 		n.spec("node", n.held, filepath.Join(n.dir, "hold")),
 		n.spec("containerd", n.importImage, enter, "containerd", "--config", filepath.Join(n.dir, "containerd.toml")),
 		n.spec("forwarder", n.forwards, enter, n.bin.Forwarder, n.bridge, n.in.Service, n.in.Server, n.forwarderPID()),
-		n.spec("kubelet", n.healthy, kubelet...),
+		n.spec("kubelet", rest.Healthy(http.DefaultClient, healthz), kubelet...),
 	}
 }
 
@@ -243,25 +244,6 @@ func Import(ctx context.Context, dir string, archive io.Reader) error {
 	cmd.Stdin = archive
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, strings.TrimSpace(string(out)))
-	}
-	return nil
-}
-
-func (n *Node) healthy(ctx context.Context) error {
-	url := fmt.Sprintf("http://127.0.0.1:%d/healthz", n.in.HealthzPort)
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("GET %s: %s", url, resp.Status)
 	}
 	return nil
 }

@@ -4,15 +4,14 @@
 package node
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/kube-go/sdk/tests/cluster/internal/rest"
 )
 
 // object is the part of a Node that this package uses.
@@ -53,7 +52,7 @@ const uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
 // AfterReady does the work of a cloud provider for the node, which is reached at 127.0.0.1, and waits until it is ready
 // for pods. The client must have permission to change nodes at the API server's URL.
 func (n *Node) AfterReady(ctx context.Context, client *http.Client, server string) error {
-	api := nodeAPI{client: client, url: server + "/api/v1/nodes/" + url.PathEscape(n.in.Name)}
+	api := nodeAPI{client: client, url: nodeURL(server, n.in.Name)}
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	var last error
@@ -76,13 +75,13 @@ func (n *Node) AfterReady(ctx context.Context, client *http.Client, server strin
 // initialize performs the next step for the node. It returns an error until no steps remain.
 func (n *Node) initialize(ctx context.Context, api nodeAPI) error {
 	var node object
-	if err := api.do(ctx, http.MethodGet, "", nil, &node); err != nil {
+	if err := rest.Do(ctx, api.client, http.MethodGet, api.url, nil, &node); err != nil {
 		return err
 	}
 	if len(node.Status.Addresses) == 0 || node.Status.Addresses[0].Type != "InternalIP" {
 		addresses := []address{{"InternalIP", "127.0.0.1"}, {"Hostname", n.in.Name}}
 		patch := map[string]any{"status": map[string]any{"addresses": addresses}}
-		return errors.Join(errors.New("it had no address"), api.do(ctx, http.MethodPatch, "/status", patch, nil))
+		return errors.Join(errors.New("it had no address"), api.patch(ctx, "/status", patch))
 	}
 	return n.open(ctx, api, node)
 }
@@ -100,7 +99,7 @@ func (n *Node) open(ctx context.Context, api nodeAPI, node object) error {
 			"metadata": map[string]any{"resourceVersion": node.Metadata.ResourceVersion},
 			"spec":     map[string]any{"taints": kept},
 		}
-		return errors.Join(errors.New("it was not initialized"), api.do(ctx, http.MethodPatch, "", patch, nil))
+		return errors.Join(errors.New("it was not initialized"), api.patch(ctx, "", patch))
 	}
 	if err := node.ready(); err != nil {
 		return err
@@ -125,41 +124,24 @@ func (o object) ready() error {
 	return errors.New("its kubelet has not reported yet")
 }
 
+// Ready returns the reason why the node with a name is not ready, or nil. The client must have permission to read nodes
+// at the API server's URL.
+func Ready(ctx context.Context, client *http.Client, server, name string) error {
+	var node object
+	if err := rest.Do(ctx, client, http.MethodGet, nodeURL(server, name), nil, &node); err != nil {
+		return err
+	}
+	return node.ready()
+}
+
 // nodeAPI is the API server's resource of one node.
 type nodeAPI struct {
 	client *http.Client
 	url    string
 }
 
-// do sends the body, if any, as a JSON merge patch, and decodes the response into result, if any.
-func (a nodeAPI) do(ctx context.Context, method, subresource string, body, result any) error {
-	var content []byte
-	if body != nil {
-		var err error
-		if content, err = json.Marshal(body); err != nil {
-			return err
-		}
-	}
-	req, err := http.NewRequestWithContext(ctx, method, a.url+subresource, bytes.NewReader(content))
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Content-Type", "application/merge-patch+json")
-	req.Header.Set("User-Agent", "kubecluster") // the field manager
-	resp, err := a.client.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
-	if err != nil {
-		return err
-	}
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s %s%s: %s: %.200s", method, a.url, subresource, resp.Status, answer)
-	}
-	if result == nil {
-		return nil
-	}
-	return json.Unmarshal(answer, result)
+func nodeURL(server, name string) string { return server + "/api/v1/nodes/" + url.PathEscape(name) }
+
+func (a nodeAPI) patch(ctx context.Context, subresource string, patch any) error {
+	return rest.Do(ctx, a.client, http.MethodPatch, a.url+subresource, patch, nil)
 }

@@ -103,7 +103,7 @@ func TestAfterReadyInitializesANodeLikeACloudProvider(t *testing.T) {
 		{
 			name:      "but not when it does not exist",
 			exchanges: []exchange{{getNode, http.StatusNotFound, "no such node"}},
-			wantErr:   "GET http://server/api/v1/nodes/node-1: Not Found: no such node",
+			wantErr:   "GET http://server/api/v1/nodes/node-1: 404 Not Found: no such node",
 		},
 		{
 			name:      "but not when its kubelet has reported nothing",
