@@ -32,7 +32,7 @@ type layout struct {
 	Node              bool
 }
 
-type ports struct{ APIServer, Etcd, EtcdPeer, ControllerManager, Scheduler int }
+type ports struct{ APIServer, Etcd, EtcdPeer, ControllerManager, Scheduler, Kubelet, KubeletHealthz int }
 
 const (
 	tokenUser  = "token-user"
@@ -55,7 +55,7 @@ func (l *layout) kubeconfig(name string) string { return filepath.Join(l.Dir, na
 func (l *layout) take(r *reservation, apiPort int) error {
 	for port, wanted := range map[*int]int{
 		&l.Ports.APIServer: apiPort, &l.Ports.Etcd: 0, &l.Ports.EtcdPeer: 0, &l.Ports.ControllerManager: 0,
-		&l.Ports.Scheduler: 0,
+		&l.Ports.Scheduler: 0, &l.Ports.Kubelet: 0, &l.Ports.KubeletHealthz: 0,
 	} {
 		taken, err := r.take(wanted)
 		if err != nil {

@@ -51,6 +51,8 @@ func (l *layout) prepareNode(binaries node.Binaries) (*node.Node, error) {
 		ClientCAFile: l.pki("ca.crt"),
 		CertFile:     l.pki("kubelet.crt"),
 		KeyFile:      l.pki("kubelet.key"),
+		Port:         l.Ports.Kubelet,
+		HealthzPort:  l.Ports.KubeletHealthz,
 		LogDir:       l.Dir,
 		Env:          []string{l.mark()},
 	})

@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -41,7 +40,8 @@ type Input struct {
 	ClientCAFile string
 	// CertFile and KeyFile are the kubelet's serving certificate, for 127.0.0.1.
 	CertFile, KeyFile string
-	// Port is the kubelet's port on 127.0.0.1, and HealthzPort that of its health check. Zero means a free port.
+	// Port is the kubelet's port on 127.0.0.1, and HealthzPort that of its health check. No other program may take them
+	// while the kubelet is down.
 	Port, HealthzPort int
 	// LogDir is the directory of the programs' logs. Default: the node's directory.
 	LogDir string
@@ -102,9 +102,6 @@ func (n *Node) prepare() error {
 	if in.LogDir == "" {
 		in.LogDir = n.dir
 	}
-	if err := choosePorts(&in.Port, &in.HealthzPort); err != nil {
-		return err
-	}
 	hierarchies, err := cgroupHierarchies()
 	if err != nil {
 		return err
@@ -152,20 +149,6 @@ func within(folder, path string) bool { return path == folder || strings.HasPref
 
 // privateFolders are the folders that scripts/hold mounts for the node.
 func privateFolders() []string { return []string{"/run", "/var/lib", "/var/log"} }
-
-// choosePorts replaces zeros by free ports.
-func choosePorts(ports ...*int) error {
-	var config net.ListenConfig
-	for _, port := range ports {
-		listener, err := config.Listen(context.Background(), "tcp", fmt.Sprintf("127.0.0.1:%d", *port))
-		if err != nil {
-			return err
-		}
-		defer listener.Close() // at the end, so that the ports differ
-		*port = listener.Addr().(*net.TCPAddr).Port
-	}
-	return nil
-}
 
 // Specs returns the node's processes in the order in which they start, each when the previous one is ready: the holder
 // of its mount namespace, then containerd, which is ready once it has the test image, then the forwarder and the
