@@ -54,9 +54,6 @@ func (c *Component) Logs() (string, error) {
 	return string(text), err
 }
 
-// TellingLines returns up to n lines of the log since the last start that report an error.
-func (c *Component) TellingLines(n int) []string { return c.process.TellingLines(n) }
-
 // Ready waits until it is ready. The error is the last failed check, or the reason why it ended.
 func (c *Component) Ready(ctx context.Context) error { return c.process.Ready(ctx) }
 

@@ -27,6 +27,10 @@ const (
 	TestImage = testimage.Name
 )
 
+// CheckNode returns an error with everything that this machine lacks for a cluster with a node, and how to install it.
+// It returns nil if [Options.Node] will work.
+func CheckNode() error { return node.Check() }
+
 // LoadImages loads the images of an archive into the node, such as the output of `docker save IMAGE`: a tar file in the
 // format of Docker or OCI, which may be compressed. An image without a tag can't be used by a pod.
 func (c *Cluster) LoadImages(ctx context.Context, archive io.Reader) error {
