@@ -39,9 +39,9 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := run(ctx, os.Args[1:])
 	stop()
-	var exit *kube.ExitError
+	exit, exited := errors.AsType[*kube.ExitError](err)
 	switch {
-	case errors.As(err, &exit):
+	case exited:
 		os.Exit(exit.Code) // the command has already printed its own error
 	case errors.Is(err, flag.ErrHelp):
 		fmt.Print(usage)

@@ -11,12 +11,12 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kube-go/sdk/examples/internal/plain"
 	"github.com/kube-go/sdk/kube"
 )
 
@@ -197,15 +197,15 @@ func (t *table) cells(row metav1.TableRow) []string {
 	}
 	var cells []string
 	if t.options.everywhere && t.resource.Namespaced {
-		cells = append(cells, plain(meta.Namespace))
+		cells = append(cells, plain.Text(meta.Namespace))
 	}
 	for n, i := range t.shown {
 		cell := "<none>"
 		if i < len(row.Cells) && row.Cells[i] != nil {
-			cell = plain(fmt.Sprint(row.Cells[i]))
+			cell = plain.Text(fmt.Sprint(row.Cells[i]))
 		}
 		if n == 0 && t.several { // the first column is the name
-			cell = plain(name)
+			cell = plain.Text(name)
 		}
 		cells = append(cells, cell)
 	}
@@ -219,16 +219,6 @@ func metaOf(row metav1.TableRow) metav1.ObjectMeta {
 		return metav1.ObjectMeta{}
 	}
 	return obj.ObjectMeta
-}
-
-// plain replaces control characters, so that text from the cluster cannot add lines or control the terminal.
-func plain(cell string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, cell)
 }
 
 // print prints the rows that were added since the last call and returns their number. The first call also prints the

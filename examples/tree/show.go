@@ -7,36 +7,25 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"strings"
+	"text/tabwriter"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/util/duration"
-)
 
-// line is a line of the output.
-type line struct{ name, ready, age string }
+	"github.com/kube-go/sdk/examples/internal/plain"
+)
 
 // show prints a tree.
 func show(out io.Writer, top *node, now time.Time) error {
-	lines := []line{{"OBJECT", "READY", "AGE"}}
-	draw(top, "", "", now, &lines)
-	var name, ready int // widths
-	for _, l := range lines {
-		name, ready = max(name, utf8.RuneCountInString(l.name)), max(ready, utf8.RuneCountInString(l.ready))
-	}
-	for _, l := range lines {
-		if _, err := fmt.Fprintf(out, "%-*s   %-*s   %s\n", name, l.name, ready, l.ready, l.age); err != nil {
-			return err
-		}
-	}
-	return nil
+	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(table, "OBJECT\tREADY\tAGE")
+	draw(table, top, "", "", now)
+	return table.Flush()
 }
 
-// draw appends the lines of an object and its children. The prefix head is for the line of the object, tail for the
+// draw prints the lines of an object and its children. The prefix head is for the line of the object, tail for the
 // lines of its children.
-func draw(n *node, head, tail string, now time.Time, lines *[]line) {
+func draw(table io.Writer, n *node, head, tail string, now time.Time) {
 	age := "?"
 	if !n.meta.CreationTimestamp.IsZero() {
 		age = duration.HumanDuration(now.Sub(n.meta.CreationTimestamp.Time))
@@ -45,22 +34,12 @@ func draw(n *node, head, tail string, now time.Time, lines *[]line) {
 	if n.again {
 		name += " (see above)"
 	}
-	*lines = append(*lines, line{head + plain(name), cmp.Or(plain(n.ready), "-"), age})
+	fmt.Fprintf(table, "%s\t%s\t%s\n", head+plain.Text(name), cmp.Or(plain.Text(n.ready), "-"), age)
 	for i, child := range n.children {
 		if i < len(n.children)-1 {
-			draw(child, tail+"├─", tail+"│ ", now, lines)
+			draw(table, child, tail+"├─", tail+"│ ", now)
 		} else {
-			draw(child, tail+"└─", tail+"  ", now, lines)
+			draw(table, child, tail+"└─", tail+"  ", now)
 		}
 	}
-}
-
-// plain replaces control characters, so that text from the cluster cannot add lines or control the terminal.
-func plain(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, s)
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -44,16 +45,15 @@ type survey struct {
 // each calls work concurrently for each index below n and returns the errors.
 func each(n int, work func(int) error) []error {
 	errs := make([]error, n)
-	free := make(chan struct{}, atOnce)
-	var running sync.WaitGroup
+	var group errgroup.Group
+	group.SetLimit(atOnce)
 	for i := range n {
-		free <- struct{}{}
-		running.Go(func() {
-			defer func() { <-free }()
+		group.Go(func() error {
 			errs[i] = work(i)
+			return nil
 		})
 	}
-	running.Wait()
+	_ = group.Wait() // the functions return nil
 	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 }
 
