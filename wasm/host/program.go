@@ -6,6 +6,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -76,6 +77,9 @@ func (h *Host) program(ctx context.Context, digest string, wasm []byte) (*progra
 		if !found {
 			if p.err = p.compile(ctx, h.runtime, wasm); p.err != nil {
 				h.forget(digest, p)
+			} else if err := p.compiled.Unstored(); err != nil {
+				h.options.Logger.LogAttrs(ctx, slog.LevelWarn, "compiled module can't be stored",
+					slog.String("dir", h.options.CompilationDir), slog.String("digest", digest), slog.Any("err", err))
 			}
 			h.compiling.Done()
 			close(p.ready)

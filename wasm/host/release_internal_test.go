@@ -14,6 +14,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -317,5 +320,29 @@ func TestRunWaitsForOperations(t *testing.T) {
 	i.guest.mu.Unlock()
 	if <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// TestModuleRunsThatCannotBeStored has a compilation directory that can't be written.
+func TestModuleRunsThatCannotBeStored(t *testing.T) {
+	dir := t.TempDir()
+	h, log := runTestHost(t, newPodServer(t, 1, "").URL, Options{CompilationDir: dir})
+	all, err := os.ReadDir(dir)
+	if err != nil || len(all) == 0 {
+		t.Fatalf("the compilation directory has %v, %v", all, err)
+	}
+	for _, e := range all { // the one of the version of wazero
+		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := Module{Name: "a", Binary: testGuest{describes: describing(podController("")), response: `{}`}.encode()}
+	for range 2 {
+		setGuest(t, h, m)
+		await(t, "a call", func() bool { return statusOf(h, "a").Stats.Calls > 1 })
+		h.Remove(t.Context(), "a") // releases the code
+	}
+	if n := strings.Count(log.String(), "dir="+dir); n != 2 {
+		t.Errorf("the log has %d warnings that name the directory, want one for each compilation:\n%s", n, log)
 	}
 }

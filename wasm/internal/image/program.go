@@ -8,6 +8,9 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"strings"
 
 	"github.com/tetratelabs/wazero"
 
@@ -25,6 +28,7 @@ type Program struct {
 	reason    error           // why
 	start     string          // the export of the start function, or ""
 	mover     mover           // of instances from an image, which share engines; nil if they don't
+	unstored  error           // why the runtime could not store the code in its directory
 }
 
 // Config is what an instance needs besides its program.
@@ -57,7 +61,11 @@ func compile(ctx context.Context, r wazero.Runtime, m *wasm.Module, s system) (*
 	default:
 		p.rewritten, p.start, code = rewritten, rewritten.Start, rewritten.Wasm
 	}
-	if p.compiled, err = r.CompileModule(ctx, code); err != nil {
+	if p.compiled, err = r.CompileModule(ctx, code); isStoring(err) {
+		p.unstored = err
+		p.compiled, err = recompile(ctx, r, code)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("compile: %w", err)
 	}
 	p.mover = p.sharing()
@@ -66,6 +74,31 @@ func compile(ctx context.Context, r wazero.Runtime, m *wasm.Module, s system) (*
 	}
 	return p, nil
 }
+
+// recompile is CompileModule after a call that could not store the code in a file, such as on a full disk. The runtime
+// has the code in memory nevertheless, where the second call finds it.
+func recompile(ctx context.Context, r wazero.Runtime, code []byte) (wazero.CompiledModule, error) {
+	compiled, err := r.CompileModule(ctx, code)
+	if err != nil {
+		return nil, err
+	}
+	_ = compiled.Close(ctx) // ends the use of the code by the first call; that by the second one remains
+	return compiled, nil
+}
+
+// isStoring reports whether an error of CompileModule is about storing the code. The runtime writes it to a temporary
+// file, and renames the file. After all other errors, such as about reading a file, it does not have the code.
+func isStoring(err error) bool {
+	if link, ok := errors.AsType[*os.LinkError](err); ok {
+		return link.Op == "rename"
+	}
+	path, ok := errors.AsType[*fs.PathError](err)
+	return ok && strings.HasSuffix(path.Path, ".tmp")
+}
+
+// Unstored returns nil, or the reason why the runtime could not store the code in its directory. The program is
+// complete anyway.
+func (p *Program) Unstored() error { return p.unstored }
 
 // CanImage returns nil, or the reason why no image can be taken of an instance.
 func (p *Program) CanImage() error { return p.reason }
