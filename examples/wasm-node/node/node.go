@@ -81,28 +81,15 @@ func Run(ctx context.Context, c *kube.Client, o Options) (err error) {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(server.serve)
-	group.Go(func() error { return every(ctx, renewTime, func() error { return n.renew(ctx, registered) }) })
-	group.Go(func() error { return every(ctx, beatTime, func() error { return n.report(ctx) }) })
+	group.Go(func() error {
+		b := newBeat(func() error { return n.renew(ctx, registered) }, func() error { return n.report(ctx) })
+		return every(ctx, renewTime, b.next)
+	})
 	group.Go(func() error {
 		defer server.stop()
 		return n.controller().Run(ctx, n.reconcile)
 	})
 	return group.Wait()
-}
-
-// every calls f until ctx ends. A failure is repeated at the next time.
-func every(ctx context.Context, d time.Duration, f func() error) error {
-	for tick := time.NewTicker(d); ; {
-		select {
-		case <-tick.C:
-			if err := f(); err != nil && ctx.Err() == nil {
-				kube.Logger(ctx).Warn("the node can't report", "error", err)
-			}
-		case <-ctx.Done():
-			tick.Stop()
-			return context.Cause(ctx)
-		}
-	}
 }
 
 // controller returns the controller of the pods of the node.
