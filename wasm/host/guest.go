@@ -504,16 +504,18 @@ func (g *guest) quiesce() {
 	}
 }
 
-// remove ends the guest, and waits until it has ended.
+// remove ends the guest, and waits until it has ended. It can be called again.
 func (g *guest) remove() {
 	g.mu.Lock()
-	g.lifecycle.removed(time.Now())
-	close(g.removing)
-	g.plan(time.Time{}, nil)
+	if g.lifecycle.phase != Removed {
+		g.lifecycle.removed(time.Now())
+		close(g.removing)
+		g.plan(time.Time{}, nil)
+		g.schedule()
+	}
+	g.mu.Unlock()
 	timer := time.AfterFunc(stopTime, func() { g.stop(errRemoved) })
 	defer timer.Stop()
-	g.schedule()
-	g.mu.Unlock()
 	<-g.ended
 }
 

@@ -374,6 +374,12 @@ func sameModule(a, b Module) bool {
 // the name.
 func (h *Host) Remove(ctx context.Context, name string) {
 	ctx = context.WithoutCancel(ctx) // the time in which a module ends is limited
+	h.mu.Lock()
+	g, running := h.guests[name], h.running
+	h.mu.Unlock()
+	if g != nil && running {
+		g.remove() // at once: Set may have the lock, and compile another version
+	}
 	if unlock, err := h.lock(ctx, name); err == nil {
 		defer unlock()
 		h.remove(ctx, name)

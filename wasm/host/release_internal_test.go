@@ -346,3 +346,32 @@ func TestModuleRunsThatCannotBeStored(t *testing.T) {
 		t.Errorf("the log has %d warnings that name the directory, want one for each compilation:\n%s", n, log)
 	}
 }
+
+// TestRemoveEndsAModuleThatIsBeingReplaced has a call of Set that compiles the next version.
+func TestRemoveEndsAModuleThatIsBeingReplaced(t *testing.T) {
+	h, _ := runTestHost(t, newPodServer(t, 1, "").URL, Options{})
+	setGuest(t, h, Module{
+		Name: "a", Binary: testGuest{describes: describing(podController("")), response: `{}`}.encode(),
+	})
+	h.mu.Lock()
+	g := h.guests["a"]
+	h.mu.Unlock()
+	unlock, err := h.lock(t.Context(), "a") // as Set does
+	if err != nil {
+		t.Fatal(err)
+	}
+	removed := make(chan struct{})
+	go func() {
+		defer close(removed)
+		h.Remove(t.Context(), "a")
+	}()
+	select {
+	case <-g.ended:
+	case <-time.After(30 * time.Second):
+		t.Error("the module runs during the call of Set")
+	}
+	unlock()
+	if <-removed; len(h.Status()) > 0 {
+		t.Errorf("after Remove, the host has the modules %+v", h.Status())
+	}
+}
