@@ -15,6 +15,9 @@ import (
 	"github.com/kube-go/sdk/wasm/host"
 )
 
+// logBytes is the maximum size of a log record.
+const logBytes = 16 << 10
+
 // logClaims are the cases of log.
 func logClaims() []claim {
 	return []claim{{
@@ -43,12 +46,12 @@ func logClaims() []claim {
 			g.do("log-filled 1000000")
 			all := g.logged(g.module.Name)
 			for _, r := range all {
-				if len(r.text) > abi.MaxChunk {
+				if len(r.text) > logBytes {
 					g.t.Errorf("the log has a record of %d bytes", len(r.text))
 				}
 			}
-			if !slices.ContainsFunc(all, func(r record) bool { return strings.HasPrefix(r.text, "xxxxxxxx") }) {
-				g.t.Error("the log has no record of the text")
+			if !slices.ContainsFunc(all, func(r record) bool { return r.text == strings.Repeat("x", logBytes) }) {
+				g.t.Errorf("the log has no record of %d bytes of the text", logBytes)
 			}
 		},
 	}, {
@@ -82,6 +85,23 @@ func logClaims() []claim {
 					return strings.Contains(r.text, "printed text") && !strings.HasPrefix(r.text, "@")
 				})
 			})
+		},
+	}, {
+		name: "one fd_write writes a part of a long text", only: "C", // the library of Go calls it again
+		run: func(g *guest) {
+			const most = 64 << 10
+			if n := g.number("print %x", strings.Repeat("x", most+100)); n != most {
+				g.t.Errorf("fd_write has written %d bytes, want %d", n, most)
+			}
+			records := 0
+			for _, r := range g.logged(g.module.Name) {
+				if r.text == strings.Repeat("x", logBytes) {
+					records++
+				}
+			}
+			if records != most/logBytes {
+				g.t.Errorf("the log has %d records of %d bytes, want %d", records, logBytes, most/logBytes)
+			}
 		},
 	}}
 }

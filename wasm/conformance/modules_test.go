@@ -4,6 +4,8 @@
 package conformance_test
 
 import (
+	"cmp"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -25,6 +27,7 @@ type module struct {
 	submits     []byte // a message that kube_start submits until the host refuses it; the guest reads no items
 	body        int    // the number of bytes after submits that belong to the message
 	delays      bool   // submits is a delay, not a request
+	wakes       int64  // the result of kube_wake if submits is set; 0 for 1000
 	spins       int    // kube_wake counts to this number, reads the item, and submits again; kube_reconcile returns submits
 	starts      bool   // _initialize is also its start function
 	setsTable   bool   // it has a table that kube_tick changes, so that no image can be taken of it
@@ -141,7 +144,7 @@ func (m module) code(name string, out []byte) []byte {
 	}
 	switch {
 	case name == abi.Wake && m.submits != nil:
-		code = append(append(code, constantI32), wasmtest.Signed(1000)...)
+		code = append(append(code, constantI32), wasmtest.Signed(cmp.Or(m.wakes, 1000))...)
 	case name == abi.Describe && m.describesAt != 0:
 		code = append(append(code, constantI64), wasmtest.Signed(int64(m.describesAt))...)
 	case name == abi.Describe:
@@ -244,5 +247,16 @@ func TestHostRefusesModules(t *testing.T) {
 		if err := w.Set(t.Context(), host.Module{Name: "file", Binary: binary}); err == nil {
 			t.Errorf("Set of %s returned no error", name)
 		}
+	}
+}
+
+func TestNegativeResultOfKubeWakeEndsTheInstance(t *testing.T) {
+	w := newWorld(t, program{}, host.Options{})
+	w.set(t, host.Module{Name: "a", Limits: host.Limits{InFlight: 1}, Binary: module{
+		describes: actor, submits: encode(abi.Delay{}), delays: true, wakes: int64(abi.OverLimit),
+	}.encode()})
+	w.await(t, "the quarantine", func() bool { return w.status("a").Phase == host.Quarantined })
+	if s := w.status("a"); s.Failures != 3 || !errors.Is(s.Err, abi.OverLimit) || !strings.Contains(s.Err.Error(), abi.Wake) {
+		t.Errorf("the status is %+v, want three failures of kube_wake with its code", s)
 	}
 }

@@ -418,6 +418,53 @@ func requestClaims() []claim {
 			}
 		},
 	}, {
+		name: "a request to an allowed server may have credentials of the guest",
+		run: func(g *guest) {
+			outside := httptest.NewServer(g.server.Config.Handler)
+			defer outside.Close()
+			other := g.start(g.t, host.Module{Name: g.module.Name + "-2", Origins: []string{outside.URL}})
+			message := func(name string) []byte {
+				return encode(abi.Request{
+					Method: "GET", URL: outside.URL + "/test/" + g.module.Name, Header: map[string][]string{name: {"x"}},
+				})
+			}
+			for _, name := range []string{"Authorization", "Cookie"} {
+				other.wantResponse(other.submit("l", abi.OpHTTP, message(name)), 404)
+				if all := g.server.received(func(r received) bool {
+					return r.path == "/test/"+g.module.Name && r.header.Get(name) == "x"
+				}); len(all) != 1 {
+					g.t.Errorf("the server has received %v, want one request with the header %s", all, name)
+				}
+			}
+			for _, name := range []string{"Host", "Connection", "Upgrade", "Transfer-Encoding", "Proxy-Authorization"} {
+				other.wantCode(abi.Forbidden, "submit l %d 0 %x", abi.OpHTTP, message(name))
+				other.wantCode(abi.Forbidden, "call %d 100 %x", abi.OpHTTP, message(name))
+			}
+		},
+	}, {
+		name: "the origin of a URL must be equal to an allowed one",
+		run: func(g *guest) {
+			other := g.start(g.t, host.Module{Name: g.module.Name + "-2", Origins: []string{"https://other.test"}})
+			for url, want := range map[string]abi.Code{
+				"https://user@other.test/": abi.Invalid, "https://other.test/#fragment": abi.Invalid,
+				"https://OTHER.test/": abi.Forbidden, "https://other.test:443/": abi.Forbidden, "https://other.test./": abi.Forbidden,
+				"http://other.test/": abi.Forbidden,
+			} {
+				other.wantCode(want, "submit l %d 0 %x", abi.OpHTTP, encode(get(url)))
+				other.wantCode(want, "call %d 100 %x", abi.OpHTTP, encode(get(url)))
+			}
+		},
+	}, {
+		name: "the method CONNECT is refused",
+		run: func(g *guest) {
+			g.wantCode(abi.Forbidden, "submit l %d 0 %x", abi.OpRequest, encode(abi.Request{Method: "CONNECT", URL: "/test/echo"}))
+		},
+	}, {
+		name: "a negative deadline is refused",
+		run: func(g *guest) {
+			g.wantCode(abi.Invalid, "submit l %d -1 %x", abi.OpDelay, encode(abi.Delay{}))
+		},
+	}, {
 		name: "a deadline ends a request without a response",
 		run: func(g *guest) {
 			key := "for=" + g.module.Name
@@ -457,6 +504,8 @@ func requestClaims() []claim {
 		"Proxy-Authorization": {"Proxy-Authorization", "proxy-authorization"}, "Proxy-Connection": {"Proxy-Connection"},
 		"Impersonate-User": {"Impersonate-User", "impersonate-user"}, "Impersonate-Group": {"Impersonate-Group"},
 		"Impersonate-Uid": {"Impersonate-Uid"}, "Impersonate-Extra": {"Impersonate-Extra-Scopes"},
+		"Connection": {"Connection", "connection"}, "Upgrade": {"Upgrade", "upgrade"},
+		"Transfer-Encoding": {"Transfer-Encoding", "transfer-encoding"},
 	} {
 		all = append(all, claim{name: "the header " + name + " is refused", run: func(g *guest) {
 			for _, spelling := range spellings {

@@ -175,6 +175,24 @@ func reconcilerClaims() []reconcilerClaim {
 			}
 		},
 	}, {
+		name: "owned objects that the object does not control are in the request",
+		run: func(k *task) {
+			k.do()
+			k.runs(1)
+			k.server.put(notePath, object{
+				"apiVersion": "conformance.test/v1", "kind": "Note",
+				"metadata": object{"namespace": k.namespace, "name": "n", "ownerReferences": []any{object{
+					"apiVersion": "conformance.test/v1", "kind": "Task", "name": "task",
+					"uid": metadata(k.server.get(taskPath, k.namespace+"/task"))["uid"],
+				}}},
+			})
+			k.await(k.t, "a run with the owned object", func() bool {
+				k.do("log 0 61")
+				k.do()
+				return slices.Contains(k.reports("r"), "tasks present 1")
+			})
+		},
+	}, {
 		name: "objects that are too large for a message fail the run and not the module", alone: true,
 		run: func(k *task) {
 			k.server.mu.Lock()
@@ -295,6 +313,42 @@ func reconcilerClaims() []reconcilerClaim {
 			k.runs(3)
 			k.do(`status {"done":"yes"}`)
 			k.hasStatus("yes")
+		},
+	}, {
+		name: "an error fails the run after the writes",
+		run: func(k *task) {
+			k.do("apply "+k.note("n", "one"), `status {"done":"yes"}`, "requeue 3600000", "error it failed after "+k.namespace)
+			k.hasStatus("yes")
+			if !k.hasNote("n") {
+				k.t.Error("the object was not applied before the status")
+			}
+			k.await(k.t, "two failed runs", func() bool {
+				failed := 0
+				for _, r := range k.logged("reconciler") {
+					if strings.Contains(r.err, "it failed after "+k.namespace) {
+						failed++
+					}
+				}
+				return failed > 1
+			})
+		},
+	}, {
+		name: "a response has at most a thousand objects and events", alone: true,
+		run: func(k *task) {
+			events := slices.Repeat([]string{`event {"type":"Normal","reason":"Tested","message":"again"}`}, 1000)
+			k.do(append(events, `status {"done":"yes"}`)...)
+			k.hasStatus("yes")
+			if s := k.status("reconciler"); s.Stats.Failures > 0 {
+				k.t.Errorf("the module has failed with a thousand events: %+v", s)
+			}
+			k.do(append(events, events[0], `status {"done":"no"}`)...)
+			k.await(k.t, "the failure", func() bool { return k.status("reconciler").Stats.Failures > 0 })
+			k.do(`status {"done":"again"}`)
+			k.hasStatus("again")
+			writes := k.server.received(func(r received) bool { return strings.Contains(r.body, `"done":"no"`) && r.method == "PATCH" })
+			if len(writes) > 0 {
+				k.t.Errorf("the server has received %v", writes)
+			}
 		},
 	}, {
 		name: "a run fails when an object can not be applied",

@@ -498,12 +498,33 @@ func readClaims() []claim {
 			g.wantCode(abi.NotFound, "call %d 4000 %x", abi.OpGet, encode(ask))
 		},
 	}, {
+		name:   "get and list return the code of an ended watch until its last item has arrived",
+		limits: host.Limits{CacheBytes: 1 << 20},
+		run: func(g *guest) {
+			id := g.watch("H", configMaps(g.module.Name))
+			g.synced2(id)
+			g.fill(id)
+			putLarge(g.server, g.module.Name, 60)
+			ask := encode(abi.Get{Watch: id, Namespace: g.module.Name, Name: "filler"})
+			g.await(g.t, "the end of the watch", func() bool { return g.number("call %d 4000 %x", abi.OpGet, ask) < 0 })
+			g.wantCode(abi.OverLimit, "call %d 4000 %x", abi.OpGet, ask)
+			g.wantCode(abi.OverLimit, "call %d 4000 %x", abi.OpList, encode(abi.List{Watch: id}))
+			for g.statistics(id).flags&abi.FlagLast == 0 {
+				g.do("read %d 10", id)
+			}
+			g.wantCode(abi.NotFound, "call %d 4000 %x", abi.OpGet, ask)
+			g.wantCode(abi.NotFound, "call %d 4000 %x", abi.OpList, encode(abi.List{Watch: id}))
+		},
+	}, {
 		name: "get and list of invalid messages return invalid",
 		run: func(g *guest) {
 			for _, op := range []abi.Operation{abi.OpGet, abi.OpList} {
 				g.wantCode(abi.Invalid, "call %d 4000 7b", op)
 				g.wantCode(abi.Invalid, "call %d 4000 %x", op, `{"watch":"one"}`)
 			}
+			id := g.watch("w", configMaps(g.module.Name))
+			g.synced(id)
+			g.wantCode(abi.Invalid, "call %d 4000 %x", abi.OpList, encode(abi.List{Watch: id, Limit: -1}))
 		},
 	}, {
 		name: "get and list before the watch is synced return not ready",
