@@ -386,8 +386,8 @@ func TestAppliedObjectHasAnOwnerThatServersKeep(t *testing.T) {
 	}
 }
 
-// TestReconcilerOverItsCacheLimitWaits has objects that another module watches, so that they exceed the limit before all
-// watches of the controller have begun.
+// TestReconcilerOverItsCacheLimitWaits has objects that another module watches, so that they exceed the limit before
+// all watches of the controller have begun.
 func TestReconcilerOverItsCacheLimitWaits(t *testing.T) {
 	s := newPodServer(t, 1, `,"annotations":{"x":"`+strings.Repeat("x", 10_000)+`"}`)
 	h, _ := runTestHost(t, s.URL, Options{})
