@@ -5,6 +5,7 @@ package inventory_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -62,7 +63,9 @@ func runView[K any, P core.ObjectPtr[K]](t *testing.T, server *fakeapi.Server) r
 	go func() { ended <- r.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		<-ended
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
 	})
 	if err := store.Ready(ctx); err != nil {
 		t.Fatal(err)

@@ -32,7 +32,8 @@ func TestStatusIsReportedAfterAGapOfRenewals(t *testing.T) {
 			[]time.Duration{-10 * s, 20 * s, 30 * s, 40 * s, 50 * s}, 35 * s, []time.Duration{20 * s, 30 * s, 40 * s},
 		},
 		"a report is due and fails, with a renewal": {
-			[]time.Duration{-5 * minute, -(5*minute + 10*s), 5*minute + 20*s, 5*minute + 30*s}, 5*minute + 5*s,
+			[]time.Duration{-5 * minute, -(5*minute + 10*s), 5*minute + 20*s, 5*minute + 30*s},
+			5*minute + 5*s,
 			[]time.Duration{5 * minute, 5*minute + 10*s, 5*minute + 20*s},
 		},
 	} {
