@@ -353,6 +353,7 @@ func TestRemoveEndsAModuleThatIsBeingReplaced(t *testing.T) {
 	setGuest(t, h, Module{
 		Name: "a", Binary: testGuest{describes: describing(podController("")), response: `{}`}.encode(),
 	})
+	await(t, "a call", func() bool { return statusOf(h, "a").Stats.Calls > 0 })
 	h.mu.Lock()
 	g := h.guests["a"]
 	h.mu.Unlock()
