@@ -31,9 +31,9 @@ func (g *goneKeys) mark(key Key, uid types.UID) {
 	g.keys[key] = uid
 }
 
-// take removes the mark of a key whose current state is now. If the object does not exist, take returns the UID of the
-// deleted one, and reports whether the key was marked. The mark of an object that was deleted after its state was read
-// stays for the next run.
+// take removes the mark of a key; now is the key's current state. If the object does not exist, take returns the UID of
+// the deleted one, and reports whether the key was marked. The mark of an object that was deleted after its state was
+// read stays for the next run.
 func (g *goneKeys) take(key Key, now reflector.State) (uid types.UID, ok bool) {
 	if g == nil {
 		return "", false

@@ -47,7 +47,7 @@ func NewGroup[S State[K, E], K, E any](m *Machine[K], name string, initial S) *G
 // state runs it.
 //
 // Call Run in the Step of one state only, and once. A child that is no longer among the children is forgotten. If the
-// Step does not call Run and does not fail, all are.
+// Step neither calls Run nor fails, all children are forgotten.
 func (g *Group[K, S]) Run(c *Ctx[K], children map[string]S) *Children {
 	parent := c.walk
 	all := &Children{ended: make(map[string]any)}

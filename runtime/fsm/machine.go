@@ -31,8 +31,7 @@ type Options struct {
 
 	// Renamed has the new names of states by their old ones, and "" for a removed state, also for the states of groups. A
 	// pass whose stored state was removed begins at the initial one. So does a pass whose stored state is unknown and has
-	// no entry, which logs a warning. What a removed state has declared is deleted when the machine is done. Default:
-	// none.
+	// no entry; it logs a warning. What a removed state has declared is deleted when the machine is done. Default: none.
 	Renamed map[string]string
 
 	// MaxVisits is how often one pass may enter a state. A durable machine that would exceed it ends the pass in that

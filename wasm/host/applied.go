@@ -32,7 +32,7 @@ type applied struct {
 	metav1.ObjectMeta
 
 	data []byte // the object in JSON
-	meta [2]int // the begin and the end of the metadata in data
+	meta [2]int // the start and the end of the metadata in data
 }
 
 // MarshalJSON returns the object as the guest has sent it. The encoder escapes three characters with six bytes each.

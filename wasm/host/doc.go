@@ -27,6 +27,6 @@
 // # Goroutines
 //
 // An idle guest has no goroutine of its own. Items wait in its operations, and a goroutine runs the guest while there
-// are any. At most [Options.Workers] guests run at the same time, not counting those that have run for more than 0.1 s.
-// Each request and each watch of a guest has goroutines.
+// are any. At most [Options.Workers] instances run at the same time, not counting those that have run for more than 0.1
+// s. Each request and each watch of a guest has goroutines.
 package host

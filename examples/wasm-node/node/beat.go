@@ -13,7 +13,7 @@ import (
 
 // beat shows that the node is alive. As a kubelet does, it renews the lease each time, and reports the status less
 // frequently. The control plane sets the condition Ready of a node whose lease has expired to Unknown, and only a
-// report sets it back: so the first renewal after a gap is followed by one.
+// report sets it back: so the first renewal after a gap is followed by a report.
 type beat struct {
 	renew, report func() error
 

@@ -21,7 +21,7 @@ const ProbeTimeout = 2 * time.Second
 // maxAnswerBytes is the maximum number of bytes of a response.
 const maxAnswerBytes = 10 << 20
 
-// Healthy returns a check that the URL responds with status 200.
+// Healthy returns a check that the URL responds with a successful status.
 func Healthy(client *http.Client, url string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, ProbeTimeout)
@@ -41,8 +41,8 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("%d %s: %s", e.Code, http.StatusText(e.Code), e.text)
 }
 
-// Do sends in as JSON, for a PATCH as a merge patch, unless it is nil. It decodes the response into out, unless that is
-// nil.
+// Do sends a request. Its body is in as JSON, or as a merge patch for a PATCH; nil means no body. It decodes the
+// response into out, unless that is nil.
 //
 // Errors: [*StatusError].
 func Do(ctx context.Context, client *http.Client, method, url string, in, out any) error {
