@@ -101,10 +101,11 @@ func On(keys func(ctx context.Context) iter.Seq[Key]) Trigger {
 
 // Map returns a trigger. f returns references to the objects that a changed object concerns; they are in the cluster of
 // the changed object. It is called with the old and the new state of the object, or with the last state of a deleted
-// object, so that objects that it no longer concerns are reconciled, too. If several changes of an object wait, it is
-// also called with the states between them. The result must depend only on the object: f is not called again when other
-// objects change. A reference that is invalid for the reconciled kind, such as one without a namespace, is a failed
-// run, see [Options.OnResult].
+// object, so that objects that it no longer concerns are reconciled, too. If several changes of an object wait for a
+// call of f, it is also called with the states between them, so one object may need up to eleven calls. Changes that
+// follow one another within moments may be one change. The result must depend only on the object: f is not called again
+// when other objects change. A reference that is invalid for the reconciled kind, such as one without a namespace, is a
+// failed run, see [Options.OnResult].
 //
 // If f returns an error or panics, the state is logged and mapped again after the controller's back-off, unless the
 // error is [Terminal]. Of such states of an object, and of the states between waiting changes, at most the newest 8 are

@@ -86,6 +86,12 @@ func TestAppliedObjectsAreSentUnchanged(t *testing.T) {
 			`{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"a","name":"x","ownerReferences":[]}}`,
 			`{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"a","name":"x","ownerReferences":[]}}`, "",
 		},
+		{ // servers parse the body as YAML, which lacks some escapes of JSON
+			`{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"a","name":"x","annotations":{"a\/b":"\ud83d\ude00"},` +
+				`"ownerReferences":[]},"x":"` + "\xff" + `\ud800\/"}`,
+			`{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"a","name":"x","annotations":{"a/b":"😀"},` +
+				`"ownerReferences":[]},"x":"` + "\ufffd\ufffd" + `/"}`, "",
+		},
 		{`[]`, "", "want an object"},
 		{`{"apiVersion":"v1","kind":"Pod"}`, "", "can't be owned"},
 		{`{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"a"},"metadata":{"name":"x"}}`, "", "twice"},
@@ -108,8 +114,9 @@ func TestStatusIsWrittenIfItDiffers(t *testing.T) {
 	large := `{"n":[` + strings.Repeat(`{"":0},`, maxCompared/350) + `{}]}`
 	const head = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web","namespace":"a","uid":"1"},"status":`
 	for status, want := range map[string]string{
-		` { "n" : 1 } `: "", `{"n":2}`: head + `{"n":2}}`, `{"n":1,"m":{"a":"é"}}`: head + `{"n":1,"m":{"a":"é"}}}`,
-		large: head + large + "}",
+		` { "n" : 1 } `: "", `{"n":2}`: head + `{"n":2}}`, `{"a":"\/"}`: head + `{"a":"/"}}`,
+		`{"n":1,"m":{"a":"é"}}`: head + `{"n":1,"m":{"a":"é"}}}`,
+		large:                   head + large + "}",
 	} {
 		body, _, err := a.do(&abi.ReconcileResponse{Status: jsontext.Value(status)})
 		if err != nil || body != want {
@@ -135,11 +142,12 @@ func TestAppliedObjectsNeedLittleMemory(t *testing.T) {
 		"lists":            {Apply: []jsontext.Value{fill(head+`},"x":[`, `[0],`, `]}`)}},
 		"owner references": {Apply: []jsontext.Value{fill(head+`,"ownerReferences":[`, `{},`, `]}}`)}},
 		"escaped strings":  {Apply: []jsontext.Value{fill(head+`},"x":"`, `<`, `"}`)}},
+		"line separators":  {Apply: []jsontext.Value{fill(head+`},"x":"`, "\u2028", `"}`)}},
 		"a status":         {Status: fill(`{"x":[`, `{"":0},`, `]}`)},
 	} {
 		_, used, err := a.do(&out)
 		t.Logf("%s: %d bytes were allocated: %v", name, used, err)
-		want := name == "owner references" || name == "escaped strings"
+		want := name == "owner references" || name == "escaped strings" || name == "line separators"
 		if (err != nil) != want || used > 64<<20 {
 			t.Errorf("%s of %d bytes have allocated %d bytes and returned the error %v", name, abi.MaxMessage, used, err)
 		}

@@ -624,7 +624,11 @@ func (r *reconciler) status(
 			return nil
 		}
 	}
-	_, err := client.Of[applied](r.guest.client, resourceOf(&c.For)).Status().Apply(ctx, newStatus(obj, data), o)
+	written, err := newStatus(obj, data)
+	if err != nil {
+		return fmt.Errorf("status: %w", err)
+	}
+	_, err = client.Of[applied](r.guest.client, resourceOf(&c.For)).Status().Apply(ctx, written, o)
 	return err
 }
 

@@ -82,7 +82,15 @@ func Run(ctx context.Context, c *kube.Client, o Options) (err error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(server.serve)
 	group.Go(func() error {
-		b := newBeat(func() error { return n.renew(ctx, registered) }, func() error { return n.report(ctx) })
+		limited := func(f func(context.Context) error) func() error {
+			return func() error {
+				ctx, stop := context.WithTimeout(ctx, renewTime)
+				defer stop()
+				return f(ctx)
+			}
+		}
+		renew := func(ctx context.Context) error { return n.renew(ctx, registered) }
+		b := newBeat(limited(renew), limited(n.report))
 		return every(ctx, renewTime, b.next)
 	})
 	group.Go(func() error {
