@@ -581,7 +581,7 @@ const wasmControllerCRD = `{
             "type": "string"
            },
            "version": {
-            "description": "Version has the name of the machine, and identifies the states and transitions of the program that wrote the position.",
+            "description": "Version has the name of the machine, and identifies the states and transitions of the program that wrote the\nposition.",
             "type": "string"
            },
            "visits": {

@@ -411,7 +411,7 @@ const bucketClaimCRD = `{
             "type": "string"
            },
            "version": {
-            "description": "Version has the name of the machine, and identifies the states and transitions of the program that wrote the position.",
+            "description": "Version has the name of the machine, and identifies the states and transitions of the program that wrote the\nposition.",
             "type": "string"
            },
            "visits": {
@@ -737,7 +737,7 @@ const bucketCRD = `{
             "type": "string"
            },
            "version": {
-            "description": "Version has the name of the machine, and identifies the states and transitions of the program that wrote the position.",
+            "description": "Version has the name of the machine, and identifies the states and transitions of the program that wrote the\nposition.",
             "type": "string"
            },
            "visits": {

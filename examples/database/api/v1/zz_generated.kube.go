@@ -384,7 +384,7 @@ const databaseCRD = `{
             "type": "string"
            },
            "version": {
-            "description": "Version has the name of the machine, and identifies the states and transitions of the program that wrote the position.",
+            "description": "Version has the name of the machine, and identifies the states and transitions of the program that wrote the\nposition.",
             "type": "string"
            },
            "visits": {

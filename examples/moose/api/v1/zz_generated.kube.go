@@ -325,7 +325,7 @@ const mooseCRD = `{
             "type": "string"
            },
            "version": {
-            "description": "Version has the name of the machine, and identifies the states and transitions of the program that wrote the position.",
+            "description": "Version has the name of the machine, and identifies the states and transitions of the program that wrote the\nposition.",
             "type": "string"
            },
            "visits": {
