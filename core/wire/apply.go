@@ -8,6 +8,10 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/kube-go/sdk/core"
 )
@@ -42,7 +46,16 @@ func MarshalApply(obj core.Object, res core.Resource, o *ApplyOptions) ([]byte, 
 	if len(p.zeros) > 0 && !o.ZeroValues {
 		return nil, &ZeroValueError{Fields: p.zeros}
 	}
-	return out, nil
+	return normal(out)
+}
+
+// normal returns JSON that a parser of YAML reads, too: it has no escaped slash, no pair of surrogates and no invalid
+// UTF-8. Only raw values, such as those of a RawExtension, may have them. Servers parse an apply as YAML.
+func normal(data []byte) ([]byte, error) {
+	if utf8.Valid(data) && !bytes.Contains(data, []byte(`\/`)) && !bytes.Contains(data, []byte(`\u`)) {
+		return data, nil
+	}
+	return json.Marshal(jsontext.Value(data), jsonOptions, jsontext.PreserveRawStrings(false))
 }
 
 // ApplyOptions are the options of [MarshalApply]. Nil means the defaults.

@@ -310,6 +310,18 @@ type (
 
 func (t *twoSizes) DeepCopyObject() runtime.Object { c := *t; return &c }
 
+// TestMarshalApplyIsYAML checks raw values whose escapes a parser of YAML refuses, as an API server does.
+func TestMarshalApplyIsYAML(t *testing.T) {
+	revision := &appsv1.ControllerRevision{
+		Data: runtime.RawExtension{Raw: []byte(`{"a\/b":"\ud83d\ude00\n\"","c":"` + "\xff" + `<","n":1.50}`)},
+	}
+	revision.Name, revision.Revision = "a", 1
+	got, err := wire.MarshalApply(revision, core.Resource{Group: "apps", Version: "v1", Kind: "ControllerRevision"}, nil)
+	if want := `"data":{"a/b":"😀\n\"","c":"` + "\ufffd" + `\u003c","n":1.50}`; err != nil || !strings.Contains(string(got), want) {
+		t.Errorf("MarshalApply() = %s, %v, want %s", got, err, want)
+	}
+}
+
 func TestMarshalApplyReadsTheFieldThatIsEncoded(t *testing.T) {
 	obj := &twoSizes{rightSize: rightSize{Size: new(int64(5))}}
 	body, err := wire.MarshalApply(obj, core.Resource{Version: "v1", Kind: "A", Plural: "as"}, nil)

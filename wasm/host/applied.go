@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,21 +58,8 @@ func (a *applied) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// normal returns JSON whose strings have only necessary escapes. Servers parse an apply as YAML, which has neither the
-// escape of a slash nor pairs of surrogates, and no invalid UTF-8.
-func normal(data []byte) ([]byte, error) {
-	if utf8.Valid(data) && !bytes.Contains(data, []byte(`\`)) {
-		return data, nil
-	}
-	return jsontext.AppendFormat(nil, data, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-}
-
 // readApplied returns an object of a response of a guest.
 func readApplied(data []byte) (*applied, error) {
-	data, err := normal(data)
-	if err != nil {
-		return nil, err
-	}
 	a := &applied{data: data}
 	d := jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
@@ -124,11 +110,7 @@ func (a *applied) own(owner metav1.OwnerReference) error {
 }
 
 // newStatus returns what is applied to an object to write its status.
-func newStatus(of *unstructured.Unstructured, status jsontext.Value) (*applied, error) {
-	value, err := normal(status)
-	if err != nil {
-		return nil, err
-	}
+func newStatus(of *unstructured.Unstructured, status jsontext.Value) *applied {
 	a := &applied{TypeMeta: metav1.TypeMeta{APIVersion: of.GetAPIVersion(), Kind: of.GetKind()}}
 	a.Namespace, a.Name, a.UID = of.GetNamespace(), of.GetName(), of.GetUID()
 	head := &unstructured.Unstructured{Object: map[string]any{}}
@@ -138,8 +120,8 @@ func newStatus(of *unstructured.Unstructured, status jsontext.Value) (*applied, 
 	head.SetName(a.Name)
 	head.SetUID(a.UID)
 	begin := bytes.TrimSuffix(marshal(head), []byte("}"))
-	a.data = slices.Concat(begin, []byte(`,"status":`), value, []byte("}"))
-	return a, nil
+	a.data = slices.Concat(begin, []byte(`,"status":`), status, []byte("}"))
+	return a
 }
 
 // decodedBytes returns about the memory that a valid value needs when it is decoded into maps.

@@ -624,11 +624,7 @@ func (r *reconciler) status(
 			return nil
 		}
 	}
-	written, err := newStatus(obj, data)
-	if err != nil {
-		return fmt.Errorf("status: %w", err)
-	}
-	_, err = client.Of[applied](r.guest.client, resourceOf(&c.For)).Status().Apply(ctx, written, o)
+	_, err := client.Of[applied](r.guest.client, resourceOf(&c.For)).Status().Apply(ctx, newStatus(obj, data), o)
 	return err
 }
 
