@@ -13,7 +13,7 @@ import (
 )
 
 // wide is a feed whose objects also have the fields of another view of the same watch, which a predicate needs. Values
-// with the same feeds are equal. A source with a predicate is never followed, see isDirect, so there is no Follow.
+// with the same feeds are equal. It needs no Follow: isDirect excludes sources with a predicate.
 type wide struct {
 	feed
 	other feed

@@ -4,6 +4,7 @@
 package e2e_test
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kube-go/sdk/kube"
 )
@@ -60,6 +62,28 @@ func TestApplyOwnsTheFieldsItSets(t *testing.T) {
 	}
 	if _, err := maps.Apply(ctx, got, &kube.ApplyOptions{FieldManager: "one"}); err == nil {
 		t.Error("apply of an object with managed fields succeeded, want an error")
+	}
+}
+
+// TestApplyOfRawValuesIsParsedByTheServer checks raw JSON with escapes that parsers of YAML refuse. Servers parse an apply
+// as YAML.
+func TestApplyOfRawValuesIsParsedByTheServer(t *testing.T) {
+	c := connect(t, nil)
+	revision := &appsv1.ControllerRevision{
+		ObjectMeta: metav1.ObjectMeta{Name: "raw"}, Revision: 1,
+		Data: runtime.RawExtension{Raw: []byte(`{"a\/b":"\ud83d\ude00 \u2028\f\u0001<"}`)},
+	}
+	revisions := kube.Namespaced[appsv1.ControllerRevision](c, newNamespace(t, c))
+	got, err := revisions.Apply(t.Context(), revision, &kube.ApplyOptions{FieldManager: "one"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var data map[string]string
+	if err := json.Unmarshal(got.Data.Raw, &data); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"a/b": "😀 \u2028\f\x01<"}, data); diff != "" {
+		t.Errorf("the stored value (-want +got):\n%s", diff)
 	}
 }
 
