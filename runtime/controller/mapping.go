@@ -225,7 +225,9 @@ func (m *mapping) work(ctx context.Context, w *worker, done chan struct{}) {
 	}
 }
 
-// one maps the states of one object, and adds the objects that they concern, each once.
+// one maps the states of one object, and adds the objects that they concern, each once: otherwise a worker could finish
+// the first run before the second one is added. The newest state is mapped first: its objects do not wait for the other
+// calls.
 func (m *mapping) one(ctx context.Context, w *worker, item applier.Item[Key, *event]) {
 	u, f := m.take(item.Key)
 	if f != nil {
@@ -240,18 +242,20 @@ func (m *mapping) one(ctx context.Context, w *worker, item applier.Item[Key, *ev
 	ctx, stop := of.context(ctx)
 	defer stop()
 	states := u.states()
-	var refs []core.ObjectRef
+	known := make(map[core.ObjectRef]bool)
 	var errs error
 	defer func() { // also if the function ends the goroutine
-		for _, ref := range unique(refs) {
-			m.session.applier.Add(Key{item.Key.Cluster, ref}, item.Priority, item.Cause)
-		}
 		failed := slices.DeleteFunc(states, func(p wire.Packed) bool { return p.Len() == 0 })
 		m.finish(ctx, item, f != nil && item.Priority == applier.Low, failed, errs)
 	}()
-	for i, p := range states {
-		found, err := m.try(ctx, w, item, p, &errs)
-		refs = append(refs, found...)
+	for i, p := range slices.Backward(states) {
+		refs, err := m.try(ctx, w, item, p, &errs)
+		for _, ref := range refs {
+			if !known[ref] {
+				known[ref] = true
+				m.session.applier.Add(Key{item.Key.Cluster, ref}, item.Priority, item.Cause)
+			}
+		}
 		if err == nil || IsTerminal(err) {
 			states[i] = wire.Packed{} // done
 		}
@@ -353,15 +357,4 @@ func (m *mapping) waiting() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.changes)
-}
-
-// unique returns each ref once. A worker could otherwise finish the first one before the second is added, and run it
-// twice for one change.
-func unique(refs []core.ObjectRef) []core.ObjectRef {
-	known := make(map[core.ObjectRef]bool, len(refs))
-	return slices.DeleteFunc(refs, func(ref core.ObjectRef) bool {
-		again := known[ref]
-		known[ref] = true
-		return again
-	})
 }

@@ -419,6 +419,36 @@ func TestStatesBetweenWaitingChangesAreMapped(t *testing.T) {
 	})
 }
 
+// TestNewestStateIsMappedFirst checks that what a changed object concerns does not wait for the calls of Map with its
+// older states.
+func TestNewestStateIsMappedFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		for _, name := range []string{"a", "b", "c"} {
+			w.Put(documents, doc("prod/"+name, "1"))
+		}
+		w.Put(pages, pageAbout("a"))
+		var runs journal
+		c := controller.New(controller.For[document](w.cache), nil).
+			Watches(controller.Source[page](w.cache).Map(failing(func(*page) error {
+				<-time.After(time.Minute)
+				return nil
+			})))
+		start(t, c, runs.note)
+		after(time.Hour)
+		runs.take()
+		for _, name := range []string{"b", "c"} { // the second one waits for the calls for the first one
+			w.Put(pages, pageAbout(name))
+			synctest.Wait()
+		}
+		after(time.Second)
+		for _, name := range []string{"b", "a", "c", "b"} {
+			after(time.Minute)
+			runs.want(t, name+"=1")
+		}
+	})
+}
+
 func TestLastStateOfADeletedObjectIsMapped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

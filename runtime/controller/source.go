@@ -102,10 +102,10 @@ func On(keys func(ctx context.Context) iter.Seq[Key]) Trigger {
 // Map returns a trigger. f returns references to the objects that a changed object concerns; they are in the cluster of
 // the changed object. It is called with the old and the new state of the object, or with the last state of a deleted
 // object, so that objects that it no longer concerns are reconciled, too. If several changes of an object wait for a
-// call of f, it is also called with the states between them, so one object may need up to eleven calls. Changes that
-// follow one another within moments may be one change. The result must depend only on the object: f is not called again
-// when other objects change. A reference that is invalid for the reconciled kind, such as one without a namespace, is a
-// failed run, see [Options.OnResult].
+// call of f, it is also called with the states between them, so one object may need up to eleven calls; the first is
+// the one with the newest state. Changes that follow one another within moments may be one change. The result must
+// depend only on the object: f is not called again when other objects change. A reference that is invalid for the
+// reconciled kind, such as one without a namespace, is a failed run, see [Options.OnResult].
 //
 // If f returns an error or panics, the state is logged and mapped again after the controller's back-off, unless the
 // error is [Terminal]. Of such states of an object, and of the states between waiting changes, at most the newest 8 are
@@ -184,6 +184,16 @@ func eachState(refs func(wire.Packed) ([]core.ObjectRef, error)) func(reflector.
 		}
 		return unique(all), err
 	}
+}
+
+// unique returns each ref once.
+func unique(refs []core.ObjectRef) []core.ObjectRef {
+	known := make(map[core.ObjectRef]bool, len(refs))
+	return slices.DeleteFunc(refs, func(ref core.ObjectRef) bool {
+		again := known[ref]
+		known[ref] = true
+		return again
+	})
 }
 
 // controllerOf maps an object to the object of a kind that controls it.
