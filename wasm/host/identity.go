@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/time/rate"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/access"
@@ -174,9 +175,14 @@ func (g *guest) authorize(ctx context.Context, w *abi.Watch) error {
 	if !g.module.hasAccount() {
 		return nil
 	}
+	name := ""
+	if selector, err := fields.ParseSelector(w.FieldSelector); err == nil {
+		// Servers authorize a request with this selector as one for the object, so roles may allow it by resourceNames.
+		name, _ = selector.RequiresExactMatch("metadata.name")
+	}
 	for _, verb := range []string{"list", "watch"} {
 		d, err := access.Can(ctx, g.client, access.Action{
-			Verb: verb, Resource: resourceOf(w), Namespace: w.Namespace,
+			Verb: verb, Resource: resourceOf(w), Namespace: w.Namespace, Name: name,
 		}, nil)
 		noToken, isToken := errors.AsType[*abi.Error](err)
 		switch {

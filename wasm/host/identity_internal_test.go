@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -166,5 +167,48 @@ func TestWarningsOfServersAreRecordsOfTheModule(t *testing.T) {
 	if written == 0 || written > most || uint64(requests-written) != g.stats.Dropped {
 		t.Errorf("the log has %d records of the module, and %d were dropped; want at most %d:\n%.500s", written, g.stats.Dropped,
 			most, log)
+	}
+}
+
+// TestWatchOfOneObjectIsAuthorizedByItsName has a server that allows reads of one object, as a role with resourceNames.
+func TestWatchOfOneObjectIsAuthorizedByItsName(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var review struct {
+			Spec struct {
+				ResourceAttributes struct{ Name, Namespace, Resource string }
+			}
+		}
+		err := json.NewDecoder(r.Body).Decode(&review)
+		of := review.Spec.ResourceAttributes
+		allowed := err == nil && of.Name == "settings" && of.Namespace == "apps" && of.Resource == "configmaps"
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `{"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1","status":{"allowed":%t}}`,
+			allowed)
+	}))
+	defer server.Close()
+	h, _ := newTestHost(t, server.URL, Options{})
+	m := Module{Name: "a", ServiceAccount: core.ObjectRef{Namespace: "apps", Name: "hello"}}
+	if err := m.Limits.setDefaults(); err != nil {
+		t.Fatal(err)
+	}
+	g := h.newGuest(m, "")
+	var err error
+	if g.client, err = h.clientOf(t.Context(), &Module{Name: "a"}, g.throttle, g.limitedLogger()); err != nil {
+		t.Fatal(err)
+	}
+	defer h.own.Load().CloseIdleConnections()
+	for selector, want := range map[string]abi.Code{
+		"metadata.name=settings":                       0,
+		"metadata.name=settings,metadata.namespace!=b": 0,
+		"metadata.name=other":                          abi.Forbidden,
+		"metadata.name!=settings":                      abi.Forbidden,
+		"":                                             abi.Forbidden,
+	} {
+		err := g.authorize(t.Context(), &abi.Watch{
+			Version: "v1", Kind: "ConfigMap", Resource: "configmaps", Namespaced: true, Namespace: "apps", FieldSelector: selector,
+		})
+		if code := codeOf(err); (err == nil) != (want == 0) || err != nil && code != want {
+			t.Errorf("%q: %v, want the code %d", selector, err, want)
+		}
 	}
 }
