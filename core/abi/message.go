@@ -98,6 +98,7 @@ type Change struct {
 	Name            string `json:"name"`
 	UID             string `json:"uid,omitempty"`
 	ResourceVersion string `json:"resourceVersion,omitempty"`
+	Merged          bool   `json:"merged,omitempty"` // a ChangeSet that stands for several changes, with states between them
 }
 
 // Delay is the message of [OpDelay].

@@ -278,8 +278,12 @@ func (f *memberFeed) observer(s *session, wg *sync.WaitGroup) reflector.Observer
 		},
 		Listed: func(version string) {
 			f.mu.Lock()
-			check := f.unobserved.list(versionOf(version))
+			defer f.mu.Unlock()
 			f.own.list(versionOf(version))
+		},
+		Merged: func(version string) {
+			f.mu.Lock()
+			check := f.unobserved.merge(versionOf(version))
 			f.mu.Unlock()
 			if len(check) > 0 {
 				wg.Go(func() { f.addLost(s, check) }) // later, since the feed holds a lock

@@ -67,19 +67,20 @@ func versionOf(version string) uint64 {
 
 // unobserved is the writes of a controller's runs that a feed has not observed yet. Each method is one step. It tells
 // which written object has disappeared without a change. This happens if it is deleted before the feed, which was
-// disconnected, lists the objects again: neither the old nor the new list has the object.
+// disconnected, lists the objects again: neither the old nor the new list has the object. It also happens if the host of
+// a WebAssembly module has merged the creation and the deletion.
 type unobserved struct {
 	byRef  map[core.ObjectRef][]ownWrite // the last write of each key
-	listed uint64                        // the version of the last list
+	merged uint64                        // the last version before which changes may be missing
 }
 
-// wrote records a write after the feed has observed a version. It reports whether the feed has listed the objects since
-// the write, so that the caller must check whether the object still exists.
+// wrote records a write after the feed has observed a version. It reports whether the change may be missing, so that the
+// caller must check whether the object still exists.
 func (u *unobserved) wrote(w ownWrite, observed uint64) (check bool) {
 	switch {
 	case w.deleted || w.removed || w.known && w.base == w.version: // it has no object, or has written nothing
 		return false
-	case w.version <= u.listed:
+	case w.version <= u.merged:
 		return true
 	case w.version <= observed: // as a change
 		return false
@@ -124,10 +125,10 @@ func (u *unobserved) changed(ref core.ObjectRef, s step) (lost []Key) {
 	return lost
 }
 
-// list records that the feed has listed the objects. It returns the writes that the list contains unless their objects
-// have disappeared.
-func (u *unobserved) list(version uint64) (check []ownWrite) {
-	u.listed = version
+// merge records a version before which changes may be missing. It returns the writes that the feed has observed unless
+// their objects have disappeared.
+func (u *unobserved) merge(version uint64) (check []ownWrite) {
+	u.merged = version
 	for ref := range u.byRef {
 		u.remove(ref, func(w ownWrite) bool {
 			if w.version > version {

@@ -167,7 +167,7 @@ func (m *ownModel) endList() {
 	}
 	m.seen, m.listed = m.listing, len(m.history)-1
 	m.own.list(m.listing)
-	check := m.lost.list(m.listing)
+	check := m.lost.merge(m.listing)
 	m.listing = 0
 	for _, w := range check {
 		m.check(w)
@@ -332,7 +332,7 @@ func TestMemoryForOwnWritesIsBounded(t *testing.T) {
 	for i := range uint64(20 * minPruned) {
 		u.wrote(ownWrite{ref: core.ObjectRef{Name: fmt.Sprint(i)}, version: i + 1}, 0)
 	}
-	if n := len(u.list(1 << 60)); n != 20*minPruned {
+	if n := len(u.merge(1 << 60)); n != 20*minPruned {
 		t.Errorf("%d of the writes that the feed has not observed are remembered, want all", n)
 	}
 	for i := range uint64(maxUnobserved + 10) {

@@ -5,6 +5,7 @@ package controller_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -16,12 +17,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/abi"
 	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/core/wire"
 	"github.com/kube-go/sdk/runtime/applier"
 	"github.com/kube-go/sdk/runtime/cache"
 	"github.com/kube-go/sdk/runtime/controller"
 	"github.com/kube-go/sdk/runtime/internal/fakesource"
+	"github.com/kube-go/sdk/runtime/internal/hosted"
 	"github.com/kube-go/sdk/runtime/watcher"
 )
 
@@ -40,7 +43,11 @@ func disconnect(w *world, res core.Resource) (connect func()) {
 
 // withPage returns a reconcile that creates a page of the same name unless the cache has it.
 func withPage(w *world, created *journal) controller.Reconcile[document] {
-	view := viewOf[page](w)
+	return withPageIn(w, viewOf[page](w), created)
+}
+
+// withPageIn is withPage with the cache of a view.
+func withPageIn(w *world, view *cache.View[page], created *journal) controller.Reconcile[document] {
 	return func(ctx context.Context, d *document) (controller.Action, error) {
 		name := d.Namespace + "/" + d.Name
 		if _, err := view.Store().Get(ref(name)); !errors.Is(err, core.ErrNotFound) {
@@ -102,6 +109,78 @@ func TestObjectThatDisappearsWithoutAChangeIsCreatedAgain(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// guestHost is the host of a guest, with one watch. It does not have the objects themselves.
+type guestHost struct{ items chan []byte }
+
+func (h guestHost) Watch(*abi.Watch) (hosted.Stream, error)    { return h, nil }
+func (h guestHost) Get(dst []byte, _ *abi.Get) ([]byte, error) { return dst, abi.NotFound }
+func (h guestHost) ID() int64                                  { return 1 }
+func (h guestHost) Close()                                     {}
+
+func (h guestHost) Next(ctx context.Context) ([]byte, abi.Flags, error) {
+	select {
+	case data := <-h.items:
+		return data, abi.FlagSynced, nil
+	case <-ctx.Done():
+		return nil, 0, context.Cause(ctx)
+	}
+}
+
+// send sends an item with changes without objects.
+func (h guestHost) send(changes ...abi.Change) {
+	var data []byte
+	for _, c := range changes {
+		head, _ := json.Marshal(c)
+		data = abi.AppendFrame(abi.AppendFrame(data, head), nil)
+	}
+	h.items <- data
+	synctest.Wait()
+}
+
+// TestObjectThatDisappearsWithoutAChangeIsCreatedAgainInAGuest deletes an object that a run has created before the host
+// has sent it.
+func TestObjectThatDisappearsWithoutAChangeIsCreatedAgainInAGuest(t *testing.T) {
+	seen := abi.Change{Type: abi.ChangeSeen, ResourceVersion: "1000"}
+	gone := abi.Change{Type: abi.ChangeGone, Namespace: "prod", Name: "a", ResourceVersion: "1000"}
+	for name, tt := range map[string]struct {
+		changes []abi.Change
+		during  bool // the run
+	}{
+		"the host has listed the objects again":   {[]abi.Change{seen}, false},
+		"the host has merged both changes":        {[]abi.Change{gone, seen}, false},
+		"before the run ends":                     {[]abi.Change{seen}, true},
+		"the host has merged both during the run": {[]abi.Change{gone, seen}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w, h := newWorld(t), guestHost{make(chan []byte, 1)}
+				remote := cache.New(w.client, &cache.Options{Source: func(res core.Resource, namespace string) watcher.Source {
+					return hosted.NewSource(h, res, namespace, true)
+				}})
+				h.send(abi.Change{Type: abi.ChangeSeen, ResourceVersion: "1"})
+				var created journal
+				c := controller.New(controller.For[document](w.cache), &controller.Options{Logger: w.log.logger()}).
+					Owns(controller.Source[page](remote))
+				reconcile := withPageIn(w, cache.Of[page](remote, nil), &created)
+				start(t, c, func(ctx context.Context, d *document) (controller.Action, error) {
+					action, err := reconcile(ctx, d)
+					if tt.during {
+						<-time.After(time.Hour)
+					}
+					return action, err
+				})
+				w.Put(documents, doc("prod/a", "1"))
+				after(time.Second)
+				created.want(t, "prod/a")
+				w.Delete(pages, ref("prod/a"))
+				h.send(tt.changes...)
+				after(3 * time.Hour)
+				created.want(t, "prod/a")
+			})
+		})
 	}
 }
 

@@ -29,7 +29,7 @@ func filled(t *testing.T) (*table, func(i int, value string)) {
 		}
 		data := fmt.Appendf(nil, `{"metadata":{"namespace":"prod","name":"%d","uid":"1","resourceVersion":"%d"},`+
 			`"value":%q,"text":%q}`, i, version, value, strings.Repeat("0123456789", 100))
-		if err := table.put(head, wire.NewPacked(wire.JSON, data), observed, 1); err != nil {
+		if err := table.put(head, wire.NewPacked(wire.JSON, data), observed, 1, false); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -68,6 +68,7 @@ func TestObserverIsNotifiedOfVersionsListsAndObjectsThatNoLongerExist(t *testing
 		o := reflector.Observer{
 			Seen:   func(version string) { events = append(events, "seen "+version) },
 			Listed: func(version string) { events = append(events, "listed "+version) },
+			Merged: func(version string) { events = append(events, "merged "+version) },
 			Gone: func(object wire.Packed) {
 				head, err := object.Head()
 				events = append(events, fmt.Sprint("gone ", head.Ref, " ", head.UID, " ", err))
@@ -84,7 +85,7 @@ func TestObserverIsNotifiedOfVersionsListsAndObjectsThatNoLongerExist(t *testing
 		want() // no version yet
 		runUntilEnd(t, reflected)
 		version := store.ResourceVersion()
-		want("listed "+version, "seen "+version) // in this order, so that Seen implies that Listed was called
+		want("listed "+version, "merged "+version, "seen "+version) // in this order, so that Seen implies that Listed was called
 		stop := store.Observe(o)
 		want("seen " + version)
 		stop()
@@ -97,7 +98,7 @@ func TestObserverIsNotifiedOfVersionsListsAndObjectsThatNoLongerExist(t *testing
 		server.Delete(ref("prod/a"))
 		time.Sleep(time.Minute)
 		version = store.ResourceVersion()
-		want("gone prod/a uid-1 <nil>", "listed "+version, "seen "+version)
+		want("gone prod/a uid-1 <nil>", "listed "+version, "merged "+version, "seen "+version)
 	})
 }
 

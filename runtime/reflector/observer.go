@@ -12,9 +12,14 @@ type Observer struct {
 	Seen func(version string)
 
 	// Listed, if it is not nil, is called when the store has read a list of all objects, before Seen is called with the
-	// list's version. Objects that were created and deleted while the store was disconnected are in no list, and cause no
-	// other call.
+	// list's version. A restored server may assign versions again after a list. For a [Remote] whose host lists again, it
+	// is called when the version is lower than the last one.
 	Listed func(version string)
+
+	// Merged, if it is not nil, is called before Seen if objects may have been created and deleted since the last version
+	// without a change: when the store has read a list, and for each version that a [Remote] sends, since the host merges
+	// changes, and may itself have been disconnected.
+	Merged func(version string)
 
 	// Gone is called with the last state of an object that no longer exists, or that was replaced by another object of the
 	// same name. The state is valid until Gone returns. Required.
@@ -56,6 +61,15 @@ func (t *table) listed(version string) {
 	for o := range t.observers {
 		if o.Listed != nil {
 			o.Listed(version)
+		}
+	}
+}
+
+// merged notifies the observers of a version before which changes may be missing. The caller holds t.mu.
+func (t *table) merged(version string) {
+	for o := range t.observers {
+		if o.Merged != nil {
+			o.Merged(version)
 		}
 	}
 }

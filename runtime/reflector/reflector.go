@@ -326,5 +326,5 @@ func (r *Reflector) put(ev watcher.Event, version string, keep *wire.Projection,
 		return fmt.Errorf("skip %s %s: %w", r.source.Resource(), ev.Head.Ref, err)
 	}
 	r.scratch = data
-	return r.table.put(ev.Head, wire.NewPacked(ev.Object.Encoding(), data), version, form)
+	return r.table.put(ev.Head, wire.NewPacked(ev.Object.Encoding(), data), version, form, ev.Merged)
 }

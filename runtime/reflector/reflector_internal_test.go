@@ -15,7 +15,7 @@ import (
 func TestTableReleasesNamespacesWaitersAndSubscriptions(t *testing.T) {
 	table := newTable(core.Resource{})
 	ref := core.ObjectRef{Namespace: "prod", Name: "a"}
-	_ = table.put(wire.Head{Ref: ref}, wire.NewPacked(wire.JSON, []byte(`{}`)), "1", 0)
+	_ = table.put(wire.Head{Ref: ref}, wire.NewPacked(wire.JSON, []byte(`{}`)), "1", 0, false)
 	table.drop(ref, "2")
 	if n := len(table.objects); n != 0 {
 		t.Errorf("%d namespaces are left after the last object", n)
@@ -53,7 +53,7 @@ func TestQueueOfABurstIsReleased(t *testing.T) {
 	s := table.subscribe(nil)
 	for i := range 100 {
 		ref := core.ObjectRef{Name: string(rune('a' + i))}
-		_ = table.put(wire.Head{Ref: ref}, wire.NewPacked(wire.JSON, []byte(`{}`)), "1", 0)
+		_ = table.put(wire.Head{Ref: ref}, wire.NewPacked(wire.JSON, []byte(`{}`)), "1", 0, false)
 	}
 	for range 100 {
 		if _, ok, err := table.next(s); !ok || err != nil {

@@ -95,7 +95,7 @@ func TestSizeOfATableIsThatOfItsObjectsAndIndexes(t *testing.T) {
 			if step%2 == 0 {
 				version = "1"
 			}
-			if err := table.put(wire.Head{Ref: ref, UID: head.UID}, object, version, 0); err != nil {
+			if err := table.put(wire.Head{Ref: ref, UID: head.UID}, object, version, 0, false); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -136,7 +136,7 @@ func TestSizeIncludesIndexesThatHaveWaitedForAForm(t *testing.T) {
 			Decoded(store)
 		}
 		table.beginList(form)
-		if err := errors.Join(table.put(head, object, "", form), table.endList("1", form)); err != nil {
+		if err := errors.Join(table.put(head, object, "", form, false), table.endList("1", form)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -214,14 +214,13 @@ func (t *table) unsubscribe(s *subscription) {
 }
 
 // offer queues a change of an object. old is its state in the table before the change, or empty if it was not there.
-// gone reports that the object was deleted.
-func (t *table) offer(s *subscription, ref core.ObjectRef, old wire.Packed, gone bool) {
+func (t *table) offer(s *subscription, ref core.ObjectRef, old wire.Packed, c change) {
 	p, ok := s.byRef[ref]
 	if !ok {
-		p = &pending{ref: ref, old: old, initial: !s.isLive(), changed: s.isLive()}
+		p = &pending{ref: ref, old: old, initial: !s.isLive(), changed: s.isLive(), merged: c.merged}
 		if !t.isReceived(s, ref) {
 			p.initial = p.initial || old.Len() > 0
-			if p.unknown = gone; !gone {
+			if p.unknown = c.gone; !c.gone {
 				p.old = wire.Packed{}
 			}
 		}
@@ -238,7 +237,7 @@ func (t *table) offer(s *subscription, ref core.ObjectRef, old wire.Packed, gone
 		p.changed = true
 		s.push(p)
 	}
-	if gone && (p.old.Len() == 0 || p.unknown) {
+	if c.gone && (p.old.Len() == 0 || p.unknown) {
 		s.hold(old.Len() - p.old.Len())
 		p.old, p.unknown = old, true
 	}

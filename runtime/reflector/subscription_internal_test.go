@@ -171,7 +171,7 @@ func (m *replica) put(i int, observed string) {
 	}
 	data := fmt.Appendf(nil, `{"metadata":{"namespace":"prod","name":"%d","uid":"%s","resourceVersion":"%s"}}`, i, uid, version)
 	head := wire.Head{Ref: ref, UID: uid, ResourceVersion: version}
-	if err := m.table.put(head, wire.NewPacked(wire.JSON, data), observed, 0); err != nil {
+	if err := m.table.put(head, wire.NewPacked(wire.JSON, data), observed, 0, false); err != nil {
 		m.t.Fatal(err)
 	}
 	m.changes[ref]++
@@ -271,7 +271,7 @@ func TestRefOfAChangeKeepsNoStateAlive(t *testing.T) {
 			table.followers.all[&follow] = struct{}{}
 		}
 		ref := core.ObjectRef{Namespace: "prod", Name: "a"}
-		_ = table.put(wire.Head{Ref: ref}, wire.NewPacked(wire.JSON, []byte(`{"metadata":{"name":"a"}}`)), "1", 0)
+		_ = table.put(wire.Head{Ref: ref}, wire.NewPacked(wire.JSON, []byte(`{"metadata":{"name":"a"}}`)), "1", 0, false)
 		receive()
 		kept, state := change.Ref, weak.Make(&change.New.kept.Bytes()[0])
 		table.drop(ref, "2")

@@ -153,6 +153,7 @@ func (t *table) finishList(version string, form uint64, filled []indexer) {
 		t.followers.markSynced()
 	}
 	t.listed(version)
+	t.merged(version)
 	t.advance(version)
 	t.sized()
 	t.wake()
@@ -169,8 +170,8 @@ func (t *table) sweep() {
 }
 
 // put stores a copy of an object in a form, unless the table already has it, and records the observed version, which is
-// empty within a list.
-func (t *table) put(head wire.Head, object wire.Packed, version string, form uint64) error {
+// empty within a list. merged reports that the object has changed several times.
+func (t *table) put(head wire.Head, object wire.Packed, version string, form uint64, merged bool) error {
 	t.writing.Lock()
 	defer t.writing.Unlock()
 	next := entry{
@@ -183,6 +184,7 @@ func (t *table) put(head wire.Head, object wire.Packed, version string, form uin
 		return nil
 	}
 	c := t.compare(e, next.uid, head, form)
+	c.merged = merged
 	for _, x := range t.indexes {
 		x.prepare(e, c.old, object)
 	}
@@ -219,11 +221,13 @@ func (t *table) old(e *entry) wire.Packed {
 	return object
 }
 
-// change is what put knows of a change without the lock.
+// change is what is known of a change without the lock.
 type change struct {
 	old      wire.Packed // as the server sent it; empty if nobody needs it
 	another  bool        // the new state is of another object with the same name
 	repacked bool        // only the form has changed
+	gone     bool        // the object was deleted
+	merged   bool        // it is several changes
 }
 
 // compare compares an entry, if it is not nil, with a new state. The caller holds t.writing.
@@ -275,9 +279,9 @@ func (t *table) replace(ref core.ObjectRef, next entry, version string, c change
 		t.gone(c.old)
 	}
 	for s := range t.subscriptions {
-		t.offer(s, ref, old, false)
+		t.offer(s, ref, old, c)
 	}
-	t.followers.add(Change{Ref: ref, Old: t.past(old), New: t.state(next.object)}, t.ready)
+	t.followers.add(Change{Ref: ref, Old: t.past(old), New: t.state(next.object), Merged: c.merged}, t.ready)
 }
 
 // rename stores an entry under a name whose memory is that of its new object.
@@ -334,7 +338,7 @@ func (t *table) remove(ref core.ObjectRef, e *entry) {
 		t.gone(old)
 	}
 	for s := range t.subscriptions {
-		t.offer(s, ref, e.object, true)
+		t.offer(s, ref, e.object, change{gone: true})
 	}
 	t.followers.add(Change{Ref: ref, Old: t.past(e.object)}, t.ready)
 	t.sized()
@@ -387,6 +391,12 @@ func (t *table) reset() bool {
 func (t *table) see(version string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.compression.past != nil {
+		if n, err := strconv.ParseUint(version, 10, 64); err == nil && n < t.number {
+			t.listed(version)
+		}
+		t.merged(version)
+	}
 	t.advance(version)
 }
 

@@ -137,6 +137,10 @@ type Event struct {
 	// Object is the object after the change, or its last state for Delete. Its bytes are valid until the next event is
 	// requested. Init, InitDone and Bookmark have no object.
 	Object wire.Packed
+
+	// Merged is true for an Apply that stands for several changes, the states between which were not received. Servers
+	// send each change; the host of a WebAssembly module merges those that wait for the module.
+	Merged bool
 }
 
 // Events lists and watches the objects of a source, and recovers from interruptions; see the package comment.

@@ -214,7 +214,7 @@ func watchClaims() []claim {
 			g.known(id, "end", "filler")
 		},
 	}, {
-		name: "only the newest state of an object waits for a guest that does not read",
+		name: "only the newest state of an object waits for a guest that does not read, and is merged",
 		run: func(g *guest) {
 			g.put("a", nil)
 			id := g.watch("H", configMaps(g.module.Name))
@@ -231,6 +231,13 @@ func watchClaims() []claim {
 			g.readAll(id, "a", version)
 			if n := len(g.changes(id)); n > abi.MaxDepth+10 {
 				g.t.Errorf("%d changes have arrived after %d updates, want those that were not read and the last", n, updates)
+			}
+			if c := state(g.changes(id))["a"]; !c.Merged {
+				g.t.Errorf("the last change is %+v, want a merged one", c.Change)
+			}
+			g.readAll(id, "a", g.put("a", nil))
+			if c := state(g.changes(id))["a"]; c.Merged {
+				g.t.Errorf("the change is %+v, although no other change of the object waited", c.Change)
 			}
 		},
 	}, {

@@ -74,10 +74,13 @@ func (d *decoder) change(data []byte) (ev watcher.Event, rest []byte, err error)
 			UID: types.UID(c.UID), ResourceVersion: c.ResourceVersion,
 		},
 		Object: wire.NewPacked(wire.JSON, object),
+		Merged: c.Merged,
 	}
 	switch {
 	case c.Type == abi.ChangeSeen:
-		d.observe(c.ResourceVersion)
+		if _, err := strconv.ParseUint(c.ResourceVersion, 10, 64); err == nil {
+			d.version = c.ResourceVersion // which is lower after a restore of etcd
+		}
 		return watcher.Event{}, rest, nil
 	case c.Type != abi.ChangeSet && c.Type != abi.ChangeGone:
 		return watcher.Event{}, rest, nil // of a later version of the interface

@@ -21,6 +21,7 @@ import (
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/abi"
+	"github.com/kube-go/sdk/core/wire"
 	"github.com/kube-go/sdk/runtime/internal/hosted"
 	"github.com/kube-go/sdk/runtime/reflector"
 	"github.com/kube-go/sdk/runtime/watcher"
@@ -293,6 +294,44 @@ func TestASecondListRemovesWhatIsNotInIt(t *testing.T) {
 	})
 }
 
+// TestChangesThatTheHostHasMergedAreMerged checks that a subscriber knows that there were states between two others.
+func TestChangesThatTheHostHasMergedAreMerged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := new(host)
+		_, s := start(t, h, false)
+		h.send(abi.FlagSyncBegin|abi.FlagSynced, h.set("a", 1, 1, nil))
+		subscribed, followed := make(chan bool, 10), make(chan bool, 10)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() {
+			for c, err := range s.Subscribe(ctx) {
+				if err == nil && c.Type == core.Modified {
+					subscribed <- c.Merged
+				}
+			}
+		}()
+		go func() {
+			_ = s.Follow(ctx, func(c reflector.Change) {
+				if c.Type == core.Modified {
+					followed <- c.Merged
+				}
+			})
+		}()
+		synctest.Wait()
+		for i, merged := range []bool{false, true, false} {
+			version := i + 2
+			_, object, _ := abi.CutFrame(h.set("a", version, version, nil))
+			object, _, _ = abi.CutFrame(object)
+			h.send(0, change(abi.Change{
+				Type: abi.ChangeSet, Namespace: "n", Name: "a", UID: "uid", ResourceVersion: fmt.Sprint(version), Merged: merged,
+			}, object))
+			if a, b := <-subscribed, <-followed; a != merged || b != merged {
+				t.Errorf("version %d: merged is %t for a subscriber and %t for a follower, want %t", version, a, b, merged)
+			}
+		}
+	})
+}
+
 func TestSelectionsFollowLabelsWithoutOldStates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := new(host)
@@ -397,6 +436,19 @@ func TestVersionsAreSeenOnlyWhenTheHostSaysSo(t *testing.T) {
 		h.send(0, h.set("b", 11, 1, nil), seen("12"))
 		if v := s.ResourceVersion(); v != "12" {
 			t.Errorf("the version is %q", v)
+		}
+		listed := ""
+		defer s.Observe(reflector.Observer{
+			Seen: func(string) {}, Gone: func(wire.Packed) {}, Listed: func(version string) { listed = version },
+		})()
+		h.send(0, seen("7")) // after a restore of etcd
+		if v := s.ResourceVersion(); v != "7" || listed != "7" {
+			t.Errorf("the version is %q, and an observer of lists has received %q, want 7", v, listed)
+		}
+		listed = ""
+		h.send(0, seen("8"))
+		if v := s.ResourceVersion(); v != "8" || listed != "" {
+			t.Errorf("the version is %q, and an observer of lists has received %q, want 8 and nothing", v, listed)
 		}
 	})
 }
