@@ -65,8 +65,8 @@ func TestApplyOwnsTheFieldsItSets(t *testing.T) {
 	}
 }
 
-// TestApplyOfRawValuesIsParsedByTheServer checks raw JSON with escapes that parsers of YAML refuse. Servers parse an apply
-// as YAML.
+// TestApplyOfRawValuesIsParsedByTheServer checks raw JSON with escapes that parsers of YAML refuse. Servers parse an
+// apply as YAML.
 func TestApplyOfRawValuesIsParsedByTheServer(t *testing.T) {
 	c := connect(t, nil)
 	revision := &appsv1.ControllerRevision{

@@ -11,7 +11,6 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube-go/sdk/core/abi"
 	"github.com/kube-go/sdk/core/wire"
@@ -21,8 +20,8 @@ import (
 // Decoded, metadata can need more than 30 times as much memory.
 const maxMetadata = 512 << 10
 
-// maxCompared is the maximum memory in bytes for a decoded status that is compared with the one of an object. A larger
-// one is applied in each run.
+// maxCompared is the maximum memory in bytes for a decoded status and the decoded one of an object that it is compared
+// with. If they need more, the status is applied in each run.
 const maxCompared = 4 << 20
 
 // applied is an object that a guest applies, or the response of the server. Only its metadata is decoded: other fields
@@ -110,16 +109,10 @@ func (a *applied) own(owner metav1.OwnerReference) error {
 }
 
 // newStatus returns what is applied to an object to write its status.
-func newStatus(of *unstructured.Unstructured, status jsontext.Value) *applied {
-	a := &applied{TypeMeta: metav1.TypeMeta{APIVersion: of.GetAPIVersion(), Kind: of.GetKind()}}
-	a.Namespace, a.Name, a.UID = of.GetNamespace(), of.GetName(), of.GetUID()
-	head := &unstructured.Unstructured{Object: map[string]any{}}
-	head.SetAPIVersion(a.APIVersion)
-	head.SetKind(a.Kind)
-	head.SetNamespace(a.Namespace)
-	head.SetName(a.Name)
-	head.SetUID(a.UID)
-	begin := bytes.TrimSuffix(marshal(head), []byte("}"))
+func newStatus(of *reconciled, status jsontext.Value) *applied {
+	a := &applied{TypeMeta: of.TypeMeta}
+	a.Namespace, a.Name, a.UID = of.Namespace, of.Name, of.UID
+	begin := bytes.TrimSuffix(marshal(&metav1.PartialObjectMetadata{TypeMeta: a.TypeMeta, ObjectMeta: a.ObjectMeta}), []byte("}"))
 	a.data = slices.Concat(begin, []byte(`,"status":`), status, []byte("}"))
 	return a
 }

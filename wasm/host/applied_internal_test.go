@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube-go/sdk/core/abi"
 	"github.com/kube-go/sdk/core/wire"
@@ -26,7 +25,7 @@ type applying struct {
 
 	t          *testing.T
 	controller *abi.Controller
-	pod        *unstructured.Unstructured
+	pod        *reconciled
 	body       atomic.Pointer[string]
 }
 
@@ -49,12 +48,36 @@ func newApplying(t *testing.T) *applying {
 	a.controller = &abi.Controller{For: pod, Owns: []abi.Watch{pod}}
 	g.description.Controllers = []abi.Controller{*a.controller}
 	a.reconciler = &reconciler{guest: g}
-	a.pod = new(unstructured.Unstructured)
-	const object = `{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"a","name":"web","uid":"1"},"status":{"n":1}}`
-	if err := wire.UnmarshalJSON([]byte(object), &a.pod.Object); err != nil {
+	a.pod = podOf(t, `{"metadata":{"namespace":"a","name":"web","uid":"1"},"status":{"n":1}}`)
+	return a
+}
+
+// podOf returns the object of a run.
+func podOf(t *testing.T, object string) *reconciled {
+	t.Helper()
+	pod := abi.Watch{Version: "v1", Kind: "Pod", Resource: "pods", Namespaced: true}
+	obj, err := readReconciled(wire.NewPacked(wire.JSON, []byte(object)), resourceOf(&pod))
+	if err != nil {
 		t.Fatal(err)
 	}
-	return a
+	return obj
+}
+
+// TestReconciledObjectNeedsFewTimesItsMemory has an object that needs fifty times its memory when it is decoded into
+// maps, in a field that the host does not use.
+func TestReconciledObjectNeedsFewTimesItsMemory(t *testing.T) {
+	object := `{"metadata":{"namespace":"a","name":"web"},"spec":[` + strings.Repeat("{},", 500_000) + `{}]}`
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	pod := podOf(t, object)
+	message, err := requestOf(&abi.Controller{Name: "c"}, nil, pod)
+	runtime.ReadMemStats(&after)
+	if err != nil || len(message) < len(object) || pod.Kind != "Pod" {
+		t.Fatalf("the message has %d bytes, and the object is %v: %v", len(message), pod.TypeMeta, err)
+	}
+	if n := int(after.TotalAlloc - before.TotalAlloc); n > 12*len(object) {
+		t.Errorf("an object of %d bytes has needed %d", len(object), n)
+	}
 }
 
 // do performs a response, and returns the body of the request and the allocated bytes.
@@ -112,7 +135,7 @@ func TestAppliedObjectsAreSentUnchanged(t *testing.T) {
 func TestStatusIsWrittenIfItDiffers(t *testing.T) {
 	a := newApplying(t)
 	large := `{"n":[` + strings.Repeat(`{"":0},`, maxCompared/350) + `{}]}`
-	const head = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web","namespace":"a","uid":"1"},"status":`
+	const head = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","namespace":"a","uid":"1"},"status":`
 	for status, want := range map[string]string{
 		` { "n" : 1 } `: "", `{"n":2}`: head + `{"n":2}}`, `{"a":"\/"}`: head + `{"a":"/"}}`,
 		`{"n":1,"m":{"a":"é"}}`: head + `{"n":1,"m":{"a":"é"}}}`,

@@ -38,6 +38,23 @@ import (
 // dynamic is a view of objects without a Go type.
 type dynamic = cache.View[unstructured.Unstructured]
 
+// reconciled is the object of a run. Only its metadata is decoded.
+type reconciled struct {
+	metav1.PartialObjectMetadata
+
+	data []byte // the object in JSON, with its apiVersion and kind
+}
+
+// readReconciled returns the object of a run.
+func readReconciled(object wire.Packed, res core.Resource) (*reconciled, error) {
+	data, err := encode[unstructured.Unstructured](object, res)
+	if err != nil {
+		return nil, err
+	}
+	obj := &reconciled{data: data}
+	return obj, wire.UnmarshalJSON(data, &obj.PartialObjectMetadata)
+}
+
 // input is a watch of a controller.
 type input struct {
 	*abi.Watch
@@ -284,24 +301,25 @@ func (r *reconciler) reconcile(
 
 // requestOf returns the message about an object for the guest. It is limited: otherwise the guest would not have the
 // memory for it, and count as failed.
-func requestOf(c *abi.Controller, owned []*dynamic, obj *unstructured.Unstructured) ([]byte, error) {
-	in := abi.ReconcileRequest{Controller: c.Name, Namespace: obj.GetNamespace(), Name: obj.GetName()}
+func requestOf(c *abi.Controller, owned []*dynamic, obj *reconciled) ([]byte, error) {
+	in := abi.ReconcileRequest{Controller: c.Name, Namespace: obj.Namespace, Name: obj.Name, Object: obj.data}
 	tooLarge := func(bytes int) error {
 		return fmt.Errorf("%s %s and %d objects that it owns have %d bytes or more, and a message has at most %d: make "+
-			"them fewer or smaller", obj.GetKind(), core.ObjectRef{Namespace: in.Namespace, Name: in.Name}, len(in.Owned),
-			bytes, abi.MaxMessage)
-	}
-	var err error
-	if in.Object, err = wire.MarshalJSON(obj); err != nil {
-		return nil, err
+			"them fewer or smaller", obj.Kind, core.RefOf(obj), len(in.Owned), bytes, abi.MaxMessage)
 	}
 	size := len(in.Object)
 	for _, v := range owned {
-		for o, err := range v.Store().All(&reflector.SelectOptions{Owner: obj.GetUID()}) {
-			if err != nil {
-				return nil, err
+		refs, err := v.Store().Refs(&reflector.SelectOptions{Owner: obj.UID})
+		if err != nil {
+			return nil, err
+		}
+		slices.SortFunc(refs, compareRefs)
+		for _, ref := range refs {
+			state := v.State(ref)
+			if !state.Exists() { // it was deleted meanwhile
+				continue
 			}
-			data, err := wire.MarshalJSON(o)
+			data, err := encode[unstructured.Unstructured](state.Packed(), v.Resource())
 			if err != nil {
 				return nil, err
 			}
@@ -318,11 +336,11 @@ func requestOf(c *abi.Controller, owned []*dynamic, obj *unstructured.Unstructur
 	return message, nil
 }
 
-// call calls the guest for an object when it may run, and returns the decoded object and the response. It waits until
-// the context waits ends.
+// call calls the guest for an object when it may run, and returns the object and the response. It waits until the
+// context waits ends.
 func (r *reconciler) call(
 	ctx, waits context.Context, c *abi.Controller, owned []*dynamic, object wire.Packed,
-) (*unstructured.Unstructured, *abi.ReconcileResponse, error) {
+) (*reconciled, *abi.ReconcileResponse, error) {
 	h := r.guest.host
 	r.guest.throttleCPU(waits)
 	if err := h.acquireFor(waits); err != nil {
@@ -335,12 +353,9 @@ func (r *reconciler) call(
 	case r.guest.ends(): // the controller is about to
 		return nil, nil, errSkipped
 	}
-	obj := new(unstructured.Unstructured)
-	if err := object.Decode(obj); err != nil {
+	obj, err := readReconciled(object, resourceOf(&c.For))
+	if err != nil {
 		return nil, nil, controller.Terminal(err)
-	}
-	if obj.GetKind() == "" { // servers leave it out in lists
-		obj.SetGroupVersionKind(resourceOf(&c.For).GroupVersionKind())
 	}
 	message, err := requestOf(c, owned, obj)
 	if err != nil {
@@ -499,7 +514,7 @@ func (g *guest) broken(err error) {
 
 // perform applies, deletes and records what a guest has returned.
 func (r *reconciler) perform(
-	ctx context.Context, c *abi.Controller, obj *unstructured.Unstructured, out *abi.ReconcileResponse,
+	ctx context.Context, c *abi.Controller, obj *reconciled, out *abi.ReconcileResponse,
 ) error {
 	apply := &request.ApplyOptions{FieldManager: managerOf(r.guest.module.Name), Force: true}
 	for _, data := range out.Apply {
@@ -572,7 +587,7 @@ func hashOf(module string) string { return fmt.Sprintf("-%x", sha256.Sum256([]by
 
 // apply applies an object. If its kind is one that the controller owns, the reconciled object becomes its owner.
 func (r *reconciler) apply(
-	ctx context.Context, c *abi.Controller, owner *unstructured.Unstructured, data jsontext.Value, o *request.ApplyOptions,
+	ctx context.Context, c *abi.Controller, owner *reconciled, data jsontext.Value, o *request.ApplyOptions,
 ) error {
 	obj, err := readApplied(data)
 	if err != nil {
@@ -584,13 +599,13 @@ func (r *reconciler) apply(
 	}
 	for _, w := range c.Owns {
 		if w.Group == res.Group && w.Kind == res.Kind && obj.OwnerReferences == nil {
-			if ns := owner.GetNamespace(); ns != "" && ns != obj.Namespace {
+			if ns := owner.Namespace; ns != "" && ns != obj.Namespace {
 				return fmt.Errorf("apply: %s %s can't be owned by %s %s, which is in a namespace and owns only objects of the "+
 					"same namespace, because servers delete others: leave the kind out of owns", obj.Kind,
-					core.RefOf(obj), owner.GetKind(), core.RefOf(owner))
+					core.RefOf(obj), owner.Kind, core.RefOf(owner))
 			}
 			if err := obj.own(metav1.OwnerReference{
-				APIVersion: owner.GetAPIVersion(), Kind: owner.GetKind(), Name: owner.GetName(), UID: owner.GetUID(),
+				APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name, UID: owner.UID,
 				Controller: new(true), BlockOwnerDeletion: new(true),
 			}); err != nil {
 				return fmt.Errorf("apply: %w", err)
@@ -607,7 +622,7 @@ func isMissing(field jsontext.Value) bool { return len(field) == 0 || field.Kind
 
 // status writes the status of the reconciled object, unless it has it already.
 func (r *reconciler) status(
-	ctx context.Context, c *abi.Controller, obj *unstructured.Unstructured, data jsontext.Value, o *request.ApplyOptions,
+	ctx context.Context, c *abi.Controller, obj *reconciled, data jsontext.Value, o *request.ApplyOptions,
 ) error {
 	if isMissing(data) {
 		return nil
@@ -615,12 +630,23 @@ func (r *reconciler) status(
 	if data.Kind() != '{' {
 		return errors.New("status: want an object")
 	}
-	if decodedBytes(data) <= maxCompared {
-		var status map[string]any
-		if err := wire.UnmarshalJSON(data, &status); err != nil {
+	var has struct {
+		Status jsontext.Value `json:"status"`
+	}
+	if err := wire.UnmarshalJSON(obj.data, &has); err != nil {
+		return err
+	}
+	if decodedBytes(data)+decodedBytes(has.Status) <= maxCompared {
+		var before, after any
+		if err := wire.UnmarshalJSON(data, &after); err != nil {
 			return fmt.Errorf("status: %w", err)
 		}
-		if reflect.DeepEqual(obj.Object["status"], any(status)) {
+		if len(has.Status) > 0 {
+			if err := wire.UnmarshalJSON(has.Status, &before); err != nil {
+				return err
+			}
+		}
+		if reflect.DeepEqual(before, after) {
 			return nil
 		}
 	}

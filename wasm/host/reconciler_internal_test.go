@@ -16,7 +16,6 @@ import (
 	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -367,11 +366,7 @@ func TestAppliedObjectHasAnOwnerThatServersKeep(t *testing.T) {
 	c := &abi.Controller{For: pod, Owns: []abi.Watch{pod, node}}
 	g.description.Controllers = []abi.Controller{*c}
 	r := &reconciler{guest: g}
-	owner := new(unstructured.Unstructured)
-	owner.SetGroupVersionKind(resourceOf(&pod).GroupVersionKind())
-	owner.SetNamespace("apps")
-	owner.SetName("web")
-	owner.SetUID("1")
+	owner := podOf(t, `{"metadata":{"namespace":"apps","name":"web","uid":"1"}}`)
 	for _, object := range []string{
 		`{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"other","name":"x"}}`,
 		`{"apiVersion":"v1","kind":"Node","metadata":{"name":"x"}}`,
@@ -413,10 +408,7 @@ func TestNullStatusIsMissing(t *testing.T) {
 	h, _ := newTestHost(t, server.URL, Options{})
 	g := h.newGuest(Module{Name: "a"}, "")
 	g.client = h.client
-	obj := new(unstructured.Unstructured)
-	if err := wire.UnmarshalJSON([]byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"}}`), &obj.Object); err != nil {
-		t.Fatal(err)
-	}
+	obj := podOf(t, `{"metadata":{"name":"x"}}`)
 	var out abi.ReconcileResponse
 	if err := errors.Join(checkLists([]byte(response)), wire.UnmarshalJSON([]byte(response), &out)); err != nil {
 		t.Fatal(err)

@@ -175,22 +175,24 @@ func objectsOf[K any, P core.ObjectPtr[K]](v *cache.View[K]) *objects {
 			slices.SortFunc(refs, compareRefs)
 			return refs, err
 		},
-		encode: func(s reflector.State) ([]byte, error) {
-			packed := s.Packed()
-			if packed.Encoding() == wire.JSON {
-				return withKind(packed.Bytes(), v.Resource())
-			}
-			obj := P(new(K))
-			if err := packed.Decode(obj); err != nil {
-				return nil, err
-			}
-			data, err := wire.MarshalJSON(obj)
-			if err != nil {
-				return nil, err
-			}
-			return withKind(data, v.Resource())
-		},
+		encode: func(s reflector.State) ([]byte, error) { return encode[K, P](s.Packed(), v.Resource()) },
 	}
+}
+
+// encode returns an object of a view in JSON, with its apiVersion and kind.
+func encode[K any, P core.ObjectPtr[K]](object wire.Packed, res core.Resource) ([]byte, error) {
+	if object.Encoding() == wire.JSON {
+		return withKind(object.Bytes(), res)
+	}
+	obj := P(new(K))
+	if err := object.Decode(obj); err != nil {
+		return nil, err
+	}
+	data, err := wire.MarshalJSON(obj)
+	if err != nil {
+		return nil, err
+	}
+	return withKind(data, res)
 }
 
 // withKind returns an object in JSON with its apiVersion and kind, which servers leave out in lists.
@@ -342,7 +344,7 @@ func (op *operation) follow(view *objects, use *claim) error {
 			}
 		}
 		if c.Seen != "" && w.isReady() {
-			it.data = appendChange(it.data, abi.ChangeSeen, wire.Head{ResourceVersion: c.Seen}, core.ObjectRef{}, nil)
+			it.data = appendChange(it.data, abi.Change{Type: abi.ChangeSeen, ResourceVersion: c.Seen}, nil)
 		}
 		// Until the watch is synced, an item has many objects; then it has one.
 		if c.Initial && len(it.data) < abi.MaxChunk {
@@ -428,13 +430,13 @@ func (w *watch) append(view *objects, data []byte, c reflector.Change) ([]byte, 
 	}
 	if !c.New.Exists() {
 		w.remember(c)
-		return appendChange(data, abi.ChangeGone, old, c.Ref, nil), nil
+		return appendChange(data, changeOf(abi.ChangeGone, c.Ref, old), nil), nil
 	}
 	if now, err = c.New.Head(); err != nil {
 		return data, err
 	}
 	if c.Old.Exists() && old.UID != now.UID {
-		data = appendChange(data, abi.ChangeGone, old, c.Ref, nil)
+		data = appendChange(data, changeOf(abi.ChangeGone, c.Ref, old), nil)
 	}
 	w.remember(c)
 	var object []byte
@@ -443,16 +445,22 @@ func (w *watch) append(view *objects, data []byte, c reflector.Change) ([]byte, 
 			return data, err
 		}
 	}
-	return appendChange(data, abi.ChangeSet, now, c.Ref, object), nil
+	set := changeOf(abi.ChangeSet, c.Ref, now)
+	set.Merged = c.Merged
+	return appendChange(data, set, object), nil
 }
 
-// appendChange appends the length of the change, the change, the length of the object, and the object.
-func appendChange(data []byte, kind string, head wire.Head, ref core.ObjectRef, object []byte) []byte {
-	change := marshal(abi.Change{
+// changeOf returns a change of an object with a state.
+func changeOf(kind string, ref core.ObjectRef, state wire.Head) abi.Change {
+	return abi.Change{
 		Type: kind, Namespace: ref.Namespace, Name: ref.Name,
-		UID: string(head.UID), ResourceVersion: head.ResourceVersion,
-	})
-	return abi.AppendFrame(abi.AppendFrame(data, change), object)
+		UID: string(state.UID), ResourceVersion: state.ResourceVersion,
+	}
+}
+
+// appendChange appends the length of a change, the change, the length of the object, and the object.
+func appendChange(data []byte, c abi.Change, object []byte) []byte {
+	return abi.AppendFrame(abi.AppendFrame(data, marshal(c)), object)
 }
 
 // remember keeps the state before a change.
