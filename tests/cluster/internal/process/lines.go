@@ -24,11 +24,10 @@ var telling = regexp.MustCompile(`^[EF]\d{4} |^Error|^panic:|^fatal error:` +
 
 // TellingLines returns up to n lines of the current run's log that report an error, oldest first, or the last lines if
 // there are no such lines. It omits repetitions of a message.
-func (p *Process) TellingLines(n int) []string {
-	p.mu.Lock()
-	offset := p.offset
-	p.mu.Unlock()
-	text, err := readTail(p.spec.LogFile, offset)
+func (p *Process) TellingLines(n int) []string { return p.tellingLines(p.current(), n) }
+
+func (p *Process) tellingLines(r *run, n int) []string {
+	text, err := readTail(p.spec.LogFile, r.offset)
 	if err != nil {
 		return nil
 	}

@@ -23,24 +23,24 @@ const (
 // returns when every thread of the program is stopped, which is shortly after the signal. Without /proc, it returns
 // immediately.
 func (p *Process) Pause() error {
-	if err := p.signal(syscall.SIGSTOP); err != nil {
+	r := p.current()
+	if err := p.signal(r, syscall.SIGSTOP); err != nil {
 		return err
 	}
-	pid := p.PID()
 	for deadline := time.Now().Add(pauseTimeout); ; time.Sleep(pausePoll) {
-		switch still, err := standsStill(pid); {
+		switch still, err := standsStill(r.pid); {
 		case err != nil:
 			return fmt.Errorf("pause %s: %w", p.spec.Name, err)
-		case still || !p.Running():
+		case still || !r.running():
 			return nil
 		case time.Now().After(deadline):
-			return fmt.Errorf("pause %s: process %d still runs after %v", p.spec.Name, pid, pauseTimeout)
+			return fmt.Errorf("pause %s: process %d still runs after %v", p.spec.Name, r.pid, pauseTimeout)
 		}
 	}
 }
 
 // Resume continues a paused program.
-func (p *Process) Resume() error { return p.signal(syscall.SIGCONT) }
+func (p *Process) Resume() error { return p.signal(p.current(), syscall.SIGCONT) }
 
 // standsStill reports whether all threads of a process are stopped. It returns true if there is no /proc.
 func standsStill(pid int) (bool, error) {

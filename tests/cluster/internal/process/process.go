@@ -48,13 +48,28 @@ type Process struct {
 	spec Spec
 
 	change sync.Mutex // held while the process is replaced
-	mu     sync.Mutex // guards the fields below
+	mu     sync.Mutex // guards latest, and the field wanted of each run
+	latest *run
+}
+
+// run is one run of the program. Methods of [Process] that wait use the same run from beginning to end, because Restart
+// may begin another one in the meantime.
+type run struct {
 	pid    int
 	began  time.Time
 	offset int64         // the start of this run's part of the log file
 	done   chan struct{} // closed when the operating system process has ended
-	exit   error         // how it ended; nil for status 0, or if it is unknown for an adopted process
+	exit   error         // how it ended, set before done is closed; nil for status 0, or if it is unknown (see Adopt)
 	wanted bool          // Stop or Kill ended it
+}
+
+func (r *run) running() bool {
+	select {
+	case <-r.done:
+		return false
+	default:
+		return true
+	}
 }
 
 // Start starts the program and returns without waiting until it is ready (see [Process.Ready]). The context limits the
@@ -90,17 +105,13 @@ func (p *Process) start(ctx context.Context) error {
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start %s: %w", p.spec.Name, err)
 	}
-	done := make(chan struct{})
+	r := &run{pid: cmd.Process.Pid, began: time.Now(), offset: info.Size(), done: make(chan struct{})}
 	p.mu.Lock()
-	p.pid, p.began, p.offset = cmd.Process.Pid, time.Now(), info.Size()
-	p.done, p.exit, p.wanted = done, nil, false
+	p.latest = r
 	p.mu.Unlock()
 	go func() {
-		err := cmd.Wait()
-		p.mu.Lock()
-		p.exit = err
-		p.mu.Unlock()
-		close(done)
+		r.exit = cmd.Wait()
+		close(r.done)
 	}()
 	return nil
 }
@@ -108,20 +119,20 @@ func (p *Process) start(ctx context.Context) error {
 // Adopt returns the process that another program started from the same spec, or an ended one if the PID no longer
 // belongs to that process.
 func Adopt(spec Spec, pid int) *Process {
-	done := make(chan struct{})
-	p := &Process{spec: spec, pid: pid, began: time.Now(), done: done}
+	r := &run{pid: pid, began: time.Now(), done: make(chan struct{})}
+	p := &Process{spec: spec, latest: r}
 	if info, err := os.Stat(spec.LogFile); err == nil {
-		p.offset = max(0, info.Size()-tailBytes)
+		r.offset = max(0, info.Size()-tailBytes)
 	}
 	if !alive(spec, pid) {
-		close(done)
+		close(r.done)
 		return p
 	}
 	go func() {
 		for alive(spec, pid) {
 			time.Sleep(pollInterval)
 		}
-		close(done)
+		close(r.done)
 	}()
 	return p
 }
@@ -158,49 +169,43 @@ func (p *Process) Name() string { return p.spec.Name }
 // LogFile returns the path of the log.
 func (p *Process) LogFile() string { return p.spec.LogFile }
 
-// PID returns the process ID of the current run, or of the last one.
-func (p *Process) PID() int {
+// current returns the current run, or the last one.
+func (p *Process) current() *run {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.pid
+	return p.latest
 }
+
+// PID returns the process ID of the current run, or of the last one.
+func (p *Process) PID() int { return p.current().pid }
 
 // Done returns a channel that is closed when the current run has ended. Restart begins a run with a new channel.
-func (p *Process) Done() <-chan struct{} {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.done
-}
+func (p *Process) Done() <-chan struct{} { return p.current().done }
 
 // Running reports whether the program is running. A paused program is.
-func (p *Process) Running() bool {
-	select {
-	case <-p.Done():
-		return false
-	default:
-		return true
-	}
-}
+func (p *Process) Running() bool { return p.current().running() }
 
 // Wait waits until the current run has ended. It returns nil if Stop or Kill ended it, and otherwise an error that says
 // how it ended, with the telling lines of its log.
-func (p *Process) Wait() error {
-	<-p.Done()
+func (p *Process) Wait() error { return p.wait(p.current()) }
+
+func (p *Process) wait(r *run) error {
+	<-r.done
 	p.mu.Lock()
-	wanted, exit, began := p.wanted, p.exit, p.began
+	wanted := r.wanted
 	p.mu.Unlock()
 	if wanted {
 		return nil
 	}
 	how := "ended"
-	if exit != nil {
-		how = "ended with " + exit.Error()
+	if r.exit != nil {
+		how = "ended with " + r.exit.Error()
 	}
-	return fmt.Errorf("%s %s after %v%s", p.spec.Name, how, time.Since(began).Round(10*time.Millisecond), p.lines())
+	return fmt.Errorf("%s %s after %v%s", p.spec.Name, how, time.Since(r.began).Round(10*time.Millisecond), p.lines(r))
 }
 
-// Ready waits until the component is ready. If the process or the context ends first, the error includes that of the
-// last check, and the telling lines of the log.
+// Ready waits until the component is ready. If the current run or the context ends first, the error includes that of
+// the last check, and the telling lines of the log.
 func (p *Process) Ready(ctx context.Context) error {
 	if p.spec.Ready == nil {
 		return nil
@@ -212,27 +217,27 @@ func (p *Process) Ready(ctx context.Context) error {
 func (p *Process) Await(ctx context.Context, check func(context.Context) error) error {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
-	done := p.Done()
+	r := p.current()
 	for {
 		err := check(ctx)
 		if err == nil {
 			return nil
 		}
 		select {
-		case <-done:
-			if err := p.Wait(); err != nil {
+		case <-r.done:
+			if err := p.wait(r); err != nil {
 				return err
 			}
 			return fmt.Errorf("%s was stopped before it was ready", p.spec.Name)
 		case <-ctx.Done():
-			return fmt.Errorf("%s is not ready: %w; %w%s", p.spec.Name, err, context.Cause(ctx), p.lines())
+			return fmt.Errorf("%s is not ready: %w; %w%s", p.spec.Name, err, context.Cause(ctx), p.lines(r))
 		case <-tick.C:
 		}
 	}
 }
 
-func (p *Process) lines() string {
-	lines := p.TellingLines(8)
+func (p *Process) lines(r *run) string {
+	lines := p.tellingLines(r, 8)
 	if len(lines) == 0 {
 		return "; the log is empty"
 	}
@@ -252,27 +257,30 @@ func (p *Process) stop(ctx context.Context) error {
 	if timeout == 0 {
 		timeout = time.Second
 	}
+	r := p.current()
 	// A paused process does not receive SIGTERM until it continues.
-	if err := errors.Join(p.signal(syscall.SIGTERM), p.signal(syscall.SIGCONT)); err != nil {
+	if err := errors.Join(p.signal(r, syscall.SIGTERM), p.signal(r, syscall.SIGCONT)); err != nil {
 		return err
 	}
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
-	case <-p.Done():
+	case <-r.done:
 		return nil
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	return p.Kill()
+	return p.kill(r)
 }
 
 // Kill ends the program and the rest of its process group with SIGKILL, and waits until it has ended.
-func (p *Process) Kill() error {
-	if err := p.signal(syscall.SIGKILL); err != nil {
+func (p *Process) Kill() error { return p.kill(p.current()) }
+
+func (p *Process) kill(r *run) error {
+	if err := p.signal(r, syscall.SIGKILL); err != nil {
 		return err
 	}
-	<-p.Done()
+	<-r.done
 	return nil
 }
 
@@ -290,22 +298,20 @@ func (p *Process) Restart(ctx context.Context) error {
 	return p.Ready(ctx)
 }
 
-// signal signals the whole process group; only SIGTERM is sent to the leader alone, which ends its children.
-func (p *Process) signal(sig syscall.Signal) error {
+// signal signals the whole process group of the run; only SIGTERM is sent to the leader alone, which ends its children.
+func (p *Process) signal(r *run, sig syscall.Signal) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	select {
-	case <-p.done:
+	if !r.running() {
 		return nil
-	default:
 	}
-	target := -p.pid
+	target := -r.pid
 	switch sig {
 	case syscall.SIGTERM:
-		target = p.pid
-		p.wanted = true
+		target = r.pid
+		r.wanted = true
 	case syscall.SIGKILL:
-		p.wanted = true
+		r.wanted = true
 	}
 	if err := syscall.Kill(target, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("signal %v to %s: %w", sig, p.spec.Name, err)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -166,6 +167,33 @@ func TestRestartBeginsANewRun(t *testing.T) {
 	want := fmt.Sprintf("Error: in run %d", p.PID())
 	if got := p.TellingLines(5); len(got) != 1 || got[0] != want {
 		t.Errorf("TellingLines = %q, want only this run's: %q", got, want)
+	}
+}
+
+func TestAwaitEndsWithTheRunThatItBeganWith(t *testing.T) {
+	p := start(t, script(t, `: >"$1"; exec sleep 1000`))
+	checking, fail := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	result := make(chan error, 1)
+	go func() {
+		result <- p.Await(t.Context(), func(context.Context) error {
+			once.Do(func() { close(checking) })
+			<-fail
+			return errors.New("not yet")
+		})
+	}()
+	<-checking
+	if err := p.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	close(fail)
+	select {
+	case err := <-result:
+		if want := "script was stopped before it was ready"; err == nil || err.Error() != want {
+			t.Errorf("Await = %v, want %s", err, want)
+		}
+	case <-time.After(time.Minute):
+		t.Error("Await does not return after its run has ended")
 	}
 }
 
