@@ -194,7 +194,8 @@ func open(dir string) (*Cluster, error) {
 }
 
 // Stop ends every process of the cluster and removes its directory, unless Options.Dir is set. It may be called more
-// than once. It kills the components, since their state is no longer needed.
+// than once. It kills the components, since their state is no longer needed. If something of the cluster remains, it
+// returns an error and keeps the directory.
 func (c *Cluster) Stop() error { return c.stop() }
 
 func (c *Cluster) end() error {
@@ -211,11 +212,6 @@ func (c *Cluster) end() error {
 		}
 	}
 	errs = append(errs, k.Close(), c.ports.release())
-	if c.layout.Temporary {
-		if _, err := os.Stat(c.layout.Dir); err == nil {
-			errs = append(errs, fmt.Errorf("%s could not be removed", c.layout.Dir))
-		}
-	}
 	if c.admin != nil {
 		c.admin.CloseIdleConnections()
 	}

@@ -96,9 +96,10 @@ func (c *command) clear() error {
 	return c.remove(old)
 }
 
+// remove stops the cluster and removes its files. After an error, the files remain, so that it can be called again.
 func (c *command) remove(old *cluster.Cluster) error {
 	if err := old.Stop(); err != nil {
-		return err
+		return fmt.Errorf("%w\nits files are in %s", err, c.dir())
 	}
 	return os.RemoveAll(c.dir())
 }

@@ -6,6 +6,7 @@
 package keeper
 
 import (
+	"bytes"
 	"context"
 	"embed"
 	"fmt"
@@ -42,6 +43,7 @@ type Keeper struct {
 	mu   sync.Mutex // guards pipe
 	pipe io.WriteCloser
 	cmd  *exec.Cmd
+	said *bytes.Buffer // standard error; complete when cmd.Wait has returned
 }
 
 // Start starts the program at path. The program continues after this process.
@@ -49,6 +51,8 @@ func Start(path string) (*Keeper, error) {
 	cmd := exec.Command(path)
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // it must survive a signal to the owner's process group
+	said := new(bytes.Buffer)
+	cmd.Stderr = said
 	pipe, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, fmt.Errorf("start the keeper: %w", err)
@@ -56,7 +60,7 @@ func Start(path string) (*Keeper, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start the keeper: %w", err)
 	}
-	return &Keeper{pipe: pipe, cmd: cmd}, nil
+	return &Keeper{pipe: pipe, cmd: cmd, said: said}, nil
 }
 
 // Mark makes the keeper kill every process that has this entry in its environment.
@@ -65,7 +69,8 @@ func (k *Keeper) Mark(entry string) error { return k.tell("mark", entry) }
 // Group makes the keeper kill this process group, for systems where environments can't be read.
 func (k *Keeper) Group(pgid int) error { return k.tell("group", strconv.Itoa(pgid)) }
 
-// Run makes the keeper run this program after the processes are killed and before anything is removed.
+// Run makes the keeper run this program, if it exists, after the processes are killed and before anything is removed.
+// If it fails, nothing is removed.
 func (k *Keeper) Run(path string) error { return k.tell("run", path) }
 
 // Remove makes the keeper remove this directory at the end.
@@ -79,7 +84,8 @@ func (k *Keeper) Release() error {
 	return k.wait()
 }
 
-// Close makes the keeper do its work now, as if this process had died, and waits until it is done.
+// Close makes the keeper do its work now, as if this process had died, and waits until it is done. It returns an error
+// if something of the cluster remains.
 func (k *Keeper) Close() error { return k.wait() }
 
 func (k *Keeper) wait() error {
@@ -89,7 +95,7 @@ func (k *Keeper) wait() error {
 		return fmt.Errorf("end the keeper: %w", err)
 	}
 	if err := k.cmd.Wait(); err != nil {
-		return fmt.Errorf("end the keeper: %w", err)
+		return fmt.Errorf("end the keeper: %w: %s", err, bytes.TrimSpace(k.said.Bytes()))
 	}
 	return nil
 }

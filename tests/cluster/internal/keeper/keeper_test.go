@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,16 +18,24 @@ import (
 // kept starts a keeper with a directory, a marked process and a program to run.
 func kept(t *testing.T) (k *keeper.Keeper, dir, ran string, ended <-chan error) {
 	t.Helper()
+	ran = filepath.Join(t.TempDir(), "ran")
+	k, dir, ended = keptWith(t, "#!/bin/sh\n: >"+ran+"\n")
+	return k, dir, ran, ended
+}
+
+// keptWith is kept with another program to run.
+func keptWith(t *testing.T, script string) (k *keeper.Keeper, dir string, ended <-chan error) {
+	t.Helper()
 	path, err := keeper.Build(t.Context(), t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, ran = filepath.Join(t.TempDir(), "kept"), filepath.Join(t.TempDir(), "ran")
+	dir = filepath.Join(t.TempDir(), "kept")
 	program := filepath.Join(dir, "last")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(program, []byte("#!/bin/sh\n: >"+ran+"\n"), 0o700); err != nil {
+	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("sleep", "100")
@@ -43,7 +52,7 @@ func kept(t *testing.T) (k *keeper.Keeper, dir, ran string, ended <-chan error) 
 	if err := errors.Join(k.Mark(cmd.Env[0]), k.Group(cmd.Process.Pid), k.Run(program), k.Remove(dir)); err != nil {
 		t.Fatal(err)
 	}
-	return k, dir, ran, done
+	return k, dir, done
 }
 
 func exists(path string) bool {
@@ -66,6 +75,32 @@ func TestKeeperCleansUpWhenItsOwnerEnds(t *testing.T) {
 	}
 	if !exists(ran) {
 		t.Error("the last program did not run")
+	}
+}
+
+func TestFailedProgramIsAnErrorAndKeepsTheDirectory(t *testing.T) {
+	k, dir, _ := keptWith(t, "#!/bin/sh\necho a bridge is left >&2\nexit 1\n")
+	err := k.Close()
+	if err == nil {
+		t.Fatal("Close succeeds")
+	}
+	for _, want := range []string{"run " + dir + "/last: exit status 1: a bridge is left", dir + " is not removed"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("Close = %q, want %q in it", err, want)
+		}
+	}
+	if !exists(dir) {
+		t.Error("the directory does not exist anymore")
+	}
+}
+
+func TestMissingProgramIsNotRun(t *testing.T) {
+	k, dir, _, _ := kept(t)
+	if err := k.Run(filepath.Join(dir, "missing")); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.Close(); err != nil {
+		t.Errorf("Close = %v", err)
 	}
 }
 

@@ -7,9 +7,11 @@
 //
 //	group PGID   kill this process group
 //	mark ENTRY   kill every process with this entry in its environment (where there is /proc)
-//	run PATH     run this program when all are killed, before anything is removed
-//	remove DIR   remove this directory
+//	run PATH     run this program, if it exists, when all are killed, before anything is removed
+//	remove DIR   remove this directory, unless a process or a program has failed: the reason may be in it
 //	release      forget everything and end: the cluster may outlive its owner
+//
+// Its exit code is 1 if something failed. The errors are on its standard error.
 //
 // It uses only the standard library, and is built from this one file.
 package main
@@ -17,6 +19,8 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -30,8 +34,13 @@ import (
 
 func main() {
 	kept, released := read(os.Stdin)
-	if !released {
-		kept.end()
+	if released {
+		return
+	}
+	// This is the only output: if the owner was killed, writing to the closed pipe ends this program.
+	if err := kept.end(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
 }
 
@@ -65,29 +74,56 @@ func read(in io.Reader) (kept cluster, released bool) {
 	return kept, false
 }
 
-// end ignores all errors: there is no one to report them to.
-func (c cluster) end() {
+// killTimeout is the time in which the processes must end.
+const killTimeout = 5 * time.Second
+
+func (c cluster) end() error {
 	if _, err := os.Stat("/proc/self/environ"); err != nil {
 		for _, pgid := range c.groups {
 			_ = syscall.Kill(-pgid, syscall.SIGKILL)
 		}
 	}
+	errs := []error{kill(c.marks)}
+	for _, path := range c.runs {
+		errs = append(errs, run(path))
+	}
+	failed := errors.Join(errs...) != nil
+	for _, dir := range c.dirs {
+		if failed {
+			errs = append(errs, fmt.Errorf("%s is not removed", dir))
+			continue
+		}
+		errs = append(errs, remove(dir))
+	}
+	return errors.Join(errs...)
+}
+
+// kill kills the processes that have one of the entries in their environment.
+func kill(entries []string) error {
 	// A dying process may have started another one: repeat until there are none.
-	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		pids := marked(c.marks)
+	for deadline := time.Now().Add(killTimeout); ; time.Sleep(10 * time.Millisecond) {
+		pids := marked(entries)
 		if len(pids) == 0 {
-			break
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("the processes %v are still running %v after SIGKILL", pids, killTimeout)
 		}
 		for _, pid := range pids {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
+			_ = syscall.Kill(pid, syscall.SIGKILL) // if this fails, the process remains
 		}
 	}
-	for _, path := range c.runs {
-		_ = exec.Command(path).Run()
+}
+
+// run runs the program. A cluster that failed early does not have it yet.
+func run(path string) error {
+	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		return nil
 	}
-	for _, dir := range c.dirs {
-		remove(dir)
+	if out, err := exec.Command(path).CombinedOutput(); err != nil {
+		return fmt.Errorf("run %s: %w: %s", path, err, bytes.TrimSpace(out))
 	}
+	return nil
 }
 
 // marked returns the running processes that have one of the entries in their environment.
@@ -111,11 +147,12 @@ func marked(entries []string) []int {
 }
 
 // remove retries for a while: killed processes may not have ended yet.
-func remove(dir string) {
+func remove(dir string) (err error) {
 	for range 50 {
-		if os.RemoveAll(dir) == nil {
-			return
+		if err = os.RemoveAll(dir); err == nil {
+			return nil
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
+	return err
 }
