@@ -10,6 +10,7 @@
 package node
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/kube-go/sdk/tests/cluster/internal/process"
 	"github.com/kube-go/sdk/tests/cluster/internal/rest"
@@ -221,14 +223,56 @@ func (n *Node) importImage(ctx context.Context) error {
 	return Import(ctx, n.dir, archive)
 }
 
-// Import loads the images of an archive into the running node in dir.
+// readTimeout is the time in which a Read of an archive must return after the import has ended.
+const readTimeout = time.Second
+
+// Import loads the images of an archive into the running node in dir. If a Read of the archive blocks, Import returns
+// shortly after its context or ctr has ended, and that Read continues.
 func Import(ctx context.Context, dir string, archive io.Reader) error {
 	cmd := exec.CommandContext(ctx, filepath.Join(dir, "enter"), "ctr", "--namespace", "k8s.io", "images", "import", "-")
-	cmd.Stdin = archive
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%w: %s", err, strings.TrimSpace(string(out)))
+	// With cmd.Stdin, Wait would wait until the last Read has returned, even after cmd.WaitDelay.
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return err
 	}
-	return nil
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	read := make(chan error, 1)
+	go func() {
+		source := reader{Reader: archive}
+		_, _ = io.Copy(stdin, &source) // a write fails only when ctr has ended
+		_ = stdin.Close()
+		read <- source.err
+	}()
+	if err = cmd.Wait(); err != nil {
+		err = fmt.Errorf("%w: %s", err, bytes.TrimSpace(out.Bytes()))
+	}
+	select {
+	case failed := <-read:
+		err = errors.Join(failed, err)
+	case <-time.After(readTimeout):
+	}
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// reader remembers the error of an io.Reader.
+type reader struct {
+	io.Reader
+	err error
+}
+
+func (r *reader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		r.err = fmt.Errorf("read the archive: %w", err)
+	}
+	return n, err
 }
 
 // Cleanup kills the remaining processes of the node, and removes its mounts, control groups and bridge. It may be

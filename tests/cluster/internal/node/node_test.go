@@ -6,6 +6,8 @@ package node_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -13,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -298,6 +301,52 @@ func TestNodesThatArePreparedConcurrentlyHaveDifferentBridges(t *testing.T) {
 		if err := node.CleanupDir(dir); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+func TestImportEndsWhileItsReaderBlocks(t *testing.T) {
+	cause := errors.New("out of patience")
+	for _, test := range []struct {
+		name, enter string // the script in place of enter
+		timeout     time.Duration
+		wantErr     string
+	}{
+		{name: "when the context ends", enter: "exec sleep 1000", timeout: 100 * time.Millisecond, wantErr: cause.Error()},
+		{name: "when ctr fails", enter: "echo broken; exit 1", timeout: time.Hour, wantErr: "exit status 1: broken"},
+		{name: "when ctr succeeds", enter: "exit 0", timeout: time.Hour},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			script := "#!/bin/sh\n" + test.enter + "\n"
+			if err := os.WriteFile(filepath.Join(dir, "enter"), []byte(script), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			archive, writer := io.Pipe()
+			t.Cleanup(func() { _ = writer.Close() }) // never fails
+			ctx, cancel := context.WithTimeoutCause(t.Context(), test.timeout, cause)
+			defer cancel()
+			result := make(chan error, 1)
+			go func() { result <- node.Import(ctx, dir, archive) }()
+			select {
+			case err := <-result:
+				if got := fmt.Sprint(err); test.wantErr != "" && got != test.wantErr || test.wantErr == "" && err != nil {
+					t.Errorf("Import = %v, want %q", err, test.wantErr)
+				}
+			case <-time.After(time.Minute):
+				t.Error("Import does not return")
+			}
+		})
+	}
+}
+
+func TestImportReportsTheErrorOfItsReader(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "enter"), []byte("#!/bin/sh\nexec cat\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("broken")
+	if err := node.Import(t.Context(), dir, iotest.ErrReader(broken)); !errors.Is(err, broken) {
+		t.Errorf("Import = %v, want %v", err, broken)
 	}
 }
 
