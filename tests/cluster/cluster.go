@@ -74,7 +74,7 @@ func start(ctx context.Context, o Options, programs programs, again bool, log *s
 		layout: layout{
 			Dir: o.Dir, Temporary: o.Dir == "", Program: programs.kubernetes, Keeper: programs.keeper,
 			KubernetesVersion: o.KubernetesVersion, Token: rand.Text(), Node: o.Node,
-			APIServerArgs: o.APIServerArgs, FeatureGates: o.FeatureGates,
+			APIServerArgs: o.APIServerArgs, FeatureGates: o.FeatureGates, Image: programs.node.Image,
 		},
 		ports: new(reservation),
 	}
@@ -185,7 +185,13 @@ func open(dir string) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	checks[Kubelet] = c.nodeReady
+	healthy := checks[Kubelet]
+	checks[Kubelet] = func(ctx context.Context) error { // the Node stays Ready for a while after the kubelet has ended
+		if err := healthy(ctx); err != nil {
+			return err
+		}
+		return c.nodeReady(ctx)
+	}
 	for _, component := range kept.Components {
 		component.Spec.Ready = checks[component.Spec.Name]
 		c.add(process.Adopt(component.Spec, component.PID))

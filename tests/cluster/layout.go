@@ -6,12 +6,14 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 
 	"github.com/kube-go/sdk/tests/cluster/internal/kubeconfig"
+	"github.com/kube-go/sdk/tests/cluster/internal/node"
 	"github.com/kube-go/sdk/tests/cluster/internal/pki"
 	"github.com/kube-go/sdk/tests/cluster/internal/process"
 	"github.com/kube-go/sdk/tests/cluster/internal/rest"
@@ -30,6 +32,7 @@ type layout struct {
 	APIServerArgs     []string
 	FeatureGates      map[string]bool
 	Node              bool
+	Image             string // the archive of the node's test image
 }
 
 type ports struct{ APIServer, Etcd, EtcdPeer, ControllerManager, Scheduler, Kubelet, KubeletHealthz int }
@@ -214,14 +217,18 @@ func (l *layout) specs(checks map[string]check) []process.Spec {
 // check reports whether a component works.
 type check = func(context.Context) error
 
-// checks returns the checks of the control plane.
+// checks returns the checks of all components.
 func (l *layout) checks(admin, etcd *http.Client) map[string]check {
-	return map[string]check{
+	checks := map[string]check{
 		Etcd:              rest.Healthy(etcd, local(l.Ports.Etcd)+"/health"),
 		APIServer:         rest.Healthy(admin, l.url()+"/readyz"),
 		ControllerManager: rest.Healthy(admin, local(l.Ports.ControllerManager)+"/healthz"),
 		Scheduler:         rest.Healthy(admin, local(l.Ports.Scheduler)+"/readyz"),
 	}
+	if l.Node {
+		maps.Copy(checks, node.Checks(l.nodeDir(), l.Image, l.Ports.KubeletHealthz))
+	}
+	return checks
 }
 
 func (l *layout) etcdArgs() []string {

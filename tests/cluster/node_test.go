@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -56,7 +57,7 @@ func awaitPhase(t *testing.T, c *cluster.Cluster, name, phase string) {
 }
 
 func TestNodeRunsPods(t *testing.T) {
-	t.Parallel() // the other test with a node is not: it runs before
+	t.Parallel() // the other tests with a node are not: they run before
 	if !needNode(t) {
 		return
 	}
@@ -136,6 +137,41 @@ func loadImage(t *testing.T, c *cluster.Cluster) {
 	err = c.LoadImages(limit(t, time.Minute), strings.NewReader("not an archive"))
 	if err == nil || !strings.Contains(err.Error(), "load images: ") {
 		t.Errorf("LoadImages of an invalid archive: %v, want an error", err)
+	}
+}
+
+func TestOpenChecksTheComponentsOfANode(t *testing.T) {
+	if !needNode(t) {
+		return
+	}
+	dir := filepath.Join(t.TempDir(), "state")
+	startCluster(t, &cluster.Options{Node: true, Dir: dir, Detach: true})
+	c, err := cluster.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Ready(limit(t, time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	containerd, kubelet := c.Component(cluster.Containerd), c.Component(cluster.Kubelet)
+	if err := containerd.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	if err := containerd.Ready(limit(t, 5*time.Second)); err == nil {
+		t.Error("containerd is ready while it is paused")
+	}
+	if err := containerd.Resume(); err != nil {
+		t.Fatal(err)
+	}
+	if err := containerd.Restart(limit(t, time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	loadImage(t, c)
+	if err := kubelet.Kill(); err != nil { // the Node stays Ready for a while
+		t.Fatal(err)
+	}
+	if err := kubelet.Ready(limit(t, time.Minute)); err == nil {
+		t.Error("the kubelet is ready after Kill")
 	}
 }
 

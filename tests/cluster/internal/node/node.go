@@ -164,40 +164,54 @@ func (n *Node) Specs() []process.Spec {
 		"--hostname-override", n.in.Name,
 		"--cloud-provider", "external", // so that it keeps the address that AfterReady gives it
 	)
-	healthz := fmt.Sprintf("http://127.0.0.1:%d/healthz", n.in.HealthzPort)
-	return []process.Spec{
-		n.spec("node", n.held, filepath.Join(n.dir, "hold")),
-		n.spec("containerd", n.importImage, enter, "containerd", "--config", filepath.Join(n.dir, "containerd.toml")),
-		n.spec("forwarder", n.forwards, enter, n.bin.Forwarder, n.bridge, n.in.Service, n.in.Server, n.forwarderPID()),
-		n.spec("kubelet", rest.Healthy(http.DefaultClient, healthz), kubelet...),
+	specs := []process.Spec{
+		n.spec("node", filepath.Join(n.dir, "hold")),
+		n.spec("containerd", enter, "containerd", "--config", filepath.Join(n.dir, "containerd.toml")),
+		n.spec("forwarder", enter, n.bin.Forwarder, n.bridge, n.in.Service, n.in.Server, forwarderPID(n.dir)),
+		n.spec("kubelet", kubelet...),
 	}
+	checks := Checks(n.dir, n.bin.Image, n.in.HealthzPort)
+	for i := range specs {
+		specs[i].Ready = checks[specs[i].Name]
+	}
+	return specs
 }
 
-func (n *Node) forwarderPID() string { return filepath.Join(n.dir, "forwarder.pid") }
-
-// forwards reports whether the forwarder listens.
-func (n *Node) forwards(context.Context) error {
-	pid, err := os.ReadFile(n.forwarderPID())
-	if err == nil {
-		_, err = os.Stat(filepath.Join("/proc", string(pid)))
-	}
-	return err
-}
-
-func (n *Node) spec(name string, ready func(context.Context) error, command ...string) process.Spec {
+func (n *Node) spec(name string, command ...string) process.Spec {
 	return process.Spec{
 		Name:    name,
 		Path:    command[0],
 		Args:    command[1:],
 		Env:     n.in.Env,
 		LogFile: filepath.Join(n.in.LogDir, name+".log"),
-		Ready:   ready,
 	}
 }
 
+// Checks returns the checks of the processes of [Node.Specs] by their names, for a node in dir that another process may
+// have prepared. The arguments are those of [Prepare]: image is [Binaries].Image, and healthzPort [Input].HealthzPort.
+func Checks(dir, image string, healthzPort int) map[string]func(context.Context) error {
+	return map[string]func(context.Context) error{
+		"node":       func(context.Context) error { return held(dir) },
+		"containerd": func(ctx context.Context) error { return importImage(ctx, dir, image) },
+		"forwarder":  func(context.Context) error { return forwards(dir) },
+		"kubelet":    rest.Healthy(http.DefaultClient, fmt.Sprintf("http://127.0.0.1:%d/healthz", healthzPort)),
+	}
+}
+
+func forwarderPID(dir string) string { return filepath.Join(dir, "forwarder.pid") }
+
+// forwards reports whether the forwarder listens.
+func forwards(dir string) error {
+	pid, err := os.ReadFile(forwarderPID(dir))
+	if err == nil {
+		_, err = os.Stat(filepath.Join("/proc", string(pid)))
+	}
+	return err
+}
+
 // held reports whether the holder has created the mount namespace.
-func (n *Node) held(context.Context) error {
-	pid, err := os.ReadFile(filepath.Join(n.dir, "pid"))
+func held(dir string) error {
+	pid, err := os.ReadFile(filepath.Join(dir, "pid"))
 	if err != nil {
 		return err
 	}
@@ -205,22 +219,23 @@ func (n *Node) held(context.Context) error {
 	if err != nil {
 		return err
 	}
-	if strings.TrimSpace(string(mark)) != n.dir {
+	if strings.TrimSpace(string(mark)) != dir {
 		return errors.New("the mount namespace is another node's")
 	}
 	return nil
 }
 
-func (n *Node) importImage(ctx context.Context) error {
-	if _, err := os.Stat(filepath.Join(n.dir, "run/containerd/containerd.sock")); err != nil {
+// importImage imports the test image, which succeeds when containerd works.
+func importImage(ctx context.Context, dir, image string) error {
+	if _, err := os.Stat(filepath.Join(dir, "run/containerd/containerd.sock")); err != nil {
 		return err
 	}
-	archive, err := os.Open(n.bin.Image)
+	archive, err := os.Open(image)
 	if err != nil {
 		return err
 	}
 	defer archive.Close()
-	return Import(ctx, n.dir, archive)
+	return Import(ctx, dir, archive)
 }
 
 // readTimeout is the time in which a Read of an archive must return after the import has ended.
