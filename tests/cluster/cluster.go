@@ -29,7 +29,6 @@ type Cluster struct {
 	components []*Component
 	keeper     *keeper.Keeper // nil if the cluster outlives this process
 	ports      *reservation
-	saving     sync.Mutex // held while the state file is written
 	stop       func() error
 }
 
@@ -239,7 +238,7 @@ func (c *Cluster) record(p *process.Process) error {
 			return err
 		}
 	}
-	return c.save()
+	return c.save(p)
 }
 
 // Components returns the cluster's components in the order in which they start.

@@ -74,7 +74,11 @@ func (c *Component) Start(ctx context.Context) error {
 // Restart stops it if it is running, starts it again with the same arguments, data and address, and waits until it is
 // ready.
 func (c *Component) Restart(ctx context.Context) error {
+	before := c.process.PID()
 	err := c.process.Restart(ctx)
+	if c.process.PID() == before {
+		return err // it was not started
+	}
 	return errors.Join(err, c.started(c.process))
 }
 

@@ -4,11 +4,14 @@
 package cluster
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 
+	"github.com/kube-go/sdk/tests/cluster/internal/build"
 	"github.com/kube-go/sdk/tests/cluster/internal/process"
 )
 
@@ -25,23 +28,42 @@ type componentState struct {
 
 func stateFile(dir string) string { return filepath.Join(dir, "cluster.json") }
 
-// save writes the state file atomically: a reader sees either the old or the new one.
-func (c *Cluster) save() error {
-	c.saving.Lock()
-	defer c.saving.Unlock()
-	current := state{Layout: c.layout}
-	for _, component := range c.components {
-		current.Components = append(current.Components, componentState{component.process.Spec(), component.PID()})
+// save stores one process. The other components of the state file remain unchanged, since other processes may have
+// restarted them. It writes the file atomically: a reader sees either the old or the new one.
+func (c *Cluster) save(p *process.Process) error {
+	file := stateFile(c.layout.Dir)
+	lock, err := build.Lock(context.Background(), file+".lock", func() {}) // others hold it only for a moment
+	if err != nil {
+		return err
 	}
+	defer lock.Close()
+	current, err := readState(c.layout.Dir)
+	if errors.Is(err, os.ErrNotExist) {
+		current, err = state{Layout: c.layout}, nil
+	}
+	if err != nil {
+		return err
+	}
+	current.set(componentState{p.Spec(), p.PID()})
 	encoded, err := json.MarshalIndent(current, "", "\t")
 	if err != nil {
 		return err
 	}
-	file := stateFile(c.layout.Dir)
 	if err := os.WriteFile(file+".new", encoded, 0o600); err != nil {
 		return err
 	}
 	return os.Rename(file+".new", file)
+}
+
+// set replaces the component with the same name, or adds it.
+func (s *state) set(started componentState) {
+	for i := range s.Components {
+		if s.Components[i].Spec.Name == started.Spec.Name {
+			s.Components[i] = started
+			return
+		}
+	}
+	s.Components = append(s.Components, started)
 }
 
 func readState(dir string) (state, error) {

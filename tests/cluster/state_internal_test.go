@@ -1,0 +1,101 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	"github.com/kube-go/sdk/tests/cluster/internal/process"
+)
+
+// sleeper starts a program that can be a component.
+func sleeper(t *testing.T, dir, name string) *process.Process {
+	t.Helper()
+	p, err := process.Start(t.Context(), process.Spec{
+		Name: name, Path: "/bin/sleep", Args: []string{"1000"}, Env: []string{"KUBECLUSTER_DIR=" + dir},
+		LogFile: filepath.Join(dir, name+".log"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Kill(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+// reopen returns another handle of the cluster in dir, with its processes.
+func reopen(t *testing.T, dir string) *Cluster {
+	t.Helper()
+	kept, err := readState(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Cluster{layout: kept.Layout}
+	for _, component := range kept.Components {
+		p := process.Adopt(component.Spec, component.PID)
+		t.Cleanup(func() {
+			if err := p.Kill(); err != nil {
+				t.Error(err)
+			}
+		})
+		c.add(p)
+	}
+	return c
+}
+
+func TestHandlesOfAClusterKeepTheRestartsOfEachOther(t *testing.T) {
+	dir := t.TempDir()
+	first := &Cluster{layout: layout{Dir: dir}}
+	for _, name := range []string{Scheduler, ControllerManager} {
+		p := sleeper(t, dir, name)
+		first.add(p)
+		if err := first.record(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, b := reopen(t, dir), reopen(t, dir)
+	if err := a.Component(Scheduler).Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Component(ControllerManager).Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	again := reopen(t, dir)
+	for name, restarted := range map[string]*Cluster{Scheduler: a, ControllerManager: b} {
+		got, want := again.Component(name), restarted.Component(name).PID()
+		if got.PID() != want || !got.Running() {
+			t.Errorf("%s is process %d, running: %t; want %d, running", name, got.PID(), got.Running(), want)
+		}
+	}
+	if names := again.Components(); names[0].Name() != Scheduler || len(names) != 2 {
+		t.Errorf("components = %v, want the order in which they started", names)
+	}
+}
+
+func TestFailedRestartDoesNotRecordAnOldProcess(t *testing.T) {
+	dir := t.TempDir()
+	first := &Cluster{layout: layout{Dir: dir}}
+	p := sleeper(t, dir, Scheduler)
+	first.add(p)
+	if err := first.record(p); err != nil {
+		t.Fatal(err)
+	}
+	a, b := reopen(t, dir), reopen(t, dir)
+	if err := a.Component(Scheduler).Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := b.Component(Scheduler).Restart(ctx); err == nil {
+		t.Error("Restart with an ended context succeeds")
+	}
+	if got, want := reopen(t, dir).Component(Scheduler).PID(), a.Component(Scheduler).PID(); got != want {
+		t.Errorf("the scheduler is process %d, want %d", got, want)
+	}
+}
