@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/kube-go/sdk/tests/cluster/internal/kubeconfig"
 	"github.com/kube-go/sdk/tests/cluster/internal/node"
@@ -270,7 +272,24 @@ func (l *layout) apiServerArgs() []string {
 		// Webhooks in pods are called at the addresses of the pods, because the cluster has no kube-proxy.
 		args = append(args, "--enable-aggregator-routing")
 	}
+	args = slices.DeleteFunc(args, l.overridden)
 	return append(append(args, featureGates(l.FeatureGates)...), l.APIServerArgs...)
+}
+
+// overridden reports whether APIServerArgs has the flag of an argument of this package, or one that excludes it. If a
+// flag with a list is repeated, the values of the last one are appended and not set.
+func (l *layout) overridden(arg string) bool {
+	name := flagName(arg)
+	return slices.ContainsFunc(l.APIServerArgs, func(other string) bool {
+		other = flagName(other)
+		return other == name || other == "--authorization-config" && name == "--authorization-mode"
+	})
+}
+
+// flagName returns the name of the flag of an argument, with its dashes. Kubernetes accepts underscores in names.
+func flagName(arg string) string {
+	name, _, _ := strings.Cut(arg, "=")
+	return strings.ReplaceAll(name, "_", "-")
 }
 
 func (l *layout) controllerManagerArgs() []string {

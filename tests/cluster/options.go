@@ -37,8 +37,8 @@ type Options struct {
 	Log io.Writer
 	// APIPort is the API server's port on 127.0.0.1. Default: a free port.
 	APIPort int
-	// APIServerArgs are additional arguments of the API server, such as "--max-requests-inflight=10". They override
-	// those of this package.
+	// APIServerArgs are additional arguments of the API server, such as "--max-requests-inflight=10". A flag replaces the
+	// same flag of this package with all of its values, and --authorization-config replaces --authorization-mode.
 	APIServerArgs []string
 	// FeatureGates are set for all components of Kubernetes.
 	FeatureGates map[string]bool

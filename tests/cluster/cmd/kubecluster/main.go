@@ -43,7 +43,7 @@ Flags of up:
   --kubernetes-version VERSION
                          a released version (default ` + cluster.DefaultKubernetesVersion + `)
   --api-port PORT        the API server's port (default: a free one)
-  --api-server-arg ARG   add an argument to the API server's; may be repeated
+  --api-server-arg ARG   add an argument to the API server's, or replace the same flag of kubecluster; may be repeated
   --feature-gate NAME=true|false
                          set a feature gate of every component; may be repeated
 `

@@ -1,0 +1,61 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestAPIServerArgsReplaceTheFlagsOfThisPackage(t *testing.T) {
+	for _, test := range []struct {
+		name, flag string   // the flag of the API server
+		args       []string // of the user
+		want       []string // all arguments with the flag
+	}{
+		{name: "none", flag: "--authorization-mode", want: []string{"--authorization-mode=Node,RBAC"}},
+		{
+			name: "a list", flag: "--authorization-mode",
+			args: []string{"--authorization-mode=RBAC"},
+			want: []string{"--authorization-mode=RBAC"},
+		},
+		{
+			name: "a value in the next argument", flag: "--enable-admission-plugins",
+			args: []string{"--enable-admission-plugins", "AlwaysPullImages"},
+			want: []string{"--enable-admission-plugins"},
+		},
+		{
+			name: "underscores", flag: "--requestheader_allowed_names",
+			args: []string{"--requestheader_allowed_names=proxy"},
+			want: []string{"--requestheader_allowed_names=proxy"},
+		},
+		{name: "underscores replace dashes", flag: "--bind-address", args: []string{"--bind_address=::"}},
+		{name: "a switch", flag: "--allow-privileged", args: []string{"--allow_privileged=false"}},
+		{
+			name: "a repeated flag", flag: "--service-account-issuer",
+			args: []string{"--service-account-issuer=https://a", "--service-account-issuer=https://b"},
+			want: []string{"--service-account-issuer=https://a", "--service-account-issuer=https://b"},
+		},
+		{name: "a flag that excludes another one", flag: "--authorization-mode", args: []string{"--authorization-config=f"}},
+		{
+			name: "feature gates", flag: "--feature-gates",
+			args: []string{"--feature-gates=B=true"},
+			want: []string{"--feature-gates=A=true", "--feature-gates=B=true"},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			l := layout{APIServerArgs: test.args, FeatureGates: map[string]bool{"A": true}}
+			var got []string
+			for _, arg := range l.apiServerArgs() {
+				if name, _, _ := strings.Cut(arg, "="); name == test.flag {
+					got = append(got, arg)
+				}
+			}
+			if !slices.Equal(got, test.want) {
+				t.Errorf("arguments = %q, want %q", got, test.want)
+			}
+		})
+	}
+}
