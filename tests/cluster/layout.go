@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -201,19 +202,31 @@ func (l *layout) specs(checks map[string]check) []process.Spec {
 	for _, program := range []struct {
 		name string
 		args []string
+		env  []string
 	}{
-		{Etcd, l.etcdArgs()},
-		{APIServer, l.apiServerArgs()},
-		{ControllerManager, l.controllerManagerArgs()},
-		{Scheduler, l.clientArgs(Scheduler, l.Ports.Scheduler)},
+		{name: Etcd, args: l.etcdArgs()},
+		{name: APIServer, args: l.apiServerArgs(), env: []string{noProxy()}},
+		{name: ControllerManager, args: l.controllerManagerArgs()},
+		{name: Scheduler, args: l.clientArgs(Scheduler, l.Ports.Scheduler)},
 	} {
 		specs = append(specs, process.Spec{
 			Name: program.name, Path: l.Program, Args: append([]string{program.name}, program.args...),
-			Env: []string{l.mark()}, Dir: l.Dir, LogFile: filepath.Join(l.Dir, program.name+".log"),
+			Env: append(program.env, l.mark()), Dir: l.Dir, LogFile: filepath.Join(l.Dir, program.name+".log"),
 			Ready: checks[program.name],
 		})
 	}
 	return specs
+}
+
+// noProxy returns the environment variable with which the API server does not use the proxy of this process for
+// webhooks and API servers in pods, whose URLs have the host NAME.NAMESPACE.svc; see
+// https://github.com/kubernetes/kubernetes/issues/107446. Go reads the lower-case variable only if this one is empty.
+func noProxy() string {
+	hosts := ".svc"
+	if own := cmp.Or(os.Getenv("NO_PROXY"), os.Getenv("no_proxy")); own != "" {
+		hosts = own + "," + hosts
+	}
+	return "NO_PROXY=" + hosts
 }
 
 // check reports whether a component works.

@@ -59,3 +59,27 @@ func TestAPIServerArgsReplaceTheFlagsOfThisPackage(t *testing.T) {
 		})
 	}
 }
+
+func TestAPIServerReachesWebhooksInPodsWithoutAProxy(t *testing.T) {
+	for _, test := range []struct{ name, upper, lower, want string }{
+		{name: "without exceptions", want: "NO_PROXY=.svc"},
+		{name: "with exceptions", upper: "a,b", lower: "c", want: "NO_PROXY=a,b,.svc"},
+		{name: "with exceptions in the lower-case variable", lower: "c", want: "NO_PROXY=c,.svc"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Setenv("HTTPS_PROXY", "http://proxy.example")
+			t.Setenv("NO_PROXY", test.upper)
+			t.Setenv("no_proxy", test.lower)
+			l := layout{Dir: "/cluster"}
+			for _, spec := range l.specs(nil) {
+				want := []string{l.mark()}
+				if spec.Name == APIServer {
+					want = []string{test.want, l.mark()}
+				}
+				if !slices.Equal(spec.Env, want) {
+					t.Errorf("environment of %s = %q, want %q", spec.Name, spec.Env, want)
+				}
+			}
+		})
+	}
+}
