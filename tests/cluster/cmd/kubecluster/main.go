@@ -107,6 +107,7 @@ func dispatch(ctx context.Context, args []string, cache string, stdout, stderr i
 // command is a parsed command line.
 type command struct {
 	name, cache    string
+	cacheGiven     bool // cache is from the command line
 	arguments      []string
 	kubeconfig     string
 	follow         bool
@@ -149,6 +150,7 @@ func (c *command) parse(verb string, args []string) error {
 		c.arguments = append(c.arguments, flags.Arg(0))
 		rest = flags.Args()[1:]
 	}
+	flags.Visit(func(f *flag.Flag) { c.cacheGiven = c.cacheGiven || f.Name == "cache" })
 	if !validName.MatchString(c.name) {
 		return fmt.Errorf("the name %q is invalid: use a-z, 0-9 and -; %w", c.name, errUsage)
 	}
@@ -190,6 +192,9 @@ func (c *command) line(command string) string {
 	line := program() + " " + command
 	if c.name != "default" {
 		line += " --name " + c.name
+	}
+	if c.cacheGiven {
+		line += " --cache " + c.cache
 	}
 	return line
 }

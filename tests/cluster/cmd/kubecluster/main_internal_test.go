@@ -90,6 +90,29 @@ func TestFlagsOfUpReachTheOptions(t *testing.T) {
 	}
 }
 
+func TestPrintedCommandsFindTheSameCluster(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"the default cluster", nil, "down"},
+		{"a name", []string{"--name", "a"}, "down --name a"},
+		{"a cache", []string{"--cache", "/x"}, "down --cache /x"},
+		{"a name and a cache", []string{"--cache=/x", "--name=a"}, "down --name a --cache /x"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := command{name: "default", cache: "/variable"} // KUBECLUSTER_CACHE applies to the printed command, too
+			if err := c.parse("up", tt.args); err != nil {
+				t.Fatal(err)
+			}
+			if got, want := c.line("down"), program()+" "+tt.want; got != want {
+				t.Errorf("line = %q, want %q", got, want)
+			}
+		})
+	}
+}
+
 func TestDownWithoutAClusterSucceeds(t *testing.T) {
 	code, stdout, stderr := try(t, t.TempDir(), "down")
 	if code != 0 || stdout != "The cluster \"default\" is not up.\n" || stderr != "" {
