@@ -40,7 +40,7 @@ func (c *command) up(ctx context.Context) error {
 	file := started.Kubeconfig()
 	if c.kubeconfig != "" {
 		file = c.kubeconfig
-		if err := c.writeKubeconfig(started); err != nil {
+		if err := c.writeKubeconfig(started.Kubeconfig()); err != nil {
 			return errors.Join(err, c.remove(started))
 		}
 	}
@@ -117,10 +117,17 @@ func (c *command) checkKubeconfig() error {
 		return err
 	}
 	c.kubeconfig = absolute
-	content, err := os.ReadFile(c.kubeconfig)
+	info, err := os.Stat(c.kubeconfig)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() { // writeKubeconfig replaces the file
+		return fmt.Errorf("%s is not a regular file: choose another --kubeconfig", c.kubeconfig)
+	}
+	content, err := os.ReadFile(c.kubeconfig)
 	if err != nil {
 		return err
 	}
@@ -130,15 +137,33 @@ func (c *command) checkKubeconfig() error {
 	return nil
 }
 
-func (c *command) writeKubeconfig(started *cluster.Cluster) error {
-	content, err := os.ReadFile(started.Kubeconfig())
+// writeKubeconfig copies the kubeconfig. It replaces an existing file, which others may have opened or may read.
+func (c *command) writeKubeconfig(source string) (err error) {
+	content, err := os.ReadFile(source)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(c.kubeconfig), 0o700); err != nil {
+	path := c.kubeconfig
+	if target, err := filepath.EvalSymlinks(path); err == nil { // a link remains
+		path = target
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	return os.WriteFile(c.kubeconfig, content, 0o600)
+	file, err := os.CreateTemp(filepath.Dir(path), ".kubeconfig-*") // with the mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(file.Name()))
+		}
+	}()
+	_, err = file.Write(content)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), path)
 }
 
 func (c *command) down(ctx context.Context) error {

@@ -56,6 +56,7 @@ func TestUsageErrorsAreReported(t *testing.T) {
 		{"a name with a path", []string{"up", "--name", "../x"}, `the name "../x" is invalid`, 2},
 		{"an invalid version", []string{"up", "--kubernetes-version", "latest"}, `"latest": want one like v1.`, 1},
 		{"a kubeconfig of another program", []string{"up", "--kubeconfig", foreign}, "was not written by kubecluster", 1},
+		{"a kubeconfig that is a device", []string{"up", "--kubeconfig", os.DevNull}, "is not a regular file", 1},
 		{"status of a missing cluster", []string{"status"}, "the cluster \"default\" is not up; start it with `" + program() + " up`", 1},
 		{"load without a file", []string{"load"}, "load takes 1 arguments, not 0", 2},
 		{"logs of a missing cluster", []string{"logs", "etcd", "--name", "x"}, "start it with `" + program() + " up --name x`", 1},
@@ -110,6 +111,46 @@ func TestPrintedCommandsFindTheSameCluster(t *testing.T) {
 				t.Errorf("line = %q, want %q", got, want)
 			}
 		})
+	}
+}
+
+func TestKubeconfigIsReadableOnlyByItsOwner(t *testing.T) {
+	dir := t.TempDir()
+	source := filepath.Join(dir, "source")
+	if err := os.WriteFile(source, []byte("key"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	existing, link := filepath.Join(dir, "existing"), filepath.Join(dir, "link")
+	if err := os.Symlink(existing, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{filepath.Join(dir, "folder", "new"), existing, link} {
+		if err := os.WriteFile(existing, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(existing, 0o644); err != nil { // whatever the umask is
+			t.Fatal(err)
+		}
+		c := command{kubeconfig: file}
+		if err := c.writeKubeconfig(source); err != nil {
+			t.Fatal(err)
+		}
+		if content, err := os.ReadFile(file); err != nil || string(content) != "key" {
+			t.Errorf("%s has %q, %v; want key", file, content, err)
+		}
+		info, err := os.Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode().Perm() != 0o600 {
+			t.Errorf("%s has the mode %v, want -rw-------", file, info.Mode())
+		}
+	}
+	if info, err := os.Lstat(link); err != nil || info.Mode().Type() != os.ModeSymlink {
+		t.Errorf("the link has the mode %v, %v", info.Mode(), err)
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, ".*")); err != nil || len(left) > 0 {
+		t.Errorf("remaining files: %v, %v", left, err)
 	}
 }
 
