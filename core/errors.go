@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/url"
 	"reflect"
 	"slices"
@@ -261,11 +262,12 @@ func deadlinePassed(err error) bool {
 }
 
 // isNetworkError recognizes *net.OpError and similar errors by their methods, since this package must not import net.
+// The errors of files, and of programs that can't be started, have the same methods and are not network errors.
 func isNetworkError(err error) bool {
 	if ue, ok := errors.AsType[*url.Error](err); ok {
 		err = ue.Err // it has the methods whatever it wraps
 	}
-	if isAlert(err) {
+	if _, ok := errors.AsType[*fs.PathError](err); ok || isAlert(err) {
 		return false
 	}
 	_, ok := errors.AsType[interface {

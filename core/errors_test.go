@@ -190,6 +190,9 @@ func TestRetryAfterMakesNoResponseRetryable(t *testing.T) {
 
 func TestIsRetryableOfErrorsOfTheClient(t *testing.T) {
 	get := func(err error) error { return &url.Error{Op: "Get", URL: "https://example.com", Err: err} }
+	missing := filepath.Join(t.TempDir(), "missing")
+	_, unreadable := os.Open(missing)
+	unstarted := (&exec.Cmd{Path: missing}).Run()
 	tests := []struct {
 		name string
 		in   error
@@ -211,7 +214,8 @@ func TestIsRetryableOfErrorsOfTheClient(t *testing.T) {
 		{"the certificate has expired", get(x509.CertificateInvalidError{Reason: x509.Expired}), false},
 		{"the server speaks plain HTTP", get(tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake"}), false},
 		{"the server rejects the client's certificate", get(&net.OpError{Op: "remote error", Err: tls.AlertError(42)}), false},
-		{"the certificate could not be read", &os.PathError{Op: "open", Path: "ca.crt", Err: os.ErrNotExist}, false},
+		{"the token could not be read", get(fmt.Errorf("token: %w", unreadable)), false},
+		{"the credential plugin could not be started", get(fmt.Errorf("plugin: %w", unstarted)), false},
 		{"an address without a scheme", get(errors.New(`unsupported protocol scheme ""`)), false},
 		{"a certificate error wrapped in another error", fmt.Errorf("connect: %w", get(x509.UnknownAuthorityError{})), false},
 	}
