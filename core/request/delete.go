@@ -55,7 +55,8 @@ func Delete(t Target, o *DeleteOptions) (*Request, error) {
 	return deletion(t, "delete", path, url.Values{}, o)
 }
 
-// DeleteCollection builds the request that deletes every object that the list options select.
+// DeleteCollection builds the request that deletes every object that the list options select. Options of pages, which
+// would limit the deletion to one page, are an error.
 func DeleteCollection(t Target, o *DeleteOptions, l *ListOptions) (*Request, error) {
 	path, err := t.path(needParent)
 	if err != nil {
@@ -70,6 +71,9 @@ func DeleteCollection(t Target, o *DeleteOptions, l *ListOptions) (*Request, err
 	}
 	q := url.Values{}
 	if l != nil {
+		if l.Limit != 0 || l.Continue != "" { // servers delete one page and report success
+			return nil, invalid("ListOptions.Limit", "and Continue are not for deletions, which have no pages; remove them")
+		}
 		if l.ShardSelector != "" { // a server that ignores it would delete all objects
 			return nil, invalid(
 				"ListOptions.ShardSelector",

@@ -261,7 +261,7 @@ func deletes() []golden {
 		{"delete a collection", func() (*request.Request, error) { return request.DeleteCollection(pods(), nil, nil) }},
 		{"delete the selected objects", func() (*request.Request, error) {
 			return request.DeleteCollection(pods(), &request.DeleteOptions{DryRun: true}, &request.ListOptions{
-				LabelSelector: "app=web", FieldSelector: "status.phase=Failed", Limit: 10,
+				LabelSelector: "app=web", FieldSelector: "status.phase=Failed",
 			})
 		}},
 		{"delete all of a cluster-scoped kind", func() (*request.Request, error) { return request.DeleteCollection(nodes(), nil, nil) }},

@@ -149,6 +149,14 @@ func TestInvalidRequestsAreRejected(t *testing.T) {
 			_, err := request.DeleteCollection(pods(), nil, &request.ListOptions{OmitManagedFields: true})
 			return err
 		}(), "ListOptions.OmitManagedFields", "not for deletions"},
+		{"a delete of the first page", func() error {
+			_, err := request.DeleteCollection(pods(), nil, &request.ListOptions{Limit: 500})
+			return err
+		}(), "ListOptions.Limit", "remove them"},
+		{"a delete of a further page", func() error {
+			_, err := request.DeleteCollection(pods(), nil, &request.ListOptions{Continue: "token"})
+			return err
+		}(), "ListOptions.Limit", "remove them"},
 		{"a delete of a collection for one UID", func() error {
 			_, err := request.DeleteCollection(pods(), &request.DeleteOptions{UID: "u"}, nil)
 			return err
@@ -161,9 +169,9 @@ func TestInvalidRequestsAreRejected(t *testing.T) {
 			IgnoreStoreReadErrorWithClusterBreakingPotential: true, ResourceVersion: "7",
 		}), "DeleteOptions.IgnoreStoreReadErrorWithClusterBreakingPotential", "can't be combined with"},
 		{"a delete of a collection with invalid list options", func() error {
-			_, err := request.DeleteCollection(pods(), nil, &request.ListOptions{Limit: -1})
+			_, err := request.DeleteCollection(pods(), nil, &request.ListOptions{Timeout: -1})
 			return err
-		}(), "ListOptions.Limit", "negative"},
+		}(), "ListOptions.Timeout", "-1ns"},
 	})
 }
 
