@@ -135,7 +135,9 @@ func post(t Target, q url.Values, body any) (*Request, error) {
 	}, nil
 }
 
-// LogStream selects the output of a container.
+// LogStream selects the output of a container. Kubernetes has [LogStdout] and [LogStderr] behind the feature gate
+// PodLogsQuerySplitStreams. Servers without it refuse them; servers before Kubernetes 1.32 ignore them and send both
+// outputs.
 type LogStream string
 
 // The streams of a log, see
@@ -162,7 +164,7 @@ type LogOptions struct {
 	LimitBytes int64  // at most; 0 means no limit
 	Timestamps bool   // start each line with its time
 
-	Stream LogStream // which output; default: LogAll
+	Stream LogStream // which output; default: LogAll. The others need a feature gate, see [LogStream]
 
 	// InsecureSkipTLSVerifyBackend makes the API server skip the check of the kubelet's certificate.
 	InsecureSkipTLSVerifyBackend bool
@@ -206,7 +208,9 @@ func (o *LogOptions) check() error {
 
 func (o *LogOptions) encode(q url.Values) {
 	set(q, "container", o.Container)
-	set(q, "stream", string(o.Stream))
+	if o.Stream != LogAll { // the default, which servers without the feature gate refuse
+		set(q, "stream", string(o.Stream))
+	}
 	flag(q, "follow", o.Follow)
 	flag(q, "previous", o.Previous)
 	flag(q, "timestamps", o.Timestamps)
