@@ -14,7 +14,8 @@ import (
 type Options struct {
 	// Lock makes the server refuse the patch with core.ErrConflict if the object no longer has the resource version of
 	// the diff's from. For a JSON patch, the error is core.ErrInvalid if a path of an operation does not exist any
-	// more. An empty diff stays empty. Default: the patch applies to any version.
+	// more. An empty diff stays empty, and a resource version that to lacks is not a difference. Default: the patch
+	// applies to any version.
 	Lock bool
 }
 
@@ -36,6 +37,10 @@ func DiffMerge(from, to any, o *Options) (map[string]any, error) {
 	version, err := lockedVersion(a, b)
 	if err != nil {
 		return nil, err
+	}
+	keepVersion(b, version)
+	if diff = diffObjects(a, b); len(diff) == 0 {
+		return diff, nil
 	}
 	metadata, _ := diff["metadata"].(map[string]any)
 	if metadata == nil {

@@ -209,26 +209,35 @@ func TestLockAddsTheResourceVersion(t *testing.T) {
 }
 
 // TestLockOfAnObjectWithoutAVersion checks that a JSON patch does not remove the resource version that it requires,
-// since servers accept an object of a built-in kind without one at any version.
+// since servers accept an object of a built-in kind without one at any version, and that a missing version is not a
+// difference.
 func TestLockOfAnObjectWithoutAVersion(t *testing.T) {
 	locked := request.Op{Op: "replace", Path: "/metadata/resourceVersion", Value: "7"}
 	for _, tc := range []struct {
 		from, to string
 		want     []request.Op
+		merge    string
 	}{
 		{
 			`{"a":1,"metadata":{"name":"web","resourceVersion":"7"}}`, `{"a":2,"metadata":{"name":"web"}}`,
 			[]request.Op{locked, {Op: "replace", Path: "/a", Value: int64(2)}},
+			`{"a":2,"metadata":{"resourceVersion":"7"}}`,
 		},
 		{
 			`{"a":1,"metadata":{"name":"web","resourceVersion":"7"}}`, `{"a":1}`,
 			[]request.Op{locked, {Op: "remove", Path: "/metadata/name"}},
+			`{"metadata":{"name":null,"resourceVersion":"7"}}`,
 		},
-		{`{"a":1,"metadata":{"resourceVersion":"7"}}`, `{"a":1}`, nil},
+		{`{"a":1,"metadata":{"resourceVersion":"7"}}`, `{"a":1}`, nil, `{}`},
+		{`{"metadata":{"name":"web","resourceVersion":"7"}}`, `{"metadata":{"name":"web"}}`, nil, `{}`},
 	} {
 		got, err := patch.DiffJSON(tc.from, tc.to, &patch.Options{Lock: true})
 		if diff := cmp.Diff(tc.want, got); err != nil || diff != "" {
 			t.Errorf("DiffJSON(%s, %s) = %v (-want +got):\n%s", tc.from, tc.to, err, diff)
+		}
+		merge, err := patch.DiffMerge(tc.from, tc.to, &patch.Options{Lock: true})
+		if got := encode(t, merge); err != nil || got != tc.merge {
+			t.Errorf("DiffMerge(%s, %s) = %s, %v, want %s", tc.from, tc.to, got, err, tc.merge)
 		}
 	}
 }
