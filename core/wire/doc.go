@@ -41,7 +41,7 @@
 // # Errors
 //
 // The error for a value that does not fit its field has the path of the field, such as spec.replicas. It never quotes
-// strings of the object, which may be secret.
+// strings of the object, which may be secret. So it leaves out the error of a type with a decoder of its own.
 //
 // The error for a body that ends early, for example because the connection breaks, matches io.ErrUnexpectedEOF, so such
 // a body is never taken for a shorter list or the end of a watch. A body that exceeds [Limits] is a [*TooLargeError],

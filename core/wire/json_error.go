@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // fieldError reports an invalid value and its path. It never quotes strings, which may be secret.
@@ -51,9 +52,15 @@ func describe(err error) error {
 func mismatch(e *json.SemanticError) error {
 	number, isNumber := errors.AsType[*strconv.NumError](e.Err)
 	_, isTime := errors.AsType[*time.ParseError](e.Err)
+	target := e.GoType
+	if target != nil && target.Kind() == reflect.Pointer {
+		target = target.Elem()
+	}
 	switch {
 	case isTime:
 		return errors.New("want a time such as 2006-01-02T15:04:05Z")
+	case readsItself(target):
+		return fmt.Errorf("want a valid %s", target)
 	case isNumber:
 		return fmt.Errorf("want %s: %w", wanted(e.GoType), number.Err)
 	case e.JSONKind == '0' && len(e.JSONValue) > 0:
@@ -62,6 +69,17 @@ func mismatch(e *json.SemanticError) error {
 		return fmt.Errorf("want %s, not %s", wanted(e.GoType), found(e.JSONKind))
 	}
 	return e.Err
+}
+
+// readsItself reports whether a type has a decoder of its own, whose errors may quote strings. Those of a quantity do
+// not.
+func readsItself(t reflect.Type) bool {
+	if t == nil || t == reflect.TypeFor[resource.Quantity]() {
+		return false
+	}
+	t = reflect.PointerTo(t)
+	return t.Implements(reflect.TypeFor[json.Unmarshaler]()) || t.Implements(reflect.TypeFor[json.UnmarshalerFrom]()) ||
+		t.Implements(reflect.TypeFor[interface{ UnmarshalText(text []byte) error }]())
 }
 
 // wanted returns the name of the JSON type for a Go type.

@@ -9,8 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math"
+	"net/netip"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -260,6 +263,22 @@ func TestDecodedObjectsOwnTheirMemory(t *testing.T) {
 	}
 }
 
+// decoders has fields of types with decoders of their own.
+type decoders struct {
+	Duration  metav1.Duration `json:"duration"`
+	Addresses []netip.Addr    `json:"addresses"`
+	Level     slog.Level      `json:"level"`
+	Number    ownNumber       `json:"number"`
+}
+
+// ownNumber decodes a number in a string.
+type ownNumber int
+
+func (n *ownNumber) UnmarshalText(text []byte) (err error) {
+	*(*int)(n), err = strconv.Atoi(string(text))
+	return err
+}
+
 // The value of a string may be a secret.
 func TestErrorsNameThePathButNoString(t *testing.T) {
 	const secret = "hunter2"
@@ -275,6 +294,10 @@ func TestErrorsNameThePathButNoString(t *testing.T) {
 		{"a string for a time", `{"metadata":{"creationTimestamp":"hunter2"}}`, new(corev1.Pod), "metadata.creationTimestamp: want a time such as 2006-01-02T15:04:05Z"},
 		{"a string for bytes", `{"data":{"password":"hunter2!"}}`, new(corev1.Secret), "data.password: illegal base64 data at input byte 7"},
 		{"a string for a quantity", `{"spec":{"containers":[{"resources":{"limits":{"cpu":"hunter2"}}}]}}`, new(corev1.Pod), "spec.containers[0].resources.limits.cpu: quantities must match the regular expression"},
+		{"a string for a duration", `{"duration":"hunter2"}`, new(decoders), "duration: want a valid v1.Duration"},
+		{"a string for a type that reads text", `{"addresses":["::1","hunter2"]}`, new(decoders), "addresses[1]: want a valid netip.Addr"},
+		{"a string for a type that reads JSON", `{"level":"hunter2"}`, new(decoders), "level: want a valid slog.Level"},
+		{"a number in a string for a type that reads itself", `{"number":"hunter2"}`, new(decoders), "number: want a valid wire_test.ownNumber"},
 		{"a number for a label", `{"metadata":{"labels":{"app.io/a":1}}}`, new(corev1.Pod), `metadata.labels["app.io/a"]: want a string, not a number`},
 		{"a number out of the range of float64 in a map", `{"spec":{"a":[1,{"b":1e999}]}}`, new(map[string]any), "spec.a[1].b: 1e999 does not fit a float64"},
 		{"a number out of the range of float64 in a field", `{"map":{"a":[1,{"b":1e999}]}}`, new(freeForm), "map.a[1].b: 1e999 does not fit a float64"},
