@@ -49,13 +49,48 @@ func MarshalApply(obj core.Object, res core.Resource, o *ApplyOptions) ([]byte, 
 	return normal(out)
 }
 
-// normal returns JSON that a parser of YAML reads, too: it has no escaped slash, no pair of surrogates and no invalid
-// UTF-8. Only raw values, such as those of a RawExtension, may have them. Servers parse an apply as YAML.
+// normal returns JSON that a parser of YAML reads as the same value. It has no escaped slash, no pair of surrogates and
+// no invalid UTF-8, which only raw values may have, such as those of a RawExtension, and it escapes the characters that
+// YAML refuses or changes. Servers parse an apply as YAML.
 func normal(data []byte) ([]byte, error) {
-	if utf8.Valid(data) && !bytes.Contains(data, []byte(`\/`)) && !bytes.Contains(data, []byte(`\u`)) {
-		return data, nil
+	if !utf8.Valid(data) || bytes.Contains(data, []byte(`\/`)) || bytes.Contains(data, []byte(`\u`)) {
+		var err error
+		data, err = json.Marshal(jsontext.Value(data), jsonOptions, jsontext.PreserveRawStrings(false))
+		if err != nil {
+			return nil, err
+		}
 	}
-	return json.Marshal(jsontext.Value(data), jsonOptions, jsontext.PreserveRawStrings(false))
+	return escape(data), nil
+}
+
+// escape replaces the characters that YAML does not read verbatim by their escapes. Only strings have such characters.
+func escape(data []byte) []byte {
+	var out []byte
+	copied := 0 // how much of data is in out
+	for i := 0; i < len(data); {
+		if data[i] < 0x7f {
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRune(data[i:])
+		if !isVerbatim(r) {
+			out = append(out, data[copied:i]...)
+			out = fmt.Appendf(out, `\u%04x`, r)
+			copied = i + size
+		}
+		i += size
+	}
+	if copied == 0 {
+		return data
+	}
+	return append(out, data[copied:]...)
+}
+
+// isVerbatim reports whether a parser of YAML reads a character in a string verbatim. It refuses control characters and
+// noncharacters, and reads a line break as a space. The encoder of JSON has escaped those below U+0020, U+2028 and
+// U+2029.
+func isVerbatim(r rune) bool {
+	return (r < 0x7f || r > 0x9f) && r != 0xfffe && r != 0xffff
 }
 
 // ApplyOptions are the options of [MarshalApply]. Nil means the defaults.

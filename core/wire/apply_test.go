@@ -5,6 +5,7 @@ package wire_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -23,6 +24,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/internal/apitest"
@@ -319,6 +321,47 @@ func TestMarshalApplyIsYAML(t *testing.T) {
 	got, err := wire.MarshalApply(revision, core.Resource{Group: "apps", Version: "v1", Kind: "ControllerRevision"}, nil)
 	if want := `"data":{"a/b":"😀\n\"","c":"` + "\ufffd" + `\u003c","n":1.50}`; err != nil || !strings.Contains(string(got), want) {
 		t.Errorf("MarshalApply() = %s, %v, want %s", got, err, want)
+	}
+}
+
+// TestMarshalApplyEscapesWhatYAMLChanges checks characters that a parser of YAML refuses in a string or changes.
+func TestMarshalApplyEscapesWhatYAMLChanges(t *testing.T) {
+	runes := []rune{' ', '~', 'é', '€', '😀', 0x2028, 0x2029, 0xfeff, 0xfffd, 0xfffe, 0xffff, 0x1fffe, 0x10ffff}
+	for r := rune(0); r <= 0xa0; r++ {
+		runes = append(runes, r)
+	}
+	for _, r := range runes {
+		text, raw, escaped := "a"+string(r)+"b"+string(r), r, min(r, 0xffff)
+		if r < ' ' || r == '"' || r == '\\' {
+			raw = ' '
+		}
+		meta := metav1.ObjectMeta{Name: "a"}
+		for _, tc := range []struct {
+			obj  core.Object
+			want map[string]any
+		}{
+			{
+				&corev1.ConfigMap{ObjectMeta: meta, Data: map[string]string{"value": text, text: "key"}},
+				map[string]any{"value": text, text: "key"},
+			},
+			{
+				&appsv1.ControllerRevision{ObjectMeta: meta, Revision: 1, Data: runtime.RawExtension{
+					Raw: fmt.Appendf(nil, `{"raw":"%c","escaped":"\u%04x","slash":"\/"}`, raw, escaped),
+				}},
+				map[string]any{"raw": string(raw), "escaped": string(escaped), "slash": "/"},
+			},
+		} {
+			body, err := wire.MarshalApply(tc.obj, core.Resource{Version: "v1", Kind: "X", Plural: "x"}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got map[string]any
+			if err := yaml.UnmarshalStrict(body, &got); err != nil {
+				t.Errorf("%U: %v in %q", r, err, body)
+			} else if diff := cmp.Diff(tc.want, got["data"]); diff != "" {
+				t.Errorf("%U in %q (-want +got):\n%s", r, body, diff)
+			}
+		}
 	}
 }
 

@@ -65,8 +65,8 @@ func TestApplyOwnsTheFieldsItSets(t *testing.T) {
 	}
 }
 
-// TestApplyOfRawValuesIsParsedByTheServer checks raw JSON with escapes that parsers of YAML refuse. Servers parse an
-// apply as YAML.
+// TestApplyOfRawValuesIsParsedByTheServer checks raw JSON with escapes that parsers of YAML refuse, and characters that
+// they refuse or change. Servers parse an apply as YAML.
 func TestApplyOfRawValuesIsParsedByTheServer(t *testing.T) {
 	c := connect(t, nil)
 	revision := &appsv1.ControllerRevision{
@@ -84,6 +84,15 @@ func TestApplyOfRawValuesIsParsedByTheServer(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]string{"a/b": "😀 \u2028\f\x01<"}, data); diff != "" {
 		t.Errorf("the stored value (-want +got):\n%s", diff)
+	}
+	lines := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "lines"}, Data: map[string]string{"a": "b\u0085c\u007f"}}
+	maps := kube.Namespaced[corev1.ConfigMap](c, got.Namespace)
+	stored, err := maps.Apply(t.Context(), lines, &kube.ApplyOptions{FieldManager: "one"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(lines.Data, stored.Data); diff != "" {
+		t.Errorf("the stored lines (-want +got):\n%s", diff)
 	}
 }
 
