@@ -21,12 +21,15 @@ import (
 // A Go struct can't leave out everything that its author did not set, so MarshalApply leaves out, at any depth:
 //   - a field that is nil;
 //   - a struct with no field set, whatever its tag says;
-//   - the status, if it has no field set, unless the object is applied to the subresource status.
+//   - the status, if it has no field set, unless the object is applied to the subresource status and the status encodes
+//     to more than {}.
 //
-// A zero number, string or bool whose tag has neither omitempty nor omitzero is ambiguous: its author may mean the zero
-// value, or may not have set the field. Sent, it would overwrite the stored value. MarshalApply returns a
-// [*ZeroValueError] that names all such fields, or sends them if [ApplyOptions.ZeroValues] is set. The items of lists
-// and the values of maps are exempt: their author writes each of them as a whole, so their zero values are sent.
+// A zero number, string or bool, or a zero struct that is encoded as one of them, such as a metav1.Duration, is
+// ambiguous if its tag has neither omitempty nor omitzero: its author may mean the zero value, or may not have set the
+// field. Sent, it would overwrite the stored value. MarshalApply returns a [*ZeroValueError] that names all such
+// fields, or sends them if [ApplyOptions.ZeroValues] is set. The items of lists and the values of maps are exempt: their
+// author writes each of them as a whole, so their zero numbers, strings and bools are sent, and their structs without a
+// set field are left out.
 //
 // An unstructured object is sent unchanged except for an empty status and null creationTimestamps, which generators
 // leave in their output.
@@ -96,7 +99,7 @@ func isVerbatim(r rune) bool {
 // ApplyOptions are the options of [MarshalApply]. Nil means the defaults.
 type ApplyOptions struct {
 	ZeroValues bool // send zero values whose tag has neither omitempty nor omitzero
-	Status     bool // the object is applied to the subresource status, so a status without set fields is not left out
+	Status     bool // for the subresource status: a status without set fields is sent if it encodes to more than {}
 }
 
 // ZeroValueError reports fields with a zero value that an apply would write although their author may not have set
@@ -153,13 +156,14 @@ func (p *pruner) member(out []byte, m member, v reflect.Value) ([]byte, error) {
 	p.path = append(p.path, string(m.name))
 	defer func() { p.path = p.path[:len(p.path)-1] }()
 	if of.IsZero() {
+		isStruct := of.Kind() == reflect.Struct
 		switch {
-		case of.Kind() == reflect.Struct && !p.ZeroValues, string(m.value) == "null":
+		case string(m.value) == "null":
 			return nil, nil
-		case of.Kind() == reflect.Struct:
-			return p.structValue(out, m.value, of)
-		case !omitEmpty && p.inside == 0:
+		case !omitEmpty && p.inside == 0 && (!isStruct || isScalar(m.value)):
 			p.zeros = append(p.zeros, strings.Join(p.path, "."))
+		case isStruct && !p.ZeroValues:
+			return nil, nil
 		}
 	}
 	if of.Kind() == reflect.Struct {
@@ -268,6 +272,11 @@ func writesItself(t reflect.Type) bool {
 	}
 	return t.Implements(reflect.TypeFor[interface{ MarshalJSON() ([]byte, error) }]()) ||
 		t.Implements(reflect.TypeFor[interface{ MarshalText() ([]byte, error) }]())
+}
+
+// isScalar reports whether a value is neither an object nor an array.
+func isScalar(value []byte) bool {
+	return value[0] != '{' && value[0] != '['
 }
 
 // isEmpty reports whether a value is null or an empty object.

@@ -24,6 +24,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube-go/sdk/core"
@@ -65,6 +66,23 @@ type lean struct {
 	Inner    *metav1.LabelSelector `json:"inner"`
 }
 
+// timed has zero values that are not encoded as objects.
+type timed struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              timeSpec   `json:"spec"`
+	Specs             []timeSpec `json:"specs,omitempty"`
+}
+
+type timeSpec struct {
+	Name     string             `json:"name"`
+	Duration metav1.Duration    `json:"duration"`
+	Optional metav1.Duration    `json:"optional,omitempty"`
+	Port     intstr.IntOrString `json:"port"`
+	Size     resource.Quantity  `json:"size"`
+	When     metav1.Time        `json:"when"`
+}
+
 func TestMarshalApplySendsOnlySetFields(t *testing.T) {
 	meta := metav1.ObjectMeta{Name: "a"}
 	for _, tc := range []struct {
@@ -103,6 +121,15 @@ func TestMarshalApplySendsOnlySetFields(t *testing.T) {
 				Ports: []corev1.ServicePort{{Port: 80}},
 			}},
 			`},"spec":{"ports":[{"port":80}]}}`, false,
+		},
+		{
+			"structs that are encoded as strings, in a zero struct and in the items of a list",
+			&timed{ObjectMeta: meta, Specs: []timeSpec{{Name: "a"}}},
+			`},"specs":[{"name":"a"}]}`, false,
+		},
+		{
+			"structs that are encoded as strings, with SendZeroValues", &timed{ObjectMeta: meta, Spec: timeSpec{Name: "a"}},
+			`},"spec":{"name":"a","duration":"0s","optional":"0s","port":0,"size":"0"}}`, true,
 		},
 		{
 			"a status", &corev1.Namespace{ObjectMeta: meta, Status: corev1.NamespaceStatus{Phase: "Active"}},
@@ -222,6 +249,9 @@ func TestMarshalApplyRejectsAmbiguousZeroValues(t *testing.T) {
 		},
 		{"in a status", &policyv1.PodDisruptionBudget{ObjectMeta: meta, Status: policyv1.PodDisruptionBudgetStatus{ExpectedPods: 3}}, []string{
 			"status.disruptionsAllowed", "status.currentHealthy", "status.desiredHealthy",
+		}},
+		{"of a struct that is encoded as a string", &timed{ObjectMeta: meta, Spec: timeSpec{Name: "a"}}, []string{
+			"spec.duration", "spec.port", "spec.size",
 		}},
 		{"of a boolean", &lean{ObjectMeta: meta, Part: part{Names: []string{"a"}}}, []string{"part.size"}},
 	} {
