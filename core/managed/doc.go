@@ -22,8 +22,8 @@
 // # Structs
 //
 // The result of [Extract] has exactly the fields that the manager owns. Extract returns an error that names the field
-// if a struct does not declare one of them, or always encodes a field that is not one of them. Unstructured objects
-// have no such limit.
+// if a struct does not declare one of them, or always encodes a field that is not one of them, or if its apply leaves
+// out a zero value without [ExtractOptions.SendZeroValues]. Unstructured objects have no such limit.
 //
 // # Concurrency
 //

@@ -4,6 +4,7 @@
 package managed
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,6 +21,9 @@ import (
 type ExtractOptions struct {
 	// Subresource is the subresource that the manager applied, such as "status". Default: the object itself.
 	Subresource string
+
+	// SendZeroValues is the option of request.ApplyOptions with which the result is applied. Default: false.
+	SendZeroValues bool
 }
 
 // Extract returns the fields of an object that a manager owns by server-side apply, with the object's apiVersion, kind,
@@ -27,22 +31,23 @@ type ExtractOptions struct {
 // these. The object must be as the server returned it. Items of lists have all fields of their keys, so the manager
 // also owns key fields with defaults of the server after the next apply.
 //
-// Extract returns an error if the object or K lacks a field that the manager owns: applying the rest would give it up.
+// Extract returns an error if the object or K lacks a field that the manager owns, or if an apply of the result would
+// not send one: the apply would give it up. A default apply of the result may be an error that names zero values: set
+// these fields, or apply the result with SendZeroValues.
 func Extract[K any, P core.ObjectPtr[K]](obj *K, manager string, o *ExtractOptions) (*K, error) {
-	subresource := ""
-	if o != nil {
-		subresource = o.Subresource
+	if o == nil {
+		o = &ExtractOptions{}
 	}
 	result := new(K)
-	if err := extract(P(obj), P(result), manager, subresource); err != nil {
+	if err := extract(P(obj), P(result), manager, o); err != nil {
 		return nil, fmt.Errorf("extract the fields of %q from %s: %w", manager, core.RefOf(P(obj)), err)
 	}
 	return result, nil
 }
 
 // extract sets result, a new object of obj's type.
-func extract(obj, result core.Object, manager, subresource string) error {
-	mine, all, err := ownedBy(obj, manager, subresource)
+func extract(obj, result core.Object, manager string, o *ExtractOptions) error {
+	mine, all, err := ownedBy(obj, manager, o.Subresource)
 	if err != nil {
 		return err
 	}
@@ -62,7 +67,7 @@ func extract(obj, result core.Object, manager, subresource string) error {
 	if err := decode(picked, result); err != nil {
 		return err
 	}
-	return checkSaid(picked, result, all)
+	return checkSaid(picked, result, all, o)
 }
 
 // ownedBy returns the fields that a manager owns by apply, and those that any manager owns.
@@ -117,18 +122,19 @@ func decode(picked map[string]any, result core.Object) error {
 }
 
 // checkSaid compares the body of an apply of the result with the fields that it should have.
-func checkSaid(want map[string]any, result core.Object, all *fieldpath.Set) error {
-	gvk := result.GetObjectKind().GroupVersionKind()
-	body, err := wire.MarshalApply(result, core.Resource{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind},
-		&wire.ApplyOptions{ZeroValues: true})
-	if err != nil {
-		return err
+func checkSaid(want map[string]any, result core.Object, all *fieldpath.Set, o *ExtractOptions) error {
+	got, err := applied(result, o.Subresource, o.SendZeroValues)
+	if _, ok := errors.AsType[*wire.ZeroValueError](err); ok { // so a default apply gives up nothing silently
+		got, err = applied(result, o.Subresource, true)
 	}
-	got, err := tree.Of(body)
 	if err != nil {
 		return err
 	}
 	if lost := beyond(want, got, isNothing); len(lost) > 0 {
+		if whole, err := applied(result, o.Subresource, true); err == nil && len(beyond(want, whole, isNothing)) == 0 {
+			return fmt.Errorf("it owns %s, which a default apply of %T leaves out, since the values are zero; "+
+				"set SendZeroValues in the options of Extract and of the apply", list(lost), result)
+		}
 		return fmt.Errorf("it owns %s, which %T can't represent%s", list(lost), result, remedy(result))
 	}
 	added := beyond(got, want, func(value any, at fieldpath.Path) bool {
@@ -139,6 +145,17 @@ func checkSaid(want map[string]any, result core.Object, all *fieldpath.Set) erro
 		return fmt.Errorf("it does not own %s, which %T always encodes%s", list(added), result, remedy(result))
 	}
 	return nil
+}
+
+// applied returns the value of the body of an apply.
+func applied(obj core.Object, subresource string, zeroValues bool) (any, error) {
+	gvk := obj.GetObjectKind().GroupVersionKind()
+	body, err := wire.MarshalApply(obj, core.Resource{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind},
+		&wire.ApplyOptions{ZeroValues: zeroValues, Status: subresource == "status"})
+	if err != nil {
+		return nil, err
+	}
+	return tree.Of(body)
 }
 
 // beyond returns the paths that a value has and another has not, except for those to ignore.

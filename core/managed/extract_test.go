@@ -4,13 +4,17 @@
 package managed_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -210,6 +214,90 @@ func TestExtractDoesNotClaimAnEmptyStruct(t *testing.T) {
 	body, err := wire.MarshalApply(got, core.Resource{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"}, nil)
 	if err != nil || strings.Contains(string(body), "podSelector") {
 		t.Errorf("an apply of the result sends %s, %v", body, err)
+	}
+}
+
+// switched has a struct whose only field may be a zero value.
+type switched struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		Enabled bool `json:"enabled"`
+	} `json:"spec"`
+}
+
+// TestExtractOfZeroValues checks that a default apply of a result does not give up fields silently.
+func TestExtractOfZeroValues(t *testing.T) {
+	object := func(apiVersion, kind, subresource, fields, rest string) string {
+		return `{"apiVersion":"` + apiVersion + `","kind":"` + kind + `","metadata":{"name":"x","labels":{"a":"b"},"managedFields":[` +
+			entry("m", "Apply", apiVersion, subresource, fields) + `]},` + rest + `}`
+	}
+	const label = `{"f:metadata":{"f:labels":{"f:a":{}}}}`
+	off := object("example.com/v1", "Switch", "", `{"f:spec":{"f:enabled":{}}}`, `"spec":{"enabled":false}`)
+	budget := object("policy/v1", "PodDisruptionBudget", "status", `{"f:status":{"f:currentHealthy":{},"f:desiredHealthy":{},
+		"f:disruptionsAllowed":{},"f:expectedPods":{}}}`, `"status":{"currentHealthy":0,"desiredHealthy":0,"disruptionsAllowed":0,"expectedPods":0}`)
+	job := object("batch/v1", "CronJob", "", label, `"spec":{"schedule":"* * * * *"}`)
+	scaler := object("autoscaling/v2", "HorizontalPodAutoscaler", "", label, `"spec":{"maxReplicas":3,"scaleTargetRef":{"kind":"A","name":"b"}}`)
+	for _, tc := range []struct {
+		name    string
+		extract func(*managed.ExtractOptions) (core.Object, error)
+		o       *managed.ExtractOptions
+		want    string // the body of an apply with the options, without apiVersion and kind
+		wantErr string
+	}{
+		{
+			"a zero value that only SendZeroValues sends", extractFrom[switched](t, off), nil,
+			"", "it owns .spec.enabled, which a default apply of *managed_test.switched leaves out, since the values are zero; set SendZeroValues",
+		},
+		{
+			"a zero value with SendZeroValues", extractFrom[switched](t, off), &managed.ExtractOptions{SendZeroValues: true},
+			`"metadata":{"name":"x"},"spec":{"enabled":false}}`, "",
+		},
+		{
+			"a zero status with SendZeroValues", extractFrom[policyv1.PodDisruptionBudget](t, budget),
+			&managed.ExtractOptions{Subresource: "status", SendZeroValues: true},
+			`"metadata":{"name":"x"},"status":{"disruptionsAllowed":0,"currentHealthy":0,"desiredHealthy":0,"expectedPods":0}}`, "",
+		},
+		{
+			"a zero status, of which a default apply is an error", extractFrom[policyv1.PodDisruptionBudget](t, budget),
+			&managed.ExtractOptions{Subresource: "status"}, "", "",
+		},
+		{
+			"a label of a job", extractFrom[batchv1.CronJob](t, job), nil,
+			`"metadata":{"name":"x","labels":{"a":"b"}}}`, "",
+		},
+		{
+			"a label of an autoscaler", extractFrom[autoscalingv2.HorizontalPodAutoscaler](t, scaler), nil,
+			`"metadata":{"name":"x","labels":{"a":"b"}}}`, "",
+		},
+		{
+			"a label of a job with SendZeroValues", extractFrom[batchv1.CronJob](t, job), &managed.ExtractOptions{SendZeroValues: true},
+			"", "it does not own .spec.schedule, which *v1.CronJob always encodes",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got, err := tc.extract(tc.o)
+			if (err == nil) != (tc.wantErr == "") || err != nil && !strings.Contains(err.Error(), tc.wantErr) {
+				t.Fatalf("Extract: error %v, want %s", err, tc.wantErr)
+			}
+			if err != nil {
+				return
+			}
+			o := &wire.ApplyOptions{ZeroValues: tc.o != nil && tc.o.SendZeroValues, Status: tc.o != nil && tc.o.Subresource == "status"}
+			body, err := wire.MarshalApply(got, core.Resource{Version: "v1", Kind: "X"}, o)
+			if _, ok := errors.AsType[*wire.ZeroValueError](err); ok != (tc.want == "") || !strings.HasSuffix(string(body), tc.want) {
+				t.Errorf("an apply of the result sends %s, %v, want %s", body, err, tc.want)
+			}
+		})
+	}
+}
+
+// extractFrom returns a function that extracts the fields of the manager "m" from an object in JSON.
+func extractFrom[K any, P core.ObjectPtr[K]](t *testing.T, text string) func(*managed.ExtractOptions) (core.Object, error) {
+	obj := read[K, P](t, text)
+	return func(o *managed.ExtractOptions) (core.Object, error) {
+		got, err := managed.Extract[K, P](obj, "m", o)
+		return P(got), err
 	}
 }
 
