@@ -225,6 +225,59 @@ func TestARetryOfTheInitialListStaysBehindLiveChanges(t *testing.T) {
 	})
 }
 
+func TestARequestedRunOfTheInitialListStaysBehindLiveChanges(t *testing.T) {
+	const within = 500 * time.Millisecond
+	for name, first := range map[string]func() (controller.Action, error){
+		"RequeueAfter": again(within),
+		"RetryWithin": func() (controller.Action, error) {
+			return controller.Action{}, controller.RetryWithin(controller.Terminal(errNo), within)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.Put(documents, doc("prod/old", "1"))
+				w.Put(documents, doc("prod/older", "1"))
+				var runs journal
+				s := play(first)
+				start(t, controller.New(controller.For[document](w.cache), &controller.Options{Concurrency: 1}),
+					func(_ context.Context, d *document) (controller.Action, error) {
+						<-time.After(time.Second)
+						runs.add(d.Name[:3])
+						return s.next()()
+					})
+				after(1600 * time.Millisecond) // the requested run waits, and the other object runs
+				w.Put(documents, doc("prod/new", "1"))
+				after(time.Minute)
+				runs.want(t, "old", "old", "new", "old")
+			})
+		})
+	}
+}
+
+func TestARequestedRunHasThePriorityOfAChangeDuringTheRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(documents, doc("prod/a", "1"))
+		var priorities []applier.Priority
+		s := play(again(time.Minute), again(time.Hour), again(time.Minute))
+		start(t, controller.New(controller.For[document](w.cache), nil),
+			func(ctx context.Context, _ *document) (controller.Action, error) {
+				run, _ := controller.RunOf(ctx)
+				priorities = append(priorities, run.Priority)
+				return s.next()()
+			})
+		after(time.Second)
+		w.Put(documents, doc("prod/a", "2")) // requests an hour, while a minute is pending
+		after(2 * time.Hour)
+		s.want(t, 0, time.Second, time.Minute, 2*time.Minute)
+		want := []applier.Priority{applier.Low, applier.Normal, applier.Normal, applier.Normal}
+		if !slices.Equal(priorities, want) {
+			t.Errorf("the runs have the priorities %v, want %v", priorities, want)
+		}
+	})
+}
+
 func TestATerminalErrorWaitsForAChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -18,7 +18,7 @@ type Run struct {
 	Key Key // of the object
 
 	// Priority is the highest priority of the run's causes: [applier.Low] if there is nothing but initial objects and
-	// [Controller.ReconcileAll].
+	// [Controller.ReconcileAll]. A retry, and a run that a run has requested, have the priority of that run.
 	Priority applier.Priority
 
 	// Waited is the time that the object has waited for a worker.

@@ -212,12 +212,12 @@ func (w *worker) finish(ctx context.Context, item applier.Item[Key, *event], r R
 			r.RetryIn = w.applier.Retry(item.Key, item.Priority, &event{what: CauseRetry}, atLeast)
 		}
 		if timed, ok := errors.AsType[*timedError](r.Err); ok {
-			w.applier.AddAfter(item.Key, applier.Normal, &event{what: CauseRequeue}, timed.within)
+			w.applier.AddAfter(item.Key, item.Priority, &event{what: CauseRequeue}, timed.within)
 		}
 	case r.Action.requeueAfter == asBackoffAllows:
 		r.RetryIn = w.applier.Retry(item.Key, item.Priority, &event{what: CauseRequeue}, 0)
 	case r.Action.requeueAfter > 0:
-		w.applier.AddAfter(item.Key, applier.Normal, &event{what: CauseRequeue}, r.Action.requeueAfter)
+		w.applier.AddAfter(item.Key, item.Priority, &event{what: CauseRequeue}, r.Action.requeueAfter)
 	}
 	if r.Err != nil || w.describes {
 		r.Run = runOf(item)
