@@ -33,8 +33,8 @@
 // the object's cluster. A changed object concerns objects of its own cluster, and a run receives the object of the
 // cluster in its key. With several views of one cluster, it is the object of the first view that has it.
 //
-// [Controller.Engage] adds a cluster while Run is active: it runs all sources on the cache of that cluster until its
-// context ends. [RunOf] returns the name of the cluster, both in a reconcile and in a function of [Secondary.Map], so
+// [Controller.Engage] adds a cluster until its context ends: while Run is active, it runs all sources on the cache of
+// that cluster. [RunOf] returns the name of the cluster, both in a reconcile and in a function of [Secondary.Map], so
 // that they find the client, the store or the index of this cluster in a map of the program. The name may be missing
 // from the map by then: runs that have begun continue when their cluster leaves.
 //

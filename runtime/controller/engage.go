@@ -5,38 +5,51 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/kube-go/sdk/runtime/cache"
 )
 
-// Engage adds the cluster of a cache to the controller until ctx ends: it runs all sources of the controller on c, see
-// [cache.View.On], and reconciles the cluster's objects. It waits for a Run, and ends with it at the latest. It returns
-// the cause when all of its goroutines have ended. Then the waiting keys of the cluster are dropped; current runs
-// continue. The connections of the cache's client stay open, see [client.Client.CloseIdleConnections].
+// Engage adds the cluster of a cache to the controller until ctx ends: while Run is active, it runs all sources of the
+// controller on the cache, see [cache.View.On], and reconciles the cluster's objects. Run may begin later, end, and
+// begin again, such as in a replica that is the leader twice. Engage returns when all of its goroutines have ended. Then
+// the waiting keys of the cluster are dropped; current runs continue. The connections of the cache's client stay open,
+// see [client.Client.CloseIdleConnections].
 //
-// Errors: the cause of ctx or of the end of Run; the error of a source that is invalid for the cluster, which does not
-// affect other clusters; an error if the controller already has a cluster of the same name, see
-// [cache.Options.Cluster].
+// Errors: the cause of ctx; the error of a source that is invalid for the cluster, which does not affect other clusters;
+// an error if the controller already has a cluster of the same name, see [cache.Options.Cluster].
 func (c *Controller[K]) Engage(ctx context.Context, other *cache.Cache) error {
 	return c.engine.engage(ctx, other)
 }
+
+// errRunEnded is the cause of the end of a member whose session has ended.
+var errRunEnded = errors.New("controller: Run has ended")
 
 func (e *engine) engage(ctx context.Context, c *cache.Cache) error {
 	if err := e.reserve(c.Cluster()); err != nil {
 		return err
 	}
 	defer e.release(c.Cluster())
-	s, err := e.join(ctx)
-	if err != nil {
-		return err
+	for {
+		s, err := e.join(ctx)
+		if err != nil {
+			return err
+		}
+		if err := s.include(ctx, c); !errors.Is(err, errRunEnded) {
+			return err
+		}
 	}
+}
+
+// include runs the member of a cache's cluster in a session that it has joined, until ctx or the session ends.
+func (s *session) include(ctx context.Context, c *cache.Cache) error {
 	defer s.running.Done()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	defer context.AfterFunc(s.feeds, func() { stop(context.Cause(s.feeds)) })()
-	m := e.memberOn(ctx, c)
+	defer context.AfterFunc(s.feeds, func() { stop(errRunEnded) })()
+	m := s.memberOn(ctx, c)
 	s.admit(m)
 	defer s.dismiss(m)
 	return m.run(ctx, s)

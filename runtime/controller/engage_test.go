@@ -109,23 +109,49 @@ func TestEngagedClusterIsReconciledUntilItLeaves(t *testing.T) {
 	})
 }
 
-func TestEngageWaitsForRunAndEndsWithIt(t *testing.T) {
+func TestEngagedClusterIsReconciledInEachRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hub, spoke := twoClusters(t)
 		var runs journal
 		c := controller.New(controller.For[document](hub.cache), runs.keys(&controller.Options{}))
+		before := bubble()
+		leave := engage(t, c, spoke) // before the first Run
+		for range 3 {
+			stop := start(t, c, idle)
+			runs.wantSet(t, "hub:prod/a", "spoke:prod/a")
+			stop()
+			if n := spoke.Kind(documents).Open(); n != 0 {
+				t.Errorf("%d watches are still open after Run", n)
+			}
+			spoke.Put(documents, doc("prod/a", "2"))
+			after(time.Hour) // the cache drops the objects
+			runs.want(t)
+		}
+		leave()
+		start(t, c, idle)()
+		runs.want(t, "hub:prod/a")
+		synctest.Wait() // goroutines that have signalled their end may still exist
+		if stacks := bubble(); strings.Count(stacks, "\n\n") > strings.Count(before, "\n\n") {
+			t.Errorf("goroutines when Run and Engage have returned:\n%s\nand before:\n%s", stacks, before)
+		}
+	})
+}
+
+func TestEngageEndsWithTheErrorOfASourceInALaterRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hub, spoke := twoClusters(t)
+		c := controller.New(controller.For[document](hub.cache), nil)
 		ended := make(chan error, 1)
 		go func() { ended <- c.Engage(t.Context(), spoke.cache) }()
-		synctest.Wait()
-		stop := start(t, c, idle)
-		runs.wantSet(t, "hub:prod/a", "spoke:prod/a")
-		stop()
-		if err := <-ended; err != errStop {
-			t.Errorf("Engage() = %v, want the cause of the end of Run", err)
+		start(t, c, idle)()
+		invalid := &request.InvalidError{Field: "test", Detail: "is on"}
+		spoke.Kind(documents).Behave(fakesource.Behaviour{OnWatch: func(*request.WatchOptions) error { return invalid }})
+		after(time.Hour) // so that the next Run lists the objects
+		start(t, c, idle)
+		if err := <-ended; !errors.Is(err, invalid) {
+			t.Errorf("Engage() = %v, want %v", err, invalid)
 		}
-		if n := spoke.Kind(documents).Open(); n != 0 {
-			t.Errorf("%d watches are still open", n)
-		}
+		engage(t, c, newCluster(t, "spoke"))() // the name is free again
 	})
 }
 
