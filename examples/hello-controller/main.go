@@ -39,7 +39,7 @@ func run(ctx context.Context) error {
 			return kube.AwaitChange(), nil
 		}
 		_, err := maps.Apply(ctx, &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Name: cm.Name, Namespace: cm.Namespace},
+			ObjectMeta: metav1.ObjectMeta{Name: cm.Name, Namespace: cm.Namespace, UID: cm.UID},
 			Data:       map[string]string{"greeting": "hello, " + cm.Name},
 		}, &kube.ApplyOptions{FieldManager: "hello-controller"})
 		return kube.AwaitChange(), err

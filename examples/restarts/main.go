@@ -69,7 +69,7 @@ func run(ctx context.Context) error {
 		}
 		kube.Logger(ctx).Info("restarts often", "restarts", restarts)
 		_, err := pods.Apply(ctx, &Pod{ObjectMeta: metav1.ObjectMeta{
-			Name: pod.Name, Namespace: pod.Namespace, Labels: map[string]string{"restarts": "many"},
+			Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, Labels: map[string]string{"restarts": "many"},
 		}}, &kube.ApplyOptions{FieldManager: "restarts"})
 		return kube.AwaitChange(), err
 	})

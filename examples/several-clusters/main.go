@@ -135,7 +135,7 @@ func (cs *clusters) reconcile(ctx context.Context, cm *corev1.ConfigMap) (kube.A
 		return kube.AwaitChange(), nil
 	}
 	_, err = c.maps.Apply(ctx, &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: cm.Name, Namespace: cm.Namespace},
+		ObjectMeta: metav1.ObjectMeta{Name: cm.Name, Namespace: cm.Namespace, UID: cm.UID},
 		Data:       original.Data,
 	}, &kube.ApplyOptions{FieldManager: "several-clusters"})
 	if err == nil {

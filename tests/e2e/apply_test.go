@@ -65,6 +65,47 @@ func TestApplyOwnsTheFieldsItSets(t *testing.T) {
 	}
 }
 
+// TestApplyWithAUIDCreatesNoObject checks that a server refuses an apply with the UID of an object that was deleted, or
+// that another one of the same name has replaced.
+func TestApplyWithAUIDCreatesNoObject(t *testing.T) {
+	ctx := t.Context()
+	c := connect(t, &kube.ClientOptions{FieldManager: "one"})
+	maps := kube.Namespaced[corev1.ConfigMap](c, newNamespace(t, c))
+	create := func() *corev1.ConfigMap {
+		t.Helper()
+		cm, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cm
+	}
+	apply := func(of *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+		return maps.Apply(ctx, &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: "a", UID: of.UID}, Data: map[string]string{"color": "blue"},
+		}, nil)
+	}
+	old := create()
+	if got, err := apply(old); err != nil || got.Data["color"] != "blue" || got.UID != old.UID {
+		t.Errorf("apply to an existing object = %v, %v, want its new state", got, err)
+	}
+	if err := maps.Delete(ctx, "a", nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := apply(old); !errors.Is(err, kube.ErrConflict) {
+		t.Errorf("apply to a deleted object = %v, want ErrConflict", err)
+	}
+	if got, err := maps.GetOrNil(ctx, "a", nil); got != nil || err != nil {
+		t.Errorf("after the apply to a deleted object, the server has %v, %v, want no object", got, err)
+	}
+	replaced := create()
+	if _, err := apply(old); !errors.Is(err, kube.ErrConflict) {
+		t.Errorf("apply to a replaced object = %v, want ErrConflict", err)
+	}
+	if got, err := maps.Get(ctx, "a", nil); err != nil || got.ResourceVersion != replaced.ResourceVersion {
+		t.Errorf("after the apply to a replaced object, the server has %v, %v, want the new object unchanged", got, err)
+	}
+}
+
 // TestApplyOfRawValuesIsParsedByTheServer checks raw JSON with escapes that parsers of YAML refuse, and characters that
 // they refuse or change. Servers parse an apply as YAML.
 func TestApplyOfRawValuesIsParsedByTheServer(t *testing.T) {

@@ -64,6 +64,20 @@ func metadata(o object) object {
 func (c *configMaps) put(key string, fields object) object {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.store(key, fields)
+}
+
+// apply stores an applied object. Like a real server, it refuses an object with a UID if no object with the UID exists.
+func (c *configMaps) apply(key string, fields object) (stored object, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if uid, sent := metadata(fields)["uid"]; sent && uid != metadata(c.objects[key])["uid"] {
+		return nil, false
+	}
+	return c.store(key, fields), true
+}
+
+func (c *configMaps) store(key string, fields object) object {
 	ns, name, _ := strings.Cut(key, "/")
 	old, exists := c.objects[key]
 	o := object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{}}
@@ -149,7 +163,12 @@ func (c *configMaps) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, "{}", http.StatusBadRequest)
 			return
 		}
-		_ = json.NewEncoder(w).Encode(c.put(parts[3]+"/"+parts[5], o))
+		stored, ok := c.apply(parts[3]+"/"+parts[5], o)
+		if !ok {
+			w.WriteHeader(http.StatusConflict)
+			stored = object{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Conflict", "code": 409}
+		}
+		_ = json.NewEncoder(w).Encode(stored)
 	case parts[len(parts)-1] == "slow":
 		<-r.Context().Done()
 	case parts[len(parts)-1] == "broken":
@@ -250,6 +269,47 @@ func TestHelloControllerRunsUnchangedInTwoModulesWithOneWatch(t *testing.T) {
 		if s.Failures != 0 {
 			t.Errorf("module %s: %+v", s.Name, s)
 		}
+	}
+}
+
+// TestHelloControllerDoesNotCreateADeletedObject has an object that is deleted after the controller has read it, and
+// before the server receives the apply.
+func TestHelloControllerDoesNotCreateADeletedObject(t *testing.T) {
+	api := newConfigMaps()
+	please := object{"metadata": object{"labels": object{"hello": "please"}}}
+	api.put("n/web", please)
+	var first sync.Once
+	applied := make(chan struct{}, 1)
+	h, _ := run(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPatch {
+			first.Do(func() { api.remove("n/web") })
+			defer func() {
+				select {
+				case applied <- struct{}{}:
+				default:
+				}
+			}()
+		}
+		api.ServeHTTP(w, r)
+	}, host.Options{})
+	wasm := guestOf(t, "../../examples", "./hello-controller")
+	if err := h.Set(t.Context(), host.Module{Name: "hello", Binary: wasm, Namespace: "n"}); err != nil {
+		t.Fatal(err)
+	}
+	<-applied
+	api.put("n/later", please)
+	api.await(t, "n/later is greeted", func(all map[string]object) bool {
+		data, _ := all["n/later"]["data"].(object)
+		return data["greeting"] == "hello, later"
+	})
+	api.mu.Lock()
+	web, exists := api.objects["n/web"]
+	api.mu.Unlock()
+	if exists {
+		t.Errorf("the deleted object was created again: %v", web)
+	}
+	if s := h.Status(); s[0].Failures != 0 {
+		t.Errorf("the module has failed: %+v", s[0])
 	}
 }
 
