@@ -94,8 +94,9 @@ func (v *View[K]) Follow(ctx context.Context, f func(reflector.Change)) error {
 
 // WaitFor waits until the store has observed obj, such as the response to a write, or a newer state of it. Later reads
 // are at least as new. It returns immediately if obj does not concern the view because the selection excludes it, and
-// excluded its previous state. With a field selector, it also returns immediately if the store does not hold the
-// object: only the server can evaluate field selectors. See [reflector.Store.WaitFor].
+// excluded its previous state. It also returns immediately if the store does not hold the object and the field selector
+// has other fields than metadata.name and metadata.namespace: only the server can evaluate these. See
+// [reflector.Store.WaitFor].
 func (v *View[K]) WaitFor(ctx context.Context, obj core.Object) error {
 	if v.watch.setup != nil {
 		return v.watch.setup
@@ -112,8 +113,9 @@ func (v *View[K]) State(ref core.ObjectRef) reflector.State { return v.store.Sta
 // Observe notifies o of the progress of the store until stop is called; see [reflector.Store.Observe].
 func (v *View[K]) Observe(o reflector.Observer) (stop func()) { return v.store.Observe(o) }
 
-// Concerns reports whether the server sends the state of an object to the view. With a field selector, it does so only
-// if the store holds the object, since only the server can evaluate field selectors.
+// Concerns reports whether the server sends the state of an object to the view. If the field selector has other fields
+// than metadata.name and metadata.namespace, which only the server can evaluate, it reports whether the store holds the
+// object.
 func (v *View[K]) Concerns(obj core.Object) bool {
 	switch {
 	case v.watch.selection.Namespace != "" && v.watch.selection.Namespace != obj.GetNamespace():

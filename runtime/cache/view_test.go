@@ -230,6 +230,11 @@ func TestWaitFor(t *testing.T) {
 		{"with the label", cache.Selection{LabelSelector: "value=first"}, "prod/new", "first", true},
 		{"without the label", cache.Selection{LabelSelector: "value=first"}, "prod/new", "second", false},
 		{"that has lost the label", cache.Selection{LabelSelector: "value=first"}, "prod/a", "second", true},
+		{"with the name", cache.Selection{FieldSelector: "metadata.name=new"}, "prod/new", "first", true},
+		{"with another name", cache.Selection{FieldSelector: "metadata.name!=new"}, "prod/new", "first", false},
+		{"with the namespace", cache.Selection{FieldSelector: "metadata.namespace!=test"}, "prod/new", "first", true},
+		{"with another namespace", cache.Selection{FieldSelector: "metadata.namespace=test"}, "prod/new", "first", false},
+		{"with the name, and possibly by a field", cache.Selection{FieldSelector: "metadata.name=new,data=x"}, "prod/new", "first", false},
 		{"possibly selected by a field", cache.Selection{FieldSelector: "data=x"}, "prod/new", "first", false},
 		{"selected by a field before", cache.Selection{FieldSelector: "data=x"}, "prod/a", "second", true},
 	}

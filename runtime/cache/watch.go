@@ -14,6 +14,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
@@ -31,6 +32,7 @@ type watch struct {
 	resource  core.Resource
 	selection Selection
 	labels    labels.Selector // parsed from the selection
+	fields    fields.Selector // parsed from the selection
 	setup     error           // the error of an invalid resource or selection
 	reflector *reflector.Reflector
 	window    *watcher.Window // nil without Selection.Sharded
@@ -84,7 +86,7 @@ func newWatch(c *Cache, res core.Resource, s Selection, setup error) *watch {
 			SnapshotDir: dir, SnapshotScope: fmt.Sprintf("%q", []string{c.server, c.cluster, s.Namespace}),
 		}),
 	}
-	w.labels, w.setup = s.parse()
+	w.labels, w.fields, w.setup = s.parse()
 	if c.setup != nil {
 		setup = c.setup
 	}
@@ -98,22 +100,37 @@ func newWatch(c *Cache, res core.Resource, s Selection, setup error) *watch {
 	return w
 }
 
-// parse returns the label selector. It returns an error for selectors that every server would reject, since the watch
-// would repeat such a request forever.
-func (s Selection) parse() (labels.Selector, error) {
-	selector, err := labels.Parse(s.LabelSelector)
+// parse returns the selectors. It returns an error for selectors that every server would reject, since the watch would
+// repeat such a request forever.
+func (s Selection) parse() (labels.Selector, fields.Selector, error) {
+	byLabels, err := labels.Parse(s.LabelSelector)
 	if err != nil {
-		return nil, fmt.Errorf("label selector %q: %w", s.LabelSelector, err)
+		return nil, nil, fmt.Errorf("label selector %q: %w", s.LabelSelector, err)
 	}
-	if _, err := fields.ParseSelector(s.FieldSelector); err != nil {
-		return nil, fmt.Errorf("field selector %q: %w", s.FieldSelector, err)
+	byFields, err := fields.ParseSelector(s.FieldSelector)
+	if err != nil {
+		return nil, nil, fmt.Errorf("field selector %q: %w", s.FieldSelector, err)
 	}
-	return selector, nil
+	return byLabels, byFields, nil
 }
 
-// selects reports whether the selection selects an object, as far as this can be known without the server.
+// selects reports whether the selection selects an object, as far as this can be known without the server: it returns
+// false if the selection depends on other fields than the name and the namespace.
 func (w *watch) selects(obj core.Object) bool {
-	return w.selection.FieldSelector == "" && w.labels.Matches(labels.Set(obj.GetLabels()))
+	for _, r := range w.fields.Requirements() {
+		value := obj.GetName()
+		switch r.Field {
+		case "metadata.name":
+		case "metadata.namespace":
+			value = obj.GetNamespace()
+		default:
+			return false
+		}
+		if (value == r.Value) == (r.Operator == selection.NotEquals) { // the others are Equals and DoubleEquals
+			return false
+		}
+	}
+	return w.labels.Matches(labels.Set(obj.GetLabels()))
 }
 
 // run keeps the objects synced until ctx ends.

@@ -233,8 +233,10 @@ func TestObjectIsHeldBackOnlyForWritesThatAViewObserves(t *testing.T) {
 		{"with the label", cache.Selection{LabelSelector: "shown=yes"}, "prod/p", "yes", false, true},
 		{"without the label", cache.Selection{LabelSelector: "shown=yes"}, "prod/p", "no", false, false},
 		{"that loses the label", cache.Selection{LabelSelector: "shown=yes"}, "prod/p", "no", true, true},
-		{"by a field, when it is new", cache.Selection{FieldSelector: "metadata.name=p"}, "prod/p", "", false, false},
-		{"by a field, and known", cache.Selection{FieldSelector: "metadata.name=p"}, "prod/p", "no", true, true},
+		{"with the name", cache.Selection{FieldSelector: "metadata.name=p"}, "prod/p", "", false, true},
+		{"without the name", cache.Selection{FieldSelector: "metadata.name=q"}, "prod/p", "", false, false},
+		{"by a field, when it is new", cache.Selection{FieldSelector: "of=a"}, "prod/p", "", false, false},
+		{"by a field, and known", cache.Selection{FieldSelector: "of=a"}, "prod/p", "no", true, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -285,6 +285,8 @@ func allowed() map[string]map[string]string {
 			"./client":                  "lists and watches",
 			"./runtime/reflector":       "holds the objects of one watch",
 			"./runtime/watcher":         "the options of watches",
+
+			"k8s.io/apimachinery/pkg/selection": "the operators of field selectors",
 		},
 		"./runtime/controller": {
 			"./runtime/internal/excerpt": "shortens remembered errors",
