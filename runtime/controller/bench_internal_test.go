@@ -39,12 +39,12 @@ func BenchmarkRun(b *testing.B) {
 	nop := func(*corev1.ConfigMap) {}
 	for _, bb := range []struct {
 		name string
-		read func(Key) (reflector.State, error)
+		read func(Key) (reflector.State, string, error)
 		use  func(reflector.State) error
 	}{
 		{
 			"at hand",
-			func(Key) (reflector.State, error) { return atHand, nil },
+			func(Key) (reflector.State, string, error) { return atHand, "", nil },
 			func(reflector.State) error { return nil },
 		},
 		{"from the store, protobuf", benchStore(b, wire.Protobuf), decodeTo(nop)},
@@ -83,7 +83,7 @@ func decodeTo(use func(*corev1.ConfigMap)) func(reflector.State) error {
 }
 
 func benchmarkRun(
-	b *testing.B, workers int, counted bool, read func(Key) (reflector.State, error), use func(reflector.State) error,
+	b *testing.B, workers int, counted bool, read func(Key) (reflector.State, string, error), use func(reflector.State) error,
 ) {
 	run := startWorkers(b, workers, counted, read, use)
 	b.ReportAllocs()
@@ -96,7 +96,7 @@ func benchmarkRun(
 
 // startWorkers returns a function that runs a number of objects with the workers.
 func startWorkers(
-	b *testing.B, workers int, counted bool, read func(Key) (reflector.State, error), use func(reflector.State) error,
+	b *testing.B, workers int, counted bool, read func(Key) (reflector.State, string, error), use func(reflector.State) error,
 ) (run func(objects int)) {
 	keys := make([]Key, benchObjects)
 	for i := range keys {
@@ -174,7 +174,7 @@ func benchConfigMap(i int) *corev1.ConfigMap {
 }
 
 // benchStore returns a function that reads from a store with the objects.
-func benchStore(b *testing.B, encoding wire.Encoding) func(Key) (reflector.State, error) {
+func benchStore(b *testing.B, encoding wire.Encoding) func(Key) (reflector.State, string, error) {
 	b.Helper()
 	res, _ := core.ResourceOf[corev1.ConfigMap]()
 	server := fakesource.New(res, encoding)
@@ -193,8 +193,8 @@ func benchStore(b *testing.B, encoding wire.Encoding) func(Key) (reflector.State
 	if err := store.Ready(b.Context()); err != nil {
 		b.Fatal(err)
 	}
-	return func(key Key) (reflector.State, error) {
-		return store.State(key.Ref), nil
+	return func(key Key) (reflector.State, string, error) {
+		return store.State(key.Ref), "", nil
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kube-go/sdk/runtime/applier"
+	"github.com/kube-go/sdk/runtime/internal/origin"
 )
 
 // Run describes the run of a reconcile, and why it runs.
@@ -58,6 +59,7 @@ type run struct {
 	worker          *worker
 	item            applier.Item[Key, *event]
 	begun           time.Time
+	server          string // of the reconciled object, or empty
 }
 
 // String describes the run for errors.
@@ -78,10 +80,13 @@ func (r *run) explain(err error) error {
 	return err
 }
 
-// Value returns the context itself for runKey.
+// Value returns the context itself for runKey, and the server of the object for the key of package origin.
 func (r *run) Value(key any) any {
-	if key == (runKey{}) {
+	switch key {
+	case runKey{}:
 		return r
+	case origin.Key{}:
+		return r.server
 	}
 	return r.Context.Value(key)
 }

@@ -41,7 +41,7 @@ type Result struct {
 // worker runs reconciles until the applier is closed. A worker of a mapping only has the fields that a run needs.
 type worker struct {
 	applier   *applier.Applier[Key, *event]
-	read      func(Key) (reflector.State, error)
+	read      func(Key) (object reflector.State, server string, err error)
 	reconcile func(context.Context, reflector.State) (Action, error)
 	timeout   time.Duration // of a run, or 0
 	stuck     func(*run)    // reports a run that does not return after the timeout
@@ -116,7 +116,7 @@ func (w *worker) one(ctx context.Context, item applier.Item[Key, *event]) {
 		w.applier.Skip(item.Key)
 		return
 	}
-	object, err := w.read(item.Key)
+	object, server, err := w.read(item.Key)
 	exists := object.Exists()
 	uid, gone := w.gone.take(item.Key, object)
 	if !exists && err == nil {
@@ -127,7 +127,7 @@ func (w *worker) one(ctx context.Context, item applier.Item[Key, *event]) {
 		return
 	}
 	w.begun = w.now()
-	r := &run{Context: ctx, worker: w, item: item, begun: w.begun}
+	r := &run{Context: ctx, worker: w, item: item, begun: w.begun, server: server}
 	if w.ownership != nil && err == nil { // an invalid key has no owner
 		if exists {
 			head, _ := object.Head()

@@ -32,7 +32,7 @@
 // A transition to a state that is not in the list does not compile, nor does a transition from a terminal state or the
 // use of another state's To. [Machine.Graph] returns the same transitions as a graph, for diagrams.
 //
-// [Machine] describes the passes, the status and the conditions.
+// [Machine] describes the passes, the status, the conditions, and programs for several clusters.
 //
 // # Features
 //

@@ -125,6 +125,17 @@ func (o *Options) withDefaults() Options {
 // objects of a kind have one machine, whose name never changes, and other controllers do not write the status. A pass
 // for an object of another machine is an error.
 //
+// # Clusters
+//
+// A machine works in the cluster of its client, and a pass for an object of another server is an error. A program that
+// reconciles objects in several clusters creates a machine for each, with the same name and states, and calls Reconcile
+// of the one for the cluster of the run, see [controller.RunOf]:
+//
+//	err := ctl.Run(ctx, func(ctx context.Context, db *v1.Database) (controller.Action, error) {
+//		run, _ := controller.RunOf(ctx)
+//		return machines[run.Key.Cluster].Reconcile(ctx, db)
+//	})
+//
 // # Conditions
 //
 // Each state has a condition of its name: True if it is over, since the pass has left it or it has ended or is idle;
@@ -138,6 +149,7 @@ type Machine[K any] struct {
 	chart[K]
 
 	name    string
+	server  string // of the client
 	opts    Options
 	api     *client.API[K]
 	object  func(*K) core.Object
@@ -165,6 +177,7 @@ func New[K any, P core.ObjectPtr[K]](c *client.Client, name string, o *Options) 
 	d := o.withDefaults()
 	m := &Machine[K]{
 		name:    name,
+		server:  c.Server(),
 		opts:    d,
 		signals: newSignals(),
 		applier: inventory.New(c, name, &inventory.Options{Views: d.Views}),

@@ -18,6 +18,7 @@ import (
 	"github.com/kube-go/sdk/core/machine"
 	"github.com/kube-go/sdk/runtime/controller"
 	"github.com/kube-go/sdk/runtime/events"
+	"github.com/kube-go/sdk/runtime/internal/origin"
 	"github.com/kube-go/sdk/runtime/inventory"
 )
 
@@ -31,7 +32,8 @@ import (
 // that states declare.
 //
 // Errors: the error of the last Step; an error of the server if the status or the finalizer can't be written; a
-// [controller.Terminal] error of [Machine.Check], or for an object of another machine.
+// [controller.Terminal] error of [Machine.Check], for an object of another machine, or for one of another server than
+// that of the machine's client.
 func (m *Machine[K]) Reconcile(ctx context.Context, obj *K) (controller.Action, error) {
 	if err := m.Check(); err != nil {
 		return controller.Action{}, controller.Terminal(err)
@@ -42,6 +44,9 @@ func (m *Machine[K]) Reconcile(ctx context.Context, obj *K) (controller.Action, 
 	}
 	deletes := m.object(obj).GetDeletionTimestamp() != nil
 	track, key := m.track(ctx, obj)
+	if err := m.elsewhere(ctx, track, key); err != nil {
+		return controller.Action{}, controller.Terminal(err)
+	}
 	obj, err := m.finalize(ctx, obj, deletes)
 	if obj == nil && err == nil {
 		track.Gone(key)
@@ -71,6 +76,17 @@ func (m *Machine[K]) Reconcile(ctx context.Context, obj *K) (controller.Action, 
 		track: track, key: key,
 	}
 	return memory.reconcile.pass(ctx)
+}
+
+// elsewhere returns an error if the object of the run is on another server than that of the machine's client. A client
+// does not know the name of its cluster.
+func (m *Machine[K]) elsewhere(ctx context.Context, track *positions, key controller.Key) error {
+	server := origin.Of(ctx)
+	if track == nil || server == "" || server == m.server {
+		return nil
+	}
+	return fmt.Errorf("machine %s: the object %s is on the server %s, and the client of the machine is for %s: create one "+
+		"machine for each cluster, and choose it by the Key.Cluster of controller.RunOf", m.name, key, server, m.server)
 }
 
 // reconcile is a Reconcile that calls steps.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -24,6 +25,7 @@ import (
 	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/machine"
+	"github.com/kube-go/sdk/runtime/cache"
 	"github.com/kube-go/sdk/runtime/controller"
 	"github.com/kube-go/sdk/runtime/events"
 	"github.com/kube-go/sdk/runtime/internal/fakeapi"
@@ -107,6 +109,84 @@ func (f *farm) reconcile(t *testing.T) (written *animal, action controller.Actio
 		written = after
 	}
 	return written, action, err
+}
+
+// TestAMachineRefusesObjectsOfAnotherServer engages a second cluster with an object of the same name, and then uses a
+// machine for each cluster.
+func TestAMachineRefusesObjectsOfAnotherServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		home := newFarm(t, Options{})
+		animals := home.api.Resource()
+		server := fakeapi.New(animals)
+		c, err := client.New(t.Context(), &client.Options{
+			Config: &config.Config{Server: "https://eu.test"}, Transport: server,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		version := server.Put(animals, &animal{ObjectMeta: metav1.ObjectMeta{Namespace: "meadow", Name: "ox"}})
+		abroad := New[animal](c, home.name, nil)
+		Add(abroad, end{})
+
+		// run runs a controller of both clusters, and returns the errors of its runs.
+		run := func(reconcile controller.Reconcile[animal]) map[string]error {
+			results := make(chan controller.Result, 10)
+			ctl := controller.New(controller.For[animal](cache.New(home.server.Client(), nil)), &controller.Options{
+				Logger: slog.New(slog.DiscardHandler), OnResult: func(r controller.Result) { results <- r },
+			})
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan error, 2)
+			go func() { ended <- ctl.Run(ctx, reconcile) }()
+			go func() { ended <- ctl.Engage(ctx, cache.New(c, &cache.Options{Cluster: "eu"})) }()
+			<-time.After(time.Minute)
+			stop()
+			for range 2 {
+				<-ended //nolint:errcheck // the cause of the context
+			}
+			close(results)
+			errs := make(map[string]error)
+			for r := range results {
+				errs[r.Key.String()] = errors.Join(errs[r.Key.String()], r.Err)
+			}
+			return errs
+		}
+		of := func() *animal {
+			t.Helper()
+			obj, err := client.Namespaced[animal](c, "meadow").Get(t.Context(), "ox", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return obj
+		}
+
+		errs := run(home.Reconcile)
+		const want = "the object eu:meadow/ox is on the server https://eu.test, and the client of the machine is for " +
+			"https://cluster.test: create one machine for each cluster"
+		if err := errs["eu:meadow/ox"]; err == nil || !strings.Contains(err.Error(), want) || !controller.IsTerminal(err) {
+			t.Errorf("the error of the other cluster is %v, want a terminal one with %q", err, want)
+		}
+		if err := errs["meadow/ox"]; err != nil || home.get(t).Status.FSM == nil {
+			t.Errorf("the pass of the own cluster returns %v", err)
+		}
+		if obj := of(); obj.ResourceVersion != version {
+			t.Errorf("the object of the other cluster was changed: %+v", obj)
+		}
+
+		errs = run(func(ctx context.Context, obj *animal) (controller.Action, error) {
+			if run, _ := controller.RunOf(ctx); run.Key.Cluster == "eu" {
+				return abroad.Reconcile(ctx, obj)
+			}
+			return home.Reconcile(ctx, obj)
+		})
+		for key, err := range errs {
+			if err != nil {
+				t.Errorf("the pass of %s with a machine for each cluster returns %v", key, err)
+			}
+		}
+		if obj := of(); obj.Status.FSM == nil || obj.Status.FSM.State != "end" {
+			t.Errorf("the object of the other cluster has the status %+v", obj.Status)
+		}
+	})
 }
 
 // TestASteadyPassWritesNothing checks that a pass writes the status once, and only if it has changed.

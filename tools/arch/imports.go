@@ -290,6 +290,7 @@ func allowed() map[string]map[string]string {
 		},
 		"./runtime/controller": {
 			"./runtime/internal/excerpt": "shortens remembered errors",
+			"./runtime/internal/origin":  "the server of the object of a run",
 			"./runtime/internal/terms":   "the term in which its work runs",
 			"./core/patch":               "the fields that a change has changed",
 			"./client":                   "the clients of sources",
@@ -332,6 +333,7 @@ func allowed() map[string]map[string]string {
 		},
 		"./runtime/fsm": {
 			"./runtime/internal/excerpt": "shortens messages to the limit of API servers",
+			"./runtime/internal/origin":  "the server of the object of a pass",
 			"./client":                   "writes the status",
 			"./core/machine":             "the status of a machine",
 			"./core/wire":                "numbers of the status keep their precision",
@@ -374,6 +376,7 @@ func allowed() map[string]map[string]string {
 		"./runtime/internal/fakeapi":    {"all": "only tests link it"},
 		"./runtime/internal/fakesource": {"all": "only tests link it"},
 		"./runtime/internal/leases":     {},
+		"./runtime/internal/origin":     {"std": "the context of a run"},
 		"./runtime/internal/terms":      {"std": "no restriction", "./client/middleware": "refuses writes outside of a term"},
 		"./runtime/internal/hosted": {
 			"./core/abi":          "the items of a watch",
