@@ -142,7 +142,8 @@
 // if the server does not start its response within two minutes. When a server is overloaded or unreachable, a request
 // that is safe to repeat is sent again for up to 30 seconds, see [RetryOptions]. Watches, caches, controllers and Await
 // retry with a growing delay until their context ends. A method Run returns after all goroutines that it started have
-// ended.
+// ended, unless functions of the program ignore the end of their context: the Run of a controller or a manager gives up
+// on them after its StopTimeout, and returns an error that names them.
 //
 // # Concurrency
 //
