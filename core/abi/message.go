@@ -98,7 +98,7 @@ type Change struct {
 	Name            string `json:"name"`
 	UID             string `json:"uid,omitempty"`
 	ResourceVersion string `json:"resourceVersion,omitempty"`
-	Merged          bool   `json:"merged,omitempty"` // a ChangeSet that stands for several changes, with states between them
+	Merged          bool   `json:"merged,omitempty"` // the ChangeSet stands for several changes
 }
 
 // Delay is the message of [OpDelay].

@@ -204,10 +204,9 @@ func (e *engine) withInput(all []*member, src *source, f feed, primary bool) ([]
 	return all, nil
 }
 
-// read returns the state of an object, which may not exist, and its server. It returns an error for a key that is invalid
-// for the kind.
-// No object exists in a cluster that is not synced: a run that began before the cluster has left and engaged again may
-// add a key. All objects of the cluster run once it is synced.
+// read returns the state of an object, which may not exist, and its server. It returns an error for a key that is
+// invalid for the kind. No object exists in a cluster that is not synced: a run that began before the cluster has left
+// and engaged again may add a key. All objects of the cluster run once it is synced.
 func (s *session) read(key Key) (object reflector.State, server string, err error) {
 	if m := s.roster.Load().member(key.Cluster); m != nil && m.synced.Load() {
 		for _, f := range m.feeds[:m.primary] {
