@@ -20,15 +20,17 @@ type Write struct {
 	Resource core.Resource
 
 	// Object is the object in the response. It belongs to the caller of the verb. If Deleted is true, it has only the
-	// namespace, the name and the UID.
+	// namespace, the name and the UID, and also the deletion timestamp if the write was not a delete: then an earlier
+	// delete, perhaps by another client, has begun the deletion.
 	Object core.Object
 
 	// Base is the resource version that the object had until this write, if the request required it, so that no other
 	// write lies between the two. It is "0" if the write created the object. Otherwise it is empty.
 	Base string
 
-	// Deleted is true if a delete has removed the object. A delete that only begins the deletion, because the object
-	// has finalizers or a grace period, is a write of the object with its deletion timestamp.
+	// Deleted is true if the write has removed the object: a delete, or a write that removed the last finalizer of an
+	// object that was being deleted. A delete that only begins the deletion, because the object has finalizers or a
+	// grace period, is a write of the object with its deletion timestamp.
 	Deleted bool
 }
 
@@ -52,9 +54,33 @@ func WithWriteObserver(ctx context.Context, observe func(Write)) context.Context
 
 // tellObserver calls the observer of ctx, if any, with the object in the response to a write.
 func (c *Client) tellObserver(ctx context.Context, r *request.Request, obj core.Object, created bool) {
-	if observe, ok := ctx.Value(observerKey{}).(func(Write)); ok && obj.GetResourceVersion() != "" {
+	observe, ok := ctx.Value(observerKey{}).(func(Write))
+	switch {
+	case !ok || obj.GetResourceVersion() == "":
+	case isRemoved(r.Target.Resource, obj):
+		observe(c.removal(r.Target.Resource, &metav1.ObjectMeta{
+			Namespace: obj.GetNamespace(), Name: obj.GetName(), UID: obj.GetUID(),
+			DeletionTimestamp: obj.GetDeletionTimestamp(),
+		}))
+	default:
 		observe(Write{Server: c.Server(), Resource: r.Target.Resource, Object: obj, Base: baseOf(r, created)})
 	}
+}
+
+// removal returns the write that has removed an object.
+func (c *Client) removal(res core.Resource, meta *metav1.ObjectMeta) Write {
+	return Write{
+		Server: c.Server(), Resource: res, Deleted: true, Object: &metav1.PartialObjectMetadata{ObjectMeta: *meta},
+	}
+}
+
+// isRemoved reports whether a server removes an object that a write has left in this state: its deletion has begun, and
+// neither finalizers nor a grace period delay it. The response has the version before the removal. Namespaces also have
+// finalizers in their spec.
+func isRemoved(res core.Resource, obj core.Object) bool {
+	grace := obj.GetDeletionGracePeriodSeconds()
+	return obj.GetDeletionTimestamp() != nil && len(obj.GetFinalizers()) == 0 && (grace == nil || *grace == 0) &&
+		obj.GetUID() != "" && (res.Group != "" || res.Plural != "namespaces")
 }
 
 // baseOf returns the resource version that an object had until a write, see [Write].
@@ -62,7 +88,7 @@ func baseOf(r *request.Request, created bool) string {
 	switch {
 	case created && r.Target.Subresource == "":
 		return "0"
-	case !r.Conditional || r.Verb == "delete":
+	case !r.Conditional:
 		return ""
 	}
 	contentType := r.ContentType
@@ -76,8 +102,9 @@ func baseOf(r *request.Request, created bool) string {
 	return head.ResourceVersion
 }
 
-// observeDelete calls the observer of ctx with the response to a delete. The response is the object if its deletion has
-// only begun, and otherwise a Status with its UID. A response that is neither has nothing to observe.
+// observeDelete calls the observer of ctx with the response to a delete. If the object is removed, the response is a
+// Status with its UID or, for some kinds, the object. If the deletion has only begun, the response is the object with
+// its deletion timestamp. A response that is neither has nothing to observe.
 func (e *endpoint) observeDelete(ctx context.Context, t request.Target, resp *http.Response) {
 	observe, ok := ctx.Value(observerKey{}).(func(Write))
 	if !ok {
@@ -87,16 +114,20 @@ func (e *endpoint) observeDelete(ctx context.Context, t request.Target, resp *ht
 	if err != nil {
 		return
 	}
-	contentType := resp.Header.Get("Content-Type")
-	if status := wire.UnmarshalStatus(body, contentType); status != nil {
-		if status.Details != nil && status.Details.UID != "" {
-			observe(Write{Server: e.client.Server(), Resource: t.Resource, Deleted: true, Object: &metav1.PartialObjectMetadata{
-				ObjectMeta: metav1.ObjectMeta{Namespace: t.Namespace, Name: t.Name, UID: status.Details.UID},
-			}})
-		}
+	removed, contentType := &metav1.ObjectMeta{Namespace: t.Namespace, Name: t.Name}, resp.Header.Get("Content-Type")
+	obj, status := e.blank(), wire.UnmarshalStatus(body, contentType)
+	switch {
+	case status != nil && status.Details != nil:
+		removed.UID = status.Details.UID
+	case status != nil || wire.Unmarshal(body, contentType, obj) != nil || obj.GetResourceVersion() == "":
 		return
+	case obj.GetDeletionTimestamp() != nil && !isRemoved(t.Resource, obj):
+		observe(Write{Server: e.client.Server(), Resource: t.Resource, Object: obj})
+		return
+	default:
+		removed.UID = obj.GetUID()
 	}
-	if obj := e.blank(); wire.Unmarshal(body, contentType, obj) == nil {
-		e.client.tellObserver(ctx, &request.Request{Verb: "delete", Target: t}, obj, false)
+	if removed.UID != "" {
+		observe(e.client.removal(t.Resource, removed))
 	}
 }

@@ -4,6 +4,7 @@
 package client_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/http"
@@ -28,6 +29,15 @@ func TestWriteObserverReceivesStoredWrites(t *testing.T) {
 			testserver.Fail(w, 409, "Conflict", "no")
 		case strings.HasSuffix(r.URL.Path, "virtual"):
 			testserver.Reply(w, 201, jsonType, []byte(`{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"virtual"}}`))
+		case strings.HasSuffix(r.URL.Path, "begun"):
+			testserver.Reply(w, 200, jsonType, deletingJSON(t, "begun", []string{"example.com/a"}, 0))
+		case strings.HasSuffix(r.URL.Path, "graceful"):
+			testserver.Reply(w, 200, jsonType, deletingJSON(t, "graceful", nil, 30))
+		case strings.HasSuffix(r.URL.Path, "finished"):
+			testserver.Reply(w, 200, jsonType, deletingJSON(t, "finished", nil, 0))
+		case r.URL.Path == "/api/v1/namespaces/prod":
+			body := bytes.Replace(deletingJSON(t, "prod", nil, 0), []byte("ConfigMap"), []byte("Namespace"), 1)
+			testserver.Reply(w, 200, jsonType, bytes.Replace(body, []byte(`"namespace":"prod",`), nil, 1))
 		case r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, "gone"):
 			testserver.Reply(w, 200, jsonType, []byte(`{"kind":"Status","apiVersion":"v1","status":"Success","details":{"name":"gone","uid":"u-1"}}`))
 		case r.Method == http.MethodGet && !strings.HasSuffix(r.URL.Path, "web"):
@@ -36,38 +46,67 @@ func TestWriteObserverReceivesStoredWrites(t *testing.T) {
 			testserver.Reply(w, 200, jsonType, configMapJSON(t, "web", "green"))
 		}
 	})
-	maps := client.Namespaced[leanConfigMap](s.Client(t), "prod")
+	c := s.Client(t)
+	maps := client.Namespaced[leanConfigMap](c, "prod")
 	build := leanWay().build
 	patch := request.MergePatch([]byte(`{}`))
 	apply := &request.ApplyOptions{FieldManager: "me"}
+	const web = "configmaps prod/web version 7"
 	for _, tc := range []struct {
 		name string
 		do   func(context.Context) error
-		told bool
+		want string // the observed write; empty if there is none
 	}{
-		{"create", func(ctx context.Context) error { _, err := maps.Create(ctx, build("web", ""), nil); return err }, true},
-		{"update", func(ctx context.Context) error { _, err := maps.Update(ctx, build("web", ""), nil); return err }, true},
-		{"patch", func(ctx context.Context) error { _, err := maps.Patch(ctx, "web", patch, nil); return err }, true},
-		{"apply", func(ctx context.Context) error { _, err := maps.Apply(ctx, build("web", ""), apply); return err }, true},
-		{"status", func(ctx context.Context) error { _, err := maps.Status().Patch(ctx, "web", patch, nil); return err }, true},
-		{"get", func(ctx context.Context) error { _, err := maps.Get(ctx, "web", nil); return err }, false},
-		{"list", func(ctx context.Context) error { _, err := maps.List(ctx, nil); return err }, false},
-		{"delete", func(ctx context.Context) error { return maps.Delete(ctx, "gone", nil) }, true},
-		{"delete, which begins", func(ctx context.Context) error { return maps.Delete(ctx, "web", nil) }, true},
+		{"create", func(ctx context.Context) error { _, err := maps.Create(ctx, build("web", ""), nil); return err }, web},
+		{"update", func(ctx context.Context) error { _, err := maps.Update(ctx, build("web", ""), nil); return err }, web},
+		{"patch", func(ctx context.Context) error { _, err := maps.Patch(ctx, "web", patch, nil); return err }, web},
+		{"apply", func(ctx context.Context) error { _, err := maps.Apply(ctx, build("web", ""), apply); return err }, web},
+		{"status", func(ctx context.Context) error { _, err := maps.Status().Patch(ctx, "web", patch, nil); return err }, web},
+		{"patch during the deletion", func(ctx context.Context) error {
+			_, err := maps.Patch(ctx, "begun", patch, nil)
+			return err
+		}, "configmaps prod/begun version 7"},
+		{"patch during the grace period", func(ctx context.Context) error {
+			_, err := maps.Patch(ctx, "graceful", patch, nil)
+			return err
+		}, "configmaps prod/graceful version 7"},
+		{"patch that removes the last finalizer", func(ctx context.Context) error {
+			_, err := maps.Patch(ctx, "finished", patch, nil)
+			return err
+		}, "configmaps prod/finished deleted u-1, which ends a deletion"},
+		{"patch of a namespace, which has finalizers in its spec", func(ctx context.Context) error {
+			_, err := client.ClusterWide[corev1.Namespace](c).Patch(ctx, "prod", patch, nil)
+			return err
+		}, "namespaces prod version 7"},
+		{"get", func(ctx context.Context) error { _, err := maps.Get(ctx, "web", nil); return err }, ""},
+		{"list", func(ctx context.Context) error { _, err := maps.List(ctx, nil); return err }, ""},
+		{"delete", func(ctx context.Context) error { return maps.Delete(ctx, "gone", nil) }, "configmaps prod/gone deleted u-1"},
+		{"delete of a kind whose response is the object", func(ctx context.Context) error {
+			return maps.Delete(ctx, "web", nil)
+		}, "configmaps prod/web deleted u-1"},
+		{"delete without a grace period", func(ctx context.Context) error {
+			return maps.Delete(ctx, "finished", nil)
+		}, "configmaps prod/finished deleted u-1"},
+		{"delete, which begins", func(ctx context.Context) error {
+			return maps.Delete(ctx, "begun", nil)
+		}, "configmaps prod/begun version 7"},
+		{"delete with a grace period", func(ctx context.Context) error {
+			return maps.Delete(ctx, "graceful", nil)
+		}, "configmaps prod/graceful version 7"},
 		{"a dry run of a delete", func(ctx context.Context) error {
 			return maps.Delete(ctx, "gone", &request.DeleteOptions{DryRun: true})
-		}, false},
+		}, ""},
 		{"a dry run", func(ctx context.Context) error {
 			_, err := maps.Patch(ctx, "web", patch, &request.PatchOptions{DryRun: true})
 			return err
-		}, false},
-		{"an object that is not stored", func(ctx context.Context) error { _, err := maps.Update(ctx, build("virtual", ""), nil); return err }, false},
+		}, ""},
+		{"an object that is not stored", func(ctx context.Context) error { _, err := maps.Update(ctx, build("virtual", ""), nil); return err }, ""},
 		{"a rejected write", func(ctx context.Context) error {
 			if _, err := maps.Update(ctx, build("broken", ""), nil); err == nil {
 				t.Error("the write returned no error")
 			}
 			return nil
-		}, false},
+		}, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var told []string
@@ -75,9 +114,12 @@ func TestWriteObserverReceivesStoredWrites(t *testing.T) {
 				if w.Server != s.URL {
 					t.Errorf("observed server %s, want %s", w.Server, s.URL)
 				}
-				what := w.Object.GetResourceVersion()
+				what := "version " + w.Object.GetResourceVersion()
 				if w.Deleted {
 					what = fmt.Sprint("deleted ", w.Object.GetUID())
+				}
+				if w.Deleted && w.Object.GetDeletionTimestamp() != nil {
+					what += ", which ends a deletion"
 				}
 				told = append(told, fmt.Sprint(w.Resource, " ", core.RefOf(w.Object), " ", what))
 			})
@@ -85,11 +127,8 @@ func TestWriteObserverReceivesStoredWrites(t *testing.T) {
 				t.Fatal(err)
 			}
 			var want []string
-			switch {
-			case tc.name == "delete":
-				want = []string{"configmaps prod/gone deleted u-1"}
-			case tc.told:
-				want = []string{"configmaps prod/web 7"}
+			if tc.want != "" {
+				want = []string{tc.want}
 			}
 			if diff := cmp.Diff(want, told); diff != "" {
 				t.Errorf("observed writes (-want +got):\n%s", diff)
@@ -106,11 +145,24 @@ func TestWriteObserverReceivesStoredWrites(t *testing.T) {
 	}
 }
 
+// deletingJSON is a stored object that is being deleted, in JSON.
+func deletingJSON(t testing.TB, name string, finalizers []string, grace int64) []byte {
+	t.Helper()
+	cm := stored(name, "green")
+	cm.APIVersion, cm.Kind = "v1", "ConfigMap"
+	cm.DeletionTimestamp, cm.DeletionGracePeriodSeconds, cm.Finalizers = new(metav1.Now()), &grace, finalizers
+	return testserver.JSON(t, cm)
+}
+
 // TestWriteObserverReceivesTheVersionThatAWriteReplaced checks that the version is empty unless the server must have
 // made the write in one step from it.
 func TestWriteObserverReceivesTheVersionThatAWriteReplaced(t *testing.T) {
 	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
 		code := 200
+		if r.Method == http.MethodDelete {
+			testserver.Reply(w, 200, jsonType, deletingJSON(t, "web", nil, 30))
+			return
+		}
 		if r.Method == http.MethodPost || strings.HasSuffix(r.URL.Path, "new") {
 			code = 201
 		}

@@ -36,6 +36,9 @@ type write struct {
 	ownWrite
 	feed *memberFeed
 	held bool // the key is held back until the feed has observed the write
+
+	// ends is true if the write has completed a deletion that somebody else may have begun. So its change causes a run.
+	ends bool
 }
 
 // written identifies a write.
@@ -70,7 +73,12 @@ func (w *writes) observe(done client.Write) {
 			continue
 		}
 		ref := core.RefOf(done.Object)
-		x := write{ownWrite{ref: ref, uid: done.Object.GetUID(), deleted: done.Deleted}, f, f.mayBeStale(ref)}
+		x := write{
+			ownWrite: ownWrite{ref: ref, uid: done.Object.GetUID(), deleted: done.Deleted},
+			feed:     f,
+			held:     f.mayBeStale(ref),
+			ends:     done.Deleted && done.Object.GetDeletionTimestamp() != nil,
+		}
 		if !done.Deleted {
 			version, err := strconv.ParseUint(done.Object.GetResourceVersion(), 10, 64)
 			if err != nil || !f.feed.Concerns(done.Object) {
@@ -121,9 +129,12 @@ func (w *writes) record(key Key) {
 		}
 	}
 	for i, x := range list {
+		if x.ends {
+			continue
+		}
 		x.key = key
 		x.removed = !x.deleted && slices.ContainsFunc(list[i:], func(y write) bool {
-			return y.deleted && y.feed == x.feed && y.uid == x.uid
+			return y.deleted && !y.ends && y.feed == x.feed && y.uid == x.uid
 		})
 		x.feed.wrote(w.session, x.ownWrite, slices.Contains(ignored, written{x.uid, x.version}))
 	}

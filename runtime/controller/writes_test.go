@@ -5,6 +5,7 @@ package controller_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strconv"
@@ -13,6 +14,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/config"
@@ -212,6 +215,45 @@ func TestNextRunSeesTheDeletesOfTheLastRun(t *testing.T) {
 				after(20 * lag)
 				if hold == 0 && deleted != 1 || hold < 0 && deleted == 1 {
 					t.Errorf("%d pages were deleted", deleted)
+				}
+			})
+		})
+	}
+}
+
+// TestNextRunSeesThatTheLastRunRemovedTheLastFinalizer delivers an event of a page while the cache still has a document
+// whose last finalizer the first run has removed.
+func TestNextRunSeesThatTheLastRunRemovedTheLastFinalizer(t *testing.T) {
+	for name, hold := range map[string]time.Duration{"held back": 0, "not held back": -1} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := lagging(t)
+				d := doc("prod/a", "1")
+				d.DeletionTimestamp, d.Finalizers = new(metav1.Now()), []string{"example.com/a"}
+				w.Put(documents, d)
+				var cleanups journal
+				c := controller.New(controller.For[document](w.cache), &controller.Options{HoldTimeout: hold}).
+					Watches(controller.Source[page](w.cache).Map(of))
+				start(t, c, func(ctx context.Context, d *document) (controller.Action, error) {
+					if len(d.Finalizers) == 0 {
+						return controller.AwaitChange(), nil
+					}
+					cleanups.add(d.Name)
+					w.Put(pages, pageAbout("a"))
+					<-time.After(lag / 2)
+					patch := request.MergePatch([]byte(`{"metadata":{"finalizers":null}}`))
+					_, err := clusterWide[document](w).In("prod").Patch(ctx, "a", patch, nil)
+					if errors.Is(err, core.ErrNotFound) {
+						err = nil
+					}
+					return controller.AwaitChange(), err
+				})
+				after(20 * lag)
+				if n := len(cleanups.take()); hold == 0 && n != 1 || hold < 0 && n == 1 {
+					t.Errorf("the cleanup ran %d times", n)
+				}
+				if s := c.Stats(); s.Applier.Held != 0 || s.Applier.Overdue != 0 {
+					t.Errorf("%d objects are held back and %d are overdue, want 0", s.Applier.Held, s.Applier.Overdue)
 				}
 			})
 		})

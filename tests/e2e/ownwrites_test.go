@@ -5,6 +5,7 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -43,12 +44,14 @@ func (v *valuesSeen) of(name string) string {
 }
 
 // TestIgnoredOwnWritesCauseNoRun checks that runs that write their object, create another one and delete a third one
-// are not repeated, and that a change by somebody else between these writes causes a run.
+// are not repeated, and that a change by somebody else between these writes causes a run. Unlike for most kinds, the
+// response to the delete of a Service is the object.
 func TestIgnoredOwnWritesCauseNoRun(t *testing.T) {
 	const objects, label = 20, "own-writes-test"
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	secrets, maps := kube.Namespaced[corev1.Secret](c, ns), kube.Namespaced[corev1.ConfigMap](c, ns)
+	services := kube.Namespaced[corev1.Service](c, ns)
 	cache := newCache(t, c)
 	runs := valuesSeen{values: make(map[string]string)}
 	reconcile := func(ctx context.Context, s *corev1.Secret) (kube.Action, error) {
@@ -67,6 +70,13 @@ func TestIgnoredOwnWritesCauseNoRun(t *testing.T) {
 				return kube.Action{}, err
 			}
 		}
+		service := &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Name: s.Name, OwnerReferences: []metav1.OwnerReference{owner}},
+			Spec:       corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone},
+		}
+		if _, err := services.Create(ctx, service, nil); err != nil {
+			return kube.Action{}, err
+		}
 		if s.Name == "disturbed" {
 			disturb := kube.MergePatch([]byte(`{"data":{"v":"Mg=="}}`)) // 2
 			other := connect(t, nil)
@@ -83,12 +93,14 @@ func TestIgnoredOwnWritesCauseNoRun(t *testing.T) {
 				return kube.Action{}, err
 			}
 		}
-		return kube.AwaitChange(), maps.Delete(ctx, s.Name+"-short-lived", nil)
+		err = errors.Join(maps.Delete(ctx, s.Name+"-short-lived", nil), services.Delete(ctx, s.Name, nil))
+		return kube.AwaitChange(), err
 	}
 	here := &kube.Selection{Namespace: ns}
 	ctl := kube.NewController(kube.ForView(kube.ViewOf[corev1.Secret](cache, here)), &kube.ControllerOptions{
 		Logger: debugLogger(t), IgnoreOwnWrites: true, HoldTimeout: time.Hour,
-	}).Owns(kube.SourceView(kube.ViewOf[corev1.ConfigMap](cache, here)))
+	}).Owns(kube.SourceView(kube.ViewOf[corev1.ConfigMap](cache, here))).
+		Owns(kube.SourceView(kube.ViewOf[corev1.Service](cache, here)))
 	background(t, func(ctx context.Context) error { return ctl.Run(ctx, reconcile) })
 	want := map[string]string{"disturbed": "1 2"}
 	for i := range objects {

@@ -64,7 +64,8 @@ func (t target) notFound() error {
 }
 
 // write responds to a request that changes an object. Every patch is treated as a merge patch, and an apply as one that
-// may create the object. Like on a real server, an object that does not change keeps its version.
+// may create the object. Like on a real server, an object that does not change keeps its version, and an object that is
+// being deleted is removed with its last finalizer; the response then has the version before the removal.
 func (t target) write(r *http.Request) (obj any, created bool, err error) {
 	if r.Header.Get("Content-Type") == wire.MediaTypeProtobuf {
 		return nil, false, fakesource.Status(415, metav1.StatusReasonUnsupportedMediaType)
@@ -116,6 +117,12 @@ func (t target) write(r *http.Request) (obj any, created bool, err error) {
 	}
 	if ok && reflect.DeepEqual(sent, old) {
 		return old, false, nil
+	}
+	before, after := unstructured.Unstructured{Object: old}, unstructured.Unstructured{Object: sent}
+	if len(before.GetFinalizers()) > 0 && len(after.GetFinalizers()) == 0 && before.GetDeletionTimestamp() != nil {
+		t.remove(t.ref)
+		after.SetResourceVersion(version(old))
+		return sent, false, nil
 	}
 	t.put(sent)
 	return sent, !ok, nil
