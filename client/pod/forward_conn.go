@@ -111,25 +111,29 @@ func (c *portConn) awaitProblem() {
 	c.conn.Abort(c.problem)
 }
 
-// Read reads the received data.
+// Read reads the received data. The error after a deadline is a net.Error, which it would not be if it were wrapped.
 func (c *portConn) Read(p []byte) (int, error) {
 	n, err := c.conn.Incoming(portData).Read(p)
-	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
-		if c.reading.Wait(); c.problem != nil { // the reason
-			err = c.problem
-		}
+	if err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		return n, err
 	}
-	if err != nil && err != io.EOF {
+	if c.reading.Wait(); c.problem != nil { // the reason
+		err = c.problem
+	}
+	if err != io.EOF {
 		err = c.wrap(err)
 	}
 	return n, err
 }
 
-// Write sends data. It blocks while the pod does not read.
+// Write sends data. It blocks while the pod does not read. The error after a deadline is that of Read.
 func (c *portConn) Write(p []byte) (int, error) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	n, err := c.conn.Write(portData, p)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return n, err
+	}
 	return n, c.wrap(err)
 }
 

@@ -93,13 +93,22 @@ func TestDialConnectsToPort(t *testing.T) {
 	if _, err := conn.Read(got); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("Read() = %v, want %v", err, os.ErrDeadlineExceeded)
 	}
-	var timeout net.Error
-	if _, err := conn.Read(got); !errors.As(err, &timeout) || !timeout.Timeout() {
-		t.Errorf("Read() = %v, want a net.Error that is a timeout", err)
+	if err := conn.SetDeadline(time.Now().Add(-time.Second)); err != nil {
+		t.Error(err)
+	}
+	calls := map[string]func([]byte) (int, error){"Read": conn.Read, "Write": conn.Write}
+	for name, call := range calls {
+		_, err := call(got)
+		timeout, ok := err.(net.Error) //nolint:errorlint // as in crypto/tls
+		if !ok || !timeout.Timeout() || !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("%s() = %#v, want a net.Error that is a timeout", name, err)
+		}
 	}
 	conn.Close()
-	if _, err := conn.Write(sent); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("Write() after Close = %v, want net.ErrClosed", err)
+	for name, call := range calls {
+		if _, err := call(got); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("%s() after Close = %v, want net.ErrClosed", name, err)
+		}
 	}
 	if got, want := s.Asked()[0].URI, "/api/v1/namespaces/prod/pods/web/portforward?ports=8080"; got != want {
 		t.Errorf("request = %s, want %s", got, want)

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"sync"
 	"time"
@@ -14,9 +15,6 @@ import (
 
 // ErrStalled is the error of a channel that was not read for too long while its buffer was full.
 var ErrStalled = errors.New("output was lost because it was not read")
-
-// errReadClosed is the error of a channel whose reader has closed it.
-var errReadClosed = errors.New("read on a closed stream")
 
 // Buffer contains the unread data of one incoming channel. It is safe for concurrent use.
 type Buffer struct {
@@ -48,10 +46,10 @@ func (b *Buffer) Read(p []byte) (int, error) {
 		b.changed.Wait()
 	}
 	switch {
+	case b.data.Len() == 0 && b.err != nil:
+		return 0, b.err
 	case b.limit.passed:
 		return 0, os.ErrDeadlineExceeded
-	case b.data.Len() == 0:
-		return 0, b.err
 	}
 	n, _ := b.data.Read(p) // it is not empty
 	if b.data.Len() == 0 && b.data.Cap() > 64<<10 {
@@ -67,13 +65,13 @@ func (b *Buffer) SetReadDeadline(t time.Time) {
 	b.limit.set(t, &b.changed)
 }
 
-// Close drops unread and later data.
+// Close drops unread and later data. A Read then returns [net.ErrClosed].
 func (b *Buffer) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.err == nil || b.data.Len() > 0 {
 		b.data = bytes.Buffer{}
-		b.err = errReadClosed
+		b.err = net.ErrClosed
 	}
 	b.changed.Broadcast()
 	return nil
