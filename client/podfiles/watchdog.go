@@ -12,15 +12,18 @@ import (
 	"time"
 )
 
-// stuckAfter is how long a tar that has reported an error may read nothing.
+// stuckAfter is the maximum time for which a tar that has reported an error may read nothing.
 const stuckAfter = 5 * time.Second
 
 // watchdog is the input of an unpacking tar. Some container runtimes do not notice that a process has ended before its
-// input was read, and then wait forever. So a tar that has reported an error and no longer reads is treated as ended.
+// input was read, and then wait forever. So a tar that has reported an error and no longer reads is treated as ended. A
+// read that waits for the input does not count, since tar waits for it too. But a connection that takes longer than
+// stuckAfter to send one piece of the input, of at most 32 KiB, looks like a tar that does not read.
 type watchdog struct {
 	io.Reader
-	said *complaints
-	last atomic.Pointer[time.Time] // time of the last read
+	said    *complaints
+	reading atomic.Bool               // a Read is in progress
+	last    atomic.Pointer[time.Time] // the end of the last Read
 
 	running sync.WaitGroup
 	done    chan struct{}
@@ -36,8 +39,11 @@ func watch(input io.Reader, said *complaints, cancel context.CancelCauseFunc) *w
 
 // Read reads from the input.
 func (w *watchdog) Read(p []byte) (int, error) {
+	w.reading.Store(true)
+	n, err := w.Reader.Read(p)
 	w.last.Store(new(time.Now()))
-	return w.Reader.Read(p)
+	w.reading.Store(false)
+	return n, err
 }
 
 func (w *watchdog) run(cancel context.CancelCauseFunc) {
@@ -50,7 +56,10 @@ func (w *watchdog) run(cancel context.CancelCauseFunc) {
 		case <-tick.C:
 		}
 		quiet := w.said.quietSince()
-		if !quiet.IsZero() && time.Since(quiet) >= stuckAfter && time.Since(*w.last.Load()) >= stuckAfter {
+		if quiet.IsZero() || time.Since(quiet) < stuckAfter || w.reading.Load() {
+			continue
+		}
+		if time.Since(*w.last.Load()) >= stuckAfter {
 			cancel(fmt.Errorf("tar has reported an error and stopped reading: %s", w.said))
 			return
 		}
