@@ -6,6 +6,7 @@ package pod
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -154,6 +155,33 @@ func TestProcessEndsWithTheStatusOfTheServer(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestCloseSendsInputToASilentServer checks that Close sends the written input and a close frame if the server reads
+// again within a few seconds, even if it has sent nothing for longer.
+func TestCloseSendsInputToASilentServer(t *testing.T) {
+	var received chan string
+	inBubble(t, func(k kubelet) {
+		time.Sleep(farewell + 2*time.Second)
+		_, message, err := k.ReadMessage()
+		received <- fmt.Sprintf("%q, %v", message, err)
+		_, _, err = k.ReadMessage()
+		received <- fmt.Sprint(websocket.IsCloseError(err, websocket.CloseNormalClosure))
+	}, func(t *testing.T, pods *API) {
+		received = make(chan string, 2) // belongs to the bubble
+		p, err := pods.Exec(t.Context(), "web", &ExecOptions{Command: []string{"cat"}, Stdin: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(farewell + time.Second)
+		if _, err := p.Stdin.Write([]byte("x")); err != nil {
+			t.Error(err)
+		}
+		p.Close()
+		if message, closed := <-received, <-received; message != `"\x00x", <nil>` || closed != "true" {
+			t.Errorf("the server received %s, and a close frame: %s; want the input and a close frame", message, closed)
+		}
+	})
 }
 
 // TestContextEndsStreamWithUnreadOutput checks that Wait returns when the context ends, although unread output keeps

@@ -227,6 +227,11 @@ func (c *Conn) Close() {
 // context's cause. Data that has arrived can still be read.
 func (c *Conn) Finish(ctx context.Context, silent time.Duration) error {
 	for {
+		select {
+		case <-c.done: // Close may still be sending
+			return nil
+		default:
+		}
 		left := silent - time.Since(c.lastHeard())
 		if left <= 0 {
 			c.Abort(io.EOF)
