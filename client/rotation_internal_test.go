@@ -65,7 +65,7 @@ func TestRotationThatKeepsTimeAndSizeIsNoticed(t *testing.T) {
 			Server: "https://kube.test", CAFile: place("ca.crt", ca),
 			ClientCertFile: place("tls.crt", cert), ClientKeyFile: place("tls.key", key),
 		}
-		transport, err := newTransport(cfg, protocols(true), nil, nil)
+		transport, err := newTransport(cfg, false, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

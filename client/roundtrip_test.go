@@ -167,3 +167,36 @@ func TestRoundTripUpgradesConnections(t *testing.T) {
 		t.Errorf("the connection has %q, %v, writable: %v", data, err, writable)
 	}
 }
+
+// TestUpgradeIsNotSentAgainWhenItsConnectionEnds refuses the first upgrade, and ends the connection of the second one,
+// whose command may have started. Package net/http sends such a request again if its connection was used before.
+func TestUpgradeIsNotSentAgainWhenItsConnectionEnds(t *testing.T) {
+	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Connection") != "Upgrade" {
+			t.Errorf("the server received the header %v", r.Header)
+		}
+		if strings.HasSuffix(r.URL.Path, "/first") {
+			testserver.Fail(w, 404, "NotFound", "no such pod")
+			return
+		}
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		conn.Close()
+	})
+	c := s.Client(t)
+	defer c.CloseIdleConnections()
+	header := http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}}
+	for _, name := range []string{"first", "second"} {
+		r := &request.Request{Method: http.MethodGet, Path: "/api/v1/namespaces/prod/pods/" + name, Verb: "create"}
+		if conn, err := c.Upgrade(t.Context(), r, header); err == nil {
+			conn.Close()
+			t.Errorf("the %s upgrade returned no error", name)
+		}
+	}
+	if asked := s.Asked(); len(asked) != 2 {
+		t.Errorf("the server received %d requests, want each of the two once", len(asked))
+	}
+}

@@ -93,7 +93,7 @@ func overPipes(t *testing.T, o Options, handler http.HandlerFunc, test func(t *t
 		defer func() { _ = server.Close() }()
 		defer close(s.done)
 
-		rt, err := newHTTP(&config.Config{InsecureSkipTLSVerify: true}, protocols(true), nil, nil)
+		rt, err := newHTTP(&config.Config{InsecureSkipTLSVerify: true}, false, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

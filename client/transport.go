@@ -71,11 +71,11 @@ func boundsOf(o *Options) *bounds {
 // source may return another certificate. Both require new connections, because a connection keeps its certificates:
 // requests in progress, such as watches, end on the old connections.
 type transport struct {
-	cfg       *config.Config
-	protocols *http.Protocols
-	bounds    *bounds // nil for the defaults
-	files     []string
-	certs     certSource // nil for none
+	cfg     *config.Config
+	upgrade bool    // for requests that are upgraded to streams
+	bounds  *bounds // nil for the defaults
+	files   []string
+	certs   certSource // nil for none
 
 	mu      sync.Mutex // guards the fields below
 	current *http.Transport
@@ -101,25 +101,15 @@ func newTransports(
 	if err := checkPlain(cfg); err != nil {
 		return nil, nil, err
 	}
-	if requests, err = newTransport(cfg, protocols(true), certs, b); err != nil {
+	if requests, err = newTransport(cfg, false, certs, b); err != nil {
 		return nil, nil, err
 	}
-	upgrades, err = newTransport(cfg, protocols(false), certs, b)
+	upgrades, err = newTransport(cfg, true, certs, b)
 	return requests, upgrades, err
 }
 
-// protocols returns HTTP/1.1, with or without HTTP/2.
-func protocols(http2 bool) *http.Protocols {
-	p := new(http.Protocols)
-	p.SetHTTP1(true)
-	p.SetHTTP2(http2)
-	return p
-}
-
-func newTransport(
-	cfg *config.Config, protocols *http.Protocols, certs certSource, b *bounds,
-) (*transport, error) {
-	t := &transport{cfg: cfg, protocols: protocols, certs: certs, bounds: b}
+func newTransport(cfg *config.Config, upgrade bool, certs certSource, b *bounds) (*transport, error) {
+	t := &transport{cfg: cfg, upgrade: upgrade, certs: certs, bounds: b}
 	for _, file := range []string{cfg.CAFile, cfg.ClientCertFile, cfg.ClientKeyFile} {
 		if file != "" {
 			t.files = append(t.files, file)
@@ -130,7 +120,7 @@ func newTransport(
 	if t.loaded, err = loadFiles(cfg); err != nil {
 		return nil, err
 	}
-	t.current, err = newHTTP(t.loaded, protocols, nil, t.bounds)
+	t.current, err = newHTTP(t.loaded, upgrade, nil, t.bounds)
 	return t, err
 }
 
@@ -184,7 +174,7 @@ func (t *transport) connection(cert *tls.Certificate) *http.Transport {
 		t.stamp = stamp
 		return t.current
 	}
-	next, err := newHTTP(loaded, t.protocols, cert, t.bounds)
+	next, err := newHTTP(loaded, t.upgrade, cert, t.bounds)
 	if err != nil {
 		return t.current
 	}
@@ -248,9 +238,10 @@ func checkPlain(cfg *config.Config) error {
 }
 
 // newHTTP returns a transport for a loaded configuration. If cert is not nil, it replaces the client certificate.
-func newHTTP(
-	cfg *config.Config, protocols *http.Protocols, cert *tls.Certificate, b *bounds,
-) (*http.Transport, error) {
+//
+// Upgrades require HTTP/1.1. Each has a connection of its own: package net/http sends a request without a body again if
+// a reused connection ends before the response, but the server may have started the command.
+func newHTTP(cfg *config.Config, upgrade bool, cert *tls.Certificate, b *bounds) (*http.Transport, error) {
 	tlsConfig, err := newTLS(cfg)
 	if err != nil {
 		return nil, err
@@ -263,6 +254,9 @@ func newHTTP(
 		// TCP detects a dead peer in 40 seconds. HTTP/1.1 needs this, because it has no pings.
 		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 20 * time.Second, Interval: 5 * time.Second, Count: 4},
 	}
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(!upgrade)
 	t := &http.Transport{
 		DialContext:            dialer.DialContext,
 		TLSClientConfig:        tlsConfig,
@@ -270,6 +264,7 @@ func newHTTP(
 		Protocols:              protocols,
 		HTTP2:                  &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
 		DisableCompression:     cfg.DisableCompression,
+		DisableKeepAlives:      upgrade,
 		MaxIdleConnsPerHost:    25,
 		MaxResponseHeaderBytes: headerBytes,
 		IdleConnTimeout:        idleTimeout,

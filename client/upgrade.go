@@ -33,8 +33,10 @@ func (u *Upgraded) Redact(err error) error { return withoutSent(u.sent, err) }
 
 // Upgrade sends a request that asks the server to switch the connection to another protocol, and returns the
 // connection. The header is added to that of the request; it names the protocol and contains its handshake. The request
-// uses HTTP/1.1 and passes through the same middleware as any other, but is never sent twice, since a command may have
-// started. Package client/pod is built on it.
+// uses HTTP/1.1 and passes through the same middleware as any other, but is not sent again if the server may have
+// executed it, since a command may have started. With [Options.Transport], that is up to the Transport: an
+// [http.Transport] repeats a request if a reused connection ends, unless DisableKeepAlives is set. Package client/pod
+// is built on it.
 //
 // Errors: as [Client.Do].
 func (c *Client) Upgrade(ctx context.Context, r *request.Request, header http.Header) (*Upgraded, error) {
