@@ -14,7 +14,8 @@ import (
 )
 
 // dial opens a WebSocket with one of the protocols. It returns the WebSocket with a function that removes the sent
-// credentials from an error. The context applies to the dialling only.
+// credentials from a message of the server; the errors of the WebSocket have none. The context applies to the dialling
+// only.
 func dial(
 	ctx context.Context, c *client.Client, r *request.Request, protocols []string, incoming []channels.Channel,
 ) (*channels.Conn, func(error) error, error) {
@@ -25,12 +26,10 @@ func dial(
 		}
 		return upgraded, upgraded.Response.Header, nil
 	}
-	conn, err := channels.Dial(protocols, incoming, upgrade)
-	switch {
-	case err != nil && upgraded != nil:
-		return nil, nil, upgraded.Redact(err)
-	case err != nil:
+	redact := func(err error) error { return upgraded.Redact(err) }
+	conn, err := channels.Dial(protocols, incoming, upgrade, redact)
+	if err != nil {
 		return nil, nil, err
 	}
-	return conn, upgraded.Redact, nil
+	return conn, redact, nil
 }

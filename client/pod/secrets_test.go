@@ -5,9 +5,13 @@ package pod_test
 
 import (
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/gorilla/websocket"
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/internal/testserver"
@@ -15,7 +19,7 @@ import (
 )
 
 // TestStreamErrorsContainNoCredentials checks that errors do not contain the credentials of the request, even if the
-// server writes them to the error channel of a stream.
+// server writes them to the error channel of a stream, or into the close frame.
 func TestStreamErrorsContainNoCredentials(t *testing.T) {
 	const token = "s3cret-token+/="
 	connect := func(h http.HandlerFunc) *pod.API {
@@ -25,39 +29,67 @@ func TestStreamErrorsContainNoCredentials(t *testing.T) {
 		t.Cleanup(c.CloseIdleConnections)
 		return pod.In(c, "prod")
 	}
-	pods := connect(upgrades(t, v4, func(s *socket) {
-		s.end(`{"status":"Failure","message":"no runtime for ` + s.request.Header.Get("Authorization") + `"}`)
-	}))
-	p, err := pods.Exec(t.Context(), "web-0", &pod.ExecOptions{Command: []string{"ls"}})
-	if err != nil {
-		t.Fatal(err)
+	check := func(what string, err error, want string) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s = %v, want an error with %q", what, err, want)
+		}
+		if text := fmt.Sprintf("%v %+v %q", err, err, err); strings.Contains(text, token) {
+			t.Errorf("the error of %s contains the token: %s", what, text)
+		}
 	}
-	err = p.Run(nil, nil, nil)
-	if err == nil || !strings.Contains(err.Error(), "no runtime") {
-		t.Errorf("Run() = %v, want the server's message", err)
+	exec := func(play func(*socket)) *pod.Process {
+		t.Helper()
+		o := &pod.ExecOptions{Command: []string{"ls"}, Stdin: true}
+		p, err := connect(upgrades(t, v4, play)).Exec(t.Context(), "web-0", o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(p.Close)
+		return p
 	}
-	if text := fmt.Sprintf("%v %+v %q", err, err, err); strings.Contains(text, token) {
-		t.Errorf("the error of exec contains the token: %s", text)
+	dial := func(h http.HandlerFunc) (net.Conn, error) {
+		t.Helper()
+		f, err := connect(h).PortForward("web-0", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f.Dial(t.Context(), "80")
 	}
+	credentials := func(s *socket) string { return s.request.Header.Get("Authorization") }
+	fails := func(s *socket) { s.hangUp(websocket.CloseInternalServerErr, "no runtime for "+credentials(s)) }
 
-	pods = connect(forwards(t, func(s *socket, _ string) {
-		s.send(1, "refused for "+s.request.Header.Get("Authorization"))
+	p := exec(func(s *socket) { s.end(`{"status":"Failure","message":"no runtime for ` + credentials(s) + `"}`) })
+	check("Wait() after a message", p.Wait(), "no runtime")
+
+	p = exec(fails)
+	_, err := io.ReadAll(p.Stdout)
+	check("Read() of the output", err, "no runtime")
+	_, err = p.Stdin.Write([]byte("input"))
+	check("Write() of the input", err, "no runtime")
+	check("Wait()", p.Wait(), "no runtime")
+
+	conn, err := dial(forwards(t, func(s *socket, _ string) {
+		s.send(1, "refused for "+credentials(s))
 		s.receive()
 	}))
-	f, err := pods.PortForward("web-0", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn, err := f.Dial(t.Context(), "80")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = conn.Read(make([]byte, 1))
-	if err == nil || !strings.Contains(err.Error(), "refused") {
-		t.Errorf("Read() = %v, want the server's message", err)
-	}
-	if text := fmt.Sprintf("%v %+v %q", err, err, err); strings.Contains(text, token) {
-		t.Errorf("the error of port-forward contains the token: %s", text)
-	}
+	check("Read() of the port after a message", err, "refused")
 	_ = conn.Close()
+
+	conn, err = dial(forwards(t, func(s *socket, _ string) { fails(s) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = conn.Read(make([]byte, 1))
+	check("Read() of the port", err, "no runtime")
+	_, err = conn.Write([]byte("data"))
+	check("Write() to the port", err, "no runtime")
+	_ = conn.Close()
+
+	_, err = dial(upgrades(t, v4, fails))
+	check("Dial()", err, "no runtime")
 }

@@ -89,7 +89,7 @@ type Conn struct {
 }
 
 // newConn returns a connection that owns the WebSocket.
-func newConn(ws *websocket.Conn, incoming []Channel) *Conn {
+func newConn(ws *websocket.Conn, incoming []Channel, redact func(error) error) *Conn {
 	c := &Conn{ws: ws, buffers: map[byte]*Buffer{}, start: time.Now(), done: make(chan struct{})}
 	c.changed.L = &c.mu
 	for _, ch := range incoming {
@@ -97,7 +97,7 @@ func newConn(ws *websocket.Conn, incoming []Channel) *Conn {
 	}
 	ws.SetPingHandler(c.pinged)
 	ws.SetPongHandler(c.ponged)
-	c.running.Go(func() { c.fail(c.read()) })
+	c.running.Go(func() { c.fail(redact(c.read())) })
 	c.running.Go(c.send)
 	c.running.Go(c.watch)
 	return c

@@ -568,7 +568,7 @@ func TestInvalidHandshakeIsAnError(t *testing.T) {
 				func(h http.Header) (io.ReadWriteCloser, http.Header, error) {
 					response := accepted(h, channels.V5)
 					return near, response, tc.edit(response)
-				})
+				}, unchanged)
 			if err == nil || !strings.Contains(err.Error(), tc.want) || tc.want == "forbidden" && err != refusal {
 				t.Fatalf("Dial() = %v, want %q", err, tc.want)
 			}

@@ -48,12 +48,15 @@ func open(t testing.TB, socket io.ReadWriteCloser, protocol string, incoming ...
 	t.Helper()
 	c, err := channels.Dial([]string{protocol}, incoming, func(h http.Header) (io.ReadWriteCloser, http.Header, error) {
 		return socket, accepted(h, protocol), nil
-	})
+	}, unchanged)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
+
+// unchanged is the redaction of a connection without credentials.
+func unchanged(err error) error { return err }
 
 // accepted returns the headers with which a server accepts a handshake.
 func accepted(h http.Header, protocol string) http.Header {

@@ -20,9 +20,11 @@ import (
 
 // Dial opens a WebSocket with one of the protocols, and returns it with its incoming channels. The upgrade function
 // sends the headers of the handshake and returns the upgraded connection with the headers of the response. Dial returns
-// its error unchanged.
+// its error unchanged. The redact function removes the sent credentials from the errors that the server causes; it is
+// called only after the upgrade.
 func Dial(
-	protocols []string, incoming []Channel, upgrade func(http.Header) (io.ReadWriteCloser, http.Header, error),
+	protocols []string, incoming []Channel,
+	upgrade func(http.Header) (io.ReadWriteCloser, http.Header, error), redact func(error) error,
 ) (*Conn, error) {
 	var request http.Header
 	var refusal error
@@ -49,11 +51,11 @@ func Dial(
 	case refusal != nil:
 		return nil, refusal
 	case errors.Is(err, websocket.ErrBadHandshake):
-		return nil, fmt.Errorf("the server's upgrade to a WebSocket is invalid: Upgrade is %q, Connection is %q, "+
-			"and Sec-WebSocket-Accept is %q", resp.Header.Get("Upgrade"), resp.Header.Get("Connection"),
-			resp.Header.Get("Sec-WebSocket-Accept"))
+		return nil, redact(fmt.Errorf("the server's upgrade to a WebSocket is invalid: "+
+			"Upgrade is %q, Connection is %q, and Sec-WebSocket-Accept is %q",
+			resp.Header.Get("Upgrade"), resp.Header.Get("Connection"), resp.Header.Get("Sec-WebSocket-Accept")))
 	case err != nil:
-		return nil, fmt.Errorf("the server's upgrade to a WebSocket is invalid: %w", err)
+		return nil, redact(fmt.Errorf("the server's upgrade to a WebSocket is invalid: %w", err))
 	}
 	switch extensions := resp.Header.Get("Sec-WebSocket-Extensions"); {
 	case extensions != "":
@@ -62,10 +64,10 @@ func Dial(
 		err = fmt.Errorf("the server chose the protocol %q, which is not one of %s",
 			ws.Subprotocol(), strings.Join(protocols, ", "))
 	default:
-		return newConn(ws, incoming), nil
+		return newConn(ws, incoming, redact), nil
 	}
 	_ = ws.Close() // err is the reason
-	return nil, err
+	return nil, redact(err)
 }
 
 // socket is an upgraded connection in the form that a [websocket.Dialer] requires.
