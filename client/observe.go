@@ -39,8 +39,9 @@ type observerKey struct{}
 
 // WithWriteObserver returns a context with an observer of writes, in addition to the observers of ctx. The verbs of
 // [API] and [Subresource] that create, update, patch, apply or delete an object call it before they return; it must not
-// retain the object. It is not called for DeleteCollection, or for objects that the server does not store, such as dry
-// runs and reviews. It is for code that must know which writes a cache has to observe.
+// retain the object. It is not called for DeleteCollection, for evictions and bindings of package client/pod, or for
+// objects that the server does not store, such as dry runs and reviews. It is for code that must know which writes a
+// cache has to observe.
 func WithWriteObserver(ctx context.Context, observe func(Write)) context.Context {
 	told := observe
 	if outer, ok := ctx.Value(observerKey{}).(func(Write)); ok {

@@ -66,6 +66,10 @@ func (a *API) post(ctx context.Context, r *request.Request, err error) error {
 // Evict deletes a pod unless a PodDisruptionBudget forbids it. When Evict returns, the deletion has begun. It does not
 // repeat an eviction that a budget forbids.
 //
+// The response does not contain the pod, so a controller does not wait until its cache has observed the eviction: its
+// next run may read the pod without the deletion timestamp. A run that depends on it reads the pod with
+// [client.API.Get], or deletes it with [client.API.Delete] if it has no budget to respect.
+//
 // Errors: [*BudgetError], which matches [core.ErrTooManyRequests]; [core.ErrNotFound]; [core.ErrConflict] when a
 // precondition does not hold.
 func (a *API) Evict(ctx context.Context, name string, o *request.EvictOptions) error {
@@ -74,6 +78,9 @@ func (a *API) Evict(ctx context.Context, name string, o *request.EvictOptions) e
 }
 
 // Bind assigns a pod without a node to a node, as schedulers do.
+//
+// The response does not contain the pod, so a controller does not wait until its cache has observed the node: its next
+// run may read the pod without it. A run that depends on it reads the pod with [client.API.Get].
 //
 // Errors: [core.ErrNotFound]; [core.ErrConflict] when the pod has a node.
 func (a *API) Bind(ctx context.Context, name, node string, o *request.BindOptions) error {
