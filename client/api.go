@@ -130,7 +130,7 @@ func (a *API[K]) In(namespace string) *API[K] {
 
 // PreferEncoding returns the same API with another encoding. By default, an API uses protobuf for the kinds of
 // k8s.io/api and JSON for all others. A server that does not have an encoding responds in JSON. If it refuses a request
-// body in the encoding, this and all later bodies are sent in JSON.
+// body in the encoding, the client sends it again in JSON, and sends later bodies of the resource in JSON for an hour.
 //
 // Each verb returns an error if K can't be decoded from the encoding.
 func (a *API[K]) PreferEncoding(e wire.Encoding) *API[K] {
@@ -294,7 +294,7 @@ func (e *endpoint) exchange(ctx context.Context, verb string, t request.Target, 
 }
 
 // send sends a request in the encoding of its target. If the server refuses the encoding of the body, send repeats the
-// request in JSON, and uses JSON for later bodies.
+// request in JSON, and uses JSON for later bodies of the resource for some time, see remembered.
 func (c *Client) send(ctx context.Context, t request.Target, b build) (*http.Response, error) {
 	encoding := t.Encoding
 	refused := encodingRefusal{t.Resource.GroupVersionResource(), encoding}

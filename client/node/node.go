@@ -50,8 +50,8 @@ func (a *API) setUnschedulable(
 // if it is a success; the caller closes its body. The request is sent once, because only the caller knows what a
 // failure means.
 //
-// Errors: [*core.StatusError] with the Body for any other response; [core.ErrUnavailable] if nothing listens on the
-// port.
+// Errors: [*core.StatusError] for any other response, with the Body unless it is a Status; [core.ErrUnavailable] if
+// nothing listens on the port.
 func (a *API) Proxy(ctx context.Context, name string, o *request.ProxyOptions) (*http.Response, error) {
 	t := request.Target{Resource: core.Resource{Version: "v1", Kind: "Node", Plural: "nodes"}, Name: name}
 	return proxy.Send(ctx, a.client, t, o)

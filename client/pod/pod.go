@@ -92,8 +92,8 @@ func (a *API) Bind(ctx context.Context, name, node string, o *request.BindOption
 // caller closes its body. The pod sees neither the client's credentials nor its address. The request is sent once,
 // because only the caller knows what a failure means. Use [API.PortForward] for anything but single requests.
 //
-// Errors: [*core.StatusError] with the Body for any other response, whether it comes from the pod or from the API
-// server; [core.ErrUnavailable] when nothing listens on the port.
+// Errors: [*core.StatusError] for any other response, whether it comes from the pod or from the API server, with the
+// Body unless it is a Status; [core.ErrUnavailable] when nothing listens on the port.
 func (a *API) Proxy(ctx context.Context, name string, o *request.ProxyOptions) (*http.Response, error) {
 	return proxy.Send(ctx, a.client, a.target(name), o)
 }

@@ -33,8 +33,12 @@ func throughError(resp *http.Response, err error) error {
 
 func TestProxyReturnsResponseOfPod(t *testing.T) {
 	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == podPath+":8080/proxy/absent" {
+		switch r.URL.Path {
+		case podPath + ":8080/proxy/absent":
 			http.Error(w, "nothing here", http.StatusNotFound)
+			return
+		case podPath + ":8081/proxy/":
+			testserver.Fail(w, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "no endpoints")
 			return
 		}
 		w.Header().Set("X-From", "the pod")
@@ -62,6 +66,10 @@ func TestProxyReturnsResponseOfPod(t *testing.T) {
 	}
 	if se, ok := errors.AsType[*core.StatusError](err); !ok || string(se.Body) != "nothing here\n" {
 		t.Errorf("Proxy() = %#v, want the body of the response", err)
+	}
+	err = throughError(pods.Proxy(t.Context(), "web-0", &request.ProxyOptions{Port: "8081"}))
+	if se, ok := errors.AsType[*core.StatusError](err); !ok || se.Body != nil || se.Status.Message != "no endpoints" {
+		t.Errorf("Proxy() = %#v, want the message of the Status and no body", err)
 	}
 }
 

@@ -18,8 +18,8 @@
 //
 // # Errors
 //
-// The error is a [client.OpError]. It contains a [*core.StatusError] with the body for each response that is not a
-// success, whether it comes from the service or from the API server.
+// The error is a [client.OpError]. It contains a [*core.StatusError] for each response that is not a success, whether
+// it comes from the service or from the API server. It has the body of the response unless that is a Status.
 //
 // # Concurrency
 //

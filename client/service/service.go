@@ -26,8 +26,8 @@ func In(c *client.Client, namespace string) *API { return &API{client: c, namesp
 // caller closes its body. The service sees neither the client's credentials nor its address. The request is sent once,
 // because only the caller knows what a failure means.
 //
-// Errors: [*core.StatusError] with the Body for any other response, whether it comes from the service or from the API
-// server; [core.ErrUnavailable] if the service has no ready pod.
+// Errors: [*core.StatusError] for any other response, whether it comes from the service or from the API server, with
+// the Body unless it is a Status; [core.ErrUnavailable] if the service has no ready pod.
 func (a *API) Proxy(ctx context.Context, name string, o *request.ProxyOptions) (*http.Response, error) {
 	res := core.Resource{Version: "v1", Kind: "Service", Plural: "services", Namespaced: true}
 	t := request.Target{Resource: res, Namespace: a.namespace, Name: name}
