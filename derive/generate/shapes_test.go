@@ -22,6 +22,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube-go/sdk/core"
@@ -69,6 +70,42 @@ func TestSourceAndReflectionAgree(t *testing.T) {
 	align(fromSource.Object, byReflection.Object)
 	if diff := cmp.Diff(fromSource.Object, byReflection.Object); diff != "" {
 		t.Errorf("CRD (-source +reflection):\n%s", diff)
+	}
+}
+
+func TestServersKeepWhatIsBelowARecursiveField(t *testing.T) {
+	files, err := generate.CRDs(t.Context(), []string{"."}, &generate.Options{Dir: filepath.Join("testdata", "shapes")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fromSource := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(files.Files[0].Content, &fromSource.Object); err != nil {
+		t.Fatal(err)
+	}
+	byReflection, err := derive.CRD[shapes.Shape]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, crd := range map[string]*unstructured.Unstructured{"source": fromSource, "reflection": byReflection} {
+		v, err := validation.New(crd, "v1", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		left := shapes.Left{Name: "a"}
+		recursive := shapes.Recursive{
+			Folder:  shapes.Folder{Name: "a", Folders: map[string]shapes.Folder{"b": {Name: "b"}}},
+			Chapter: shapes.Chapter{Title: "a", Parts: &shapes.Parts{Chapters: []shapes.Chapter{{Title: "b"}}}},
+			Left:    shapes.Left{Name: "a", Right: &shapes.Right{Left: &left}},
+			Right:   shapes.Right{Left: &left},
+		}
+		object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&recursive)
+		if err != nil {
+			t.Fatal(err)
+		}
+		obj := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"recursive": object}}}
+		if pruned := v.Prune(obj); len(pruned) > 0 {
+			t.Errorf("schema by %s: Prune = %v, want no paths", name, pruned)
+		}
 	}
 }
 

@@ -169,11 +169,12 @@ func label(t reflect.Type) string {
 	return name
 }
 
-// recursive returns the schema of a type inside of itself.
+// recursive returns the schema of a type inside of itself. It preserves unknown fields, because servers also prune the
+// values below the field that preserves them, and the schema may be in a definition that other fields use.
 func (b *builder) recursive(t reflect.Type) *jsonschema.Schema {
 	for _, f := range slices.Backward(b.stack) {
 		if f.bounds && t.Kind() != reflect.Slice {
-			return &jsonschema.Schema{Type: "object"}
+			return shape.AnyObject()
 		}
 		if f.t == t {
 			break

@@ -209,12 +209,13 @@ func (b *Builder) named(t types.Type, obj *types.TypeName, describe func() *json
 	return ref
 }
 
-// recursive returns the schema for a use of a type within itself.
+// recursive returns the schema for a use of a type within itself. It preserves unknown fields, because servers also
+// prune the values below the field that preserves them, and the schema may be in a definition that other fields use.
 func (b *Builder) recursive(name string, obj *types.TypeName) *jsonschema.Schema {
 	_, isList := obj.Type().Underlying().(*types.Slice)
 	for _, f := range slices.Backward(b.stack) {
 		if f.bounds && !isList {
-			return &jsonschema.Schema{Type: "object"}
+			return shape.AnyObject()
 		}
 		if f.def == name {
 			break

@@ -30,16 +30,15 @@ func Known(path, name string) *jsonschema.Schema {
 		return typically(&jsonschema.Schema{Type: "string", Format: "date-time"}, "2024-01-01T00:00:00.000000Z")
 	case "k8s.io/apimachinery/pkg/apis/meta/v1.Duration":
 		return typically(&jsonschema.Schema{Type: "string"}, "1h0m0s")
-	case "k8s.io/apimachinery/pkg/apis/meta/v1.FieldsV1":
-		return extra(&jsonschema.Schema{Type: "object"}, structural.KeyPreserveUnknownFields)
 	case "k8s.io/apimachinery/pkg/apis/meta/v1.ObjectMeta":
 		return embeddedMeta()
 	case "k8s.io/apimachinery/pkg/api/resource.Quantity":
 		return typically(extra(&jsonschema.Schema{Pattern: quantityPattern}, structural.KeyIntOrString), "1")
 	case "k8s.io/apimachinery/pkg/util/intstr.IntOrString":
 		return extra(&jsonschema.Schema{}, structural.KeyIntOrString)
-	case "k8s.io/apimachinery/pkg/runtime.RawExtension", "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured.Unstructured":
-		return extra(&jsonschema.Schema{Type: "object"}, structural.KeyPreserveUnknownFields)
+	case "k8s.io/apimachinery/pkg/runtime.RawExtension", "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured.Unstructured",
+		"k8s.io/apimachinery/pkg/apis/meta/v1.FieldsV1":
+		return AnyObject()
 	case apiextensions + ".JSON", "encoding/json.RawMessage":
 		return extra(&jsonschema.Schema{}, structural.KeyPreserveUnknownFields)
 	case "encoding/json.Number": // a string in Go, a number in JSON
@@ -95,6 +94,11 @@ func embeddedMeta() *jsonschema.Schema {
 // Object returns the schema of an object without properties.
 func Object() *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties()}
+}
+
+// AnyObject returns the schema of an object with any fields.
+func AnyObject() *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "object", Extras: map[string]any{structural.KeyPreserveUnknownFields: true}}
 }
 
 // Basic returns the schema of a predeclared Go type, or nil if the type is not supported in objects.

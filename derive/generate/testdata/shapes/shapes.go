@@ -282,6 +282,10 @@ type Recursive struct {
 	Pointer *Node          `json:"pointer,omitempty"`
 	Tree    Tree           `json:"tree,omitzero"`
 	List    Linked[string] `json:"list,omitzero"`
+	Folder  Folder         `json:"folder,omitzero"`
+	Chapter Chapter        `json:"chapter,omitzero"`
+	Left    Left           `json:"left,omitzero"`
+	Right   Right          `json:"right,omitzero"`
 }
 
 type Node struct {
@@ -300,6 +304,29 @@ type Branch struct {
 type Linked[T any] struct {
 	Value T          `json:"value"`
 	Next  *Linked[T] `json:"next,omitempty" jsonschema_extras:"x-kubernetes-preserve-unknown-fields=true"`
+}
+
+type Folder struct {
+	Name    string            `json:"name"`
+	Folders map[string]Folder `json:"folders,omitempty" jsonschema_extras:"x-kubernetes-preserve-unknown-fields=true"`
+}
+
+type Chapter struct {
+	Title string `json:"title"`
+	Parts *Parts `json:"parts,omitempty" jsonschema_extras:"x-kubernetes-preserve-unknown-fields=true"`
+}
+
+type Parts struct {
+	Chapters []Chapter `json:"chapters,omitempty"`
+}
+
+type Left struct {
+	Name  string `json:"name"`
+	Right *Right `json:"right,omitempty" jsonschema_extras:"x-kubernetes-preserve-unknown-fields=true"`
+}
+
+type Right struct {
+	Left *Left `json:"left,omitempty"`
 }
 
 type Known struct {

@@ -1530,7 +1530,8 @@ const zooCRD = `{
              "children": {
               "type": "array",
               "items": {
-               "type": "object"
+               "type": "object",
+               "x-kubernetes-preserve-unknown-fields": true
               },
               "x-kubernetes-preserve-unknown-fields": true
              },
