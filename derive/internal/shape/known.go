@@ -22,7 +22,7 @@ func Known(path, name string) *jsonschema.Schema {
 		s.Extras = map[string]any{key: true}
 		return s
 	}
-	const apiextensions = "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	const apiextensions = "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/"
 	switch path + "." + name {
 	case "k8s.io/apimachinery/pkg/apis/meta/v1.Time", "time.Time":
 		return &jsonschema.Schema{Type: "string", Format: "date-time"}
@@ -39,7 +39,7 @@ func Known(path, name string) *jsonschema.Schema {
 	case "k8s.io/apimachinery/pkg/runtime.RawExtension", "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured.Unstructured",
 		"k8s.io/apimachinery/pkg/apis/meta/v1.FieldsV1":
 		return AnyObject()
-	case apiextensions + ".JSON", "encoding/json.RawMessage":
+	case apiextensions + "v1.JSON", apiextensions + "v1beta1.JSON", "encoding/json.RawMessage":
 		return extra(&jsonschema.Schema{}, structural.KeyPreserveUnknownFields)
 	case "encoding/json.Number": // a string in Go, a number in JSON
 		return &jsonschema.Schema{Type: "number"}

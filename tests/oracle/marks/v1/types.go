@@ -10,6 +10,7 @@ package v1
 
 import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensionsv1beta1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -152,6 +153,9 @@ type MarkSpec struct {
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Anything map[string]apiextensionsv1.JSON `json:"anything"`
+
+	JSON  apiextensionsv1.JSON      `json:"json"`
+	JSON2 apiextensionsv1beta1.JSON `json:"json2"`
 
 	// +kubebuilder:validation:Type=string
 	Type bool `json:"type"`
