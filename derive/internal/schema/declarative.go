@@ -350,7 +350,8 @@ func keyTest(m *load.Marker) (test, message string, err error) {
 	return "", "", fmt.Errorf("+%s does not apply to keys", m.Applies.Name)
 }
 
-// aboutStruct adds the rules that the markers of a field cause in its struct.
+// aboutStruct adds the rules that the markers of a field cause in its struct. Servers do not evaluate a rule of the
+// field itself that refers to oldSelf if the old or the new object does not have the field.
 func (b *Builder) aboutStruct(parent *jsonschema.Schema, field *types.Var, name string, decl *load.Decl) {
 	if !b.strict(field) {
 		return
@@ -371,15 +372,70 @@ func (b *Builder) aboutStruct(parent *jsonschema.Schema, field *types.Var, name 
 			t.rule(structural.Rule{Rule: fmt.Sprintf("!has(self.%s) || !has(self.%s)", f, celName(other)), Message: other + " may not be set when " + name + " is"})
 		case "k8s:update":
 			for _, how := range m.Args.Strings("") {
-				switch how {
-				case "NoSet":
-					t.rule(structural.Rule{Rule: fmt.Sprintf("!has(self.%[1]s) || has(oldSelf.%[1]s)", f), Message: name + " may not be set later"})
-				case "NoUnset":
-					t.rule(structural.Rule{Rule: fmt.Sprintf("!has(oldSelf.%[1]s) || has(self.%[1]s)", f), Message: name + " may not be unset"})
-				}
+				t.updateOf(name, how)
 			}
 		}
 	}
+	if b.isMonotonic(field, decl) {
+		t.monotonicOf(name)
+	}
+}
+
+// isMonotonic reports whether a field that is a number, or its type, has a +k8s:monotonic.
+func (b *Builder) isMonotonic(field *types.Var, decl *load.Decl) bool {
+	if basic, ok := field.Type().Underlying().(*types.Basic); !ok || basic.Info()&types.IsNumeric == 0 {
+		return false // also for a pointer: Kubernetes ignores changes from and to nil
+	}
+	if decl.Has("k8s:monotonic") {
+		return true
+	}
+	named, ok := field.Type().(interface{ Obj() *types.TypeName })
+	if !ok {
+		return false
+	}
+	for obj := named.Obj(); obj != nil && obj.Pkg() != nil && b.strict(obj); obj = b.program.Base(obj) {
+		if b.program.Decl(obj).Has("k8s:monotonic") {
+			return true
+		}
+	}
+	return false
+}
+
+// updateOf adds the rule of a +k8s:update for setting and unsetting a field of the struct.
+func (t *target) updateOf(name, how string) {
+	rule, message := "", ""
+	switch how {
+	case "NoSet":
+		rule, message = "!has(self.%[1]s) || has(oldSelf.%[1]s)", name+" may not be set later"
+	case "NoUnset":
+		rule, message = "!has(oldSelf.%[1]s) || has(self.%[1]s)", name+" may not be unset"
+	case "NoAddItem":
+		rule, message = "has(oldSelf.%[1]s) || !has(self.%[1]s) || size(self.%[1]s) == 0", "items of "+name+" may not be added"
+	case "NoRemoveItem":
+		rule, message = "!has(oldSelf.%[1]s) || size(oldSelf.%[1]s) == 0 || has(self.%[1]s)", "items of "+name+" may not be removed"
+	}
+	if rule == "" || strings.HasSuffix(how, "Item") && !t.optional(name, "array", "object") {
+		return
+	}
+	t.rule(structural.Rule{Rule: fmt.Sprintf(rule, celName(name)), Message: message})
+}
+
+// monotonicOf adds the rule of a +k8s:monotonic for setting and unsetting a field of the struct, for which an absent
+// number is zero.
+func (t *target) monotonicOf(name string) {
+	if !t.optional(name, "integer", "number") {
+		return
+	}
+	t.rule(structural.Rule{
+		Rule:    fmt.Sprintf("has(self.%[1]s) ? has(oldSelf.%[1]s) || self.%[1]s >= 0 : !has(oldSelf.%[1]s) || oldSelf.%[1]s <= 0", celName(name)),
+		Message: name + " may not decrease",
+	})
+}
+
+// optional reports whether a field of the struct is optional and has one of the types.
+func (t *target) optional(name string, typeNames ...string) bool {
+	p, _ := t.schema.Properties.Get(name)
+	return !slices.Contains(t.schema.Required, name) && slices.Contains(typeNames, t.builder.resolve(p).Type)
 }
 
 // checkSibling checks that the field that another one depends on exists, when the document is complete.

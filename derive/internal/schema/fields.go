@@ -166,7 +166,6 @@ func (b *Builder) property(s *jsonschema.Schema, f *types.Var, tag reflect.Struc
 	}
 	s.Properties.Set(name.Name, p)
 	b.checkPossible(f, p)
-	b.aboutStruct(s, f, name.Name, decl)
 	switch {
 	case required:
 		s.Required = append(s.Required, name.Name)
@@ -176,6 +175,7 @@ func (b *Builder) property(s *jsonschema.Schema, f *types.Var, tag reflect.Struc
 			Message: "field " + name.Name + " is immutable once set",
 		})
 	}
+	b.aboutStruct(s, f, name.Name, decl)
 	return true
 }
 

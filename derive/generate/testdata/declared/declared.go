@@ -28,6 +28,11 @@ type DeclaredSpec struct {
 	// +k8s:monotonic
 	Generation int64 `json:"generation,omitempty"`
 
+	Counter Counter `json:"counter,omitempty"`
+
+	// +k8s:monotonic
+	Offset *int64 `json:"offset,omitempty"`
+
 	// +k8s:minItems=1
 	// +k8s:maxItems=3
 	// +k8s:listType=atomic
@@ -92,6 +97,10 @@ type Pair struct {
 	Name  string `json:"name"`
 	Value string `json:"value,omitempty"`
 }
+
+// Counter never decreases.
+// +k8s:monotonic
+type Counter int64
 
 // Colour is one of the constants, but for one.
 // +k8s:enum
