@@ -311,10 +311,16 @@ func (t *target) checkKey(m *load.Marker, key string) {
 			b.report(m.Pos, "+listMapKey needs a +listType=map")
 		case p == nil:
 			b.report(m.Pos, fmt.Sprintf("+listMapKey: the items have no field %q%s", key, didYouMean(key, full.Items)))
-		case !slices.Contains(full.Items.Required, key) && p.Default == nil:
+		case mayLack(full.Items, key):
 			b.report(m.Pos, fmt.Sprintf("+listMapKey: field %q must be required or have a default, so that every item has it", key))
 		case p.Type == "object" || p.Type == "array":
 			b.report(m.Pos, fmt.Sprintf("+listMapKey: field %q must be a string, a number or a boolean", key))
 		}
 	})
+}
+
+// mayLack reports whether a valid object may lack a field.
+func mayLack(s *structural.Schema, field string) bool {
+	p := s.Properties[field]
+	return !slices.Contains(s.Required, field) && (p == nil || p.Default == nil)
 }

@@ -172,9 +172,13 @@ func (t *target) unique(how string) error {
 			return errors.New("it needs a +k8s:listMapKey: the field that identifies an item")
 		}
 		delete(t.schema.Extras, structural.KeyListMapKeys) // servers accept them only in maps
+		full := t.builder.rewritten(t.schema)
 		tests := make([]string, len(keys))
 		for i, key := range keys {
 			tests[i] = fmt.Sprintf("x.%[1]s == y.%[1]s", celName(key))
+			if full != nil && full.Items != nil && mayLack(full.Items, key) { // two items without the key have the same one
+				tests[i] = fmt.Sprintf("has(x.%[1]s) == has(y.%[1]s) && (!has(x.%[1]s) || x.%[1]s == y.%[1]s)", celName(key))
+			}
 		}
 		same = strings.Join(tests, " && ")
 	}

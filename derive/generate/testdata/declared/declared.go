@@ -47,6 +47,13 @@ type DeclaredSpec struct {
 	// +k8s:eachVal=+k8s:subfield(value)=+k8s:minLength=1
 	Pairs []Pair `json:"pairs,omitempty"`
 
+	// +k8s:maxItems=3
+	// +k8s:listType=atomic
+	// +k8s:listMapKey=name
+	// +k8s:listMapKey=value
+	// +k8s:unique=map
+	Variants []Pair `json:"variants,omitempty"`
+
 	// +k8s:listType=map
 	// +k8s:listMapKey=name
 	// +k8s:maxItems=3
