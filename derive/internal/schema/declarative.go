@@ -15,6 +15,7 @@ import (
 	"github.com/invopop/jsonschema"
 
 	"github.com/kube-go/sdk/derive/internal/load"
+	"github.com/kube-go/sdk/derive/internal/shape"
 	"github.com/kube-go/sdk/derive/internal/structural"
 	"github.com/kube-go/sdk/derive/internal/suggest"
 )
@@ -55,6 +56,9 @@ func (t *target) declared(m *load.Marker) error {
 	case "minItems", "maxProperties", "minProperties":
 		return t.counted(strings.ToUpper(name[:1])+name[1:], m.Args)
 	case "maxLength", "minLength":
+		if err := t.wantText(); err != nil {
+			return err
+		}
 		return t.textual(strings.ToUpper(name[:1])+name[1:], m.Args)
 	case "maxBytes", "format":
 		return t.ofString(m)
@@ -79,9 +83,21 @@ func (t *target) declared(m *load.Marker) error {
 	return nil // for the struct that has the field
 }
 
+// wantText returns an error if the target is not a string, or if it is a list of bytes.
+func (t *target) wantText() error {
+	if err := t.want("strings", "string"); err != nil {
+		return err
+	}
+	if t.builder.resolve(t.schema).Format == shape.Bytes().Format {
+		return fmt.Errorf("it restricts strings; this is a list of bytes, which is stored as base64: "+
+			"limit the length of the base64 with +%[1]sMaxLength or +%[1]sMinLength", validation)
+	}
+	return nil
+}
+
 // ofString applies markers for the content of strings.
 func (t *target) ofString(m *load.Marker) error {
-	if err := t.want("strings", "string"); err != nil {
+	if err := t.wantText(); err != nil {
 		return err
 	}
 	s := t.schema
