@@ -346,3 +346,42 @@ type Thing struct {
 		})
 	}
 }
+
+func TestMarkersOfImportedPackagesApply(t *testing.T) {
+	const src = `
+-- api/v1/types.go --
+package v1
+
+import "example.com/test/shared"
+
+//kube:resource group=things.example.com version=v1 kind=Thing
+type ThingSpec struct {
+	Options shared.Options ` + "`json:\"options\"`" + `
+}
+-- shared/doc.go --
+package shared
+
+// +kubebuilder:validation:Optional
+-- shared/types.go --
+package shared
+
+type Options struct {
+	Size int ` + "`json:\"size\"`" + `
+}
+`
+	dir := newModule(t, txtar.Parse([]byte(src)))
+	content := map[string]string{}
+	for _, pattern := range []string{"./api/v1", "./..."} {
+		files, err := generate.CRDs(t.Context(), []string{pattern}, &generate.Options{Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		content[pattern] = string(files.Files[0].Content)
+	}
+	if diff := cmp.Diff(content["./..."], content["./api/v1"]); diff != "" {
+		t.Errorf("CRDs of the package of the kind (-all packages +this package):\n%s", diff)
+	}
+	if strings.Contains(content["./..."], "- size") {
+		t.Errorf("the field size is required:\n%s", content["./..."])
+	}
+}

@@ -114,7 +114,7 @@ func (p *Program) Base(obj *types.TypeName) *types.TypeName {
 	return named
 }
 
-// scan reads the markers of all files of a package with syntax.
+// scan reads the markers of all files of a package.
 func (p *Program) scan(pkg *Package) {
 	if pkg.scanned {
 		return
@@ -122,6 +122,11 @@ func (p *Program) scan(pkg *Package) {
 	pkg.scanned = true
 	for _, file := range pkg.Files {
 		newScan(p, pkg, file).run()
+	}
+	if len(pkg.Files) == 0 {
+		for _, name := range pkg.source.GoFiles {
+			p.scanFile(pkg, name)
+		}
 	}
 }
 

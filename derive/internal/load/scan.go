@@ -46,9 +46,6 @@ func (s *scan) run() {
 		}
 		end = decl.End()
 	}
-	if !s.pkg.Strict && !s.pkg.Foreign && s.file.Doc == nil {
-		return
-	}
 	s.packageMarkers()
 }
 
