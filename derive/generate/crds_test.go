@@ -385,3 +385,51 @@ type Options struct {
 		t.Errorf("the field size is required:\n%s", content["./..."])
 	}
 }
+
+func TestMarkersOfGenericTypesApply(t *testing.T) {
+	const src = `
+-- api/v1/types.go --
+package v1
+
+//kube:resource group=things.example.com version=v1 kind=Thing
+type ThingSpec struct {
+	A List[string] ` + "`json:\"a\"`" + `
+	B Names ` + "`json:\"b\"`" + `
+	C Pair[string, int] ` + "`json:\"c\"`" + `
+	D Both ` + "`json:\"d\"`" + `
+}
+
+// List has different items.
+// +listType=set
+// +kubebuilder:validation:MaxItems=9
+type List[T any] []T
+
+type Names List[string]
+
+// Pair has two values.
+// +kubebuilder:validation:XValidation:rule="has(self.left) || has(self.right)"
+type Pair[L, R any] struct {
+	Left  L ` + "`json:\"left,omitempty\"`" + `
+	Right R ` + "`json:\"right,omitempty\"`" + `
+}
+
+type Same[L, R any] Pair[L, R]
+
+type Both Same[string, int]
+`
+	dir := newModule(t, txtar.Parse([]byte(src)))
+	files, err := generate.CRDs(t.Context(), []string{"./..."}, &generate.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, spec := specOf(t, files.Files[0].Content)
+	fields := spec.(map[string]any)["properties"].(map[string]any)
+	for field, same := range map[string]string{"b": "a", "d": "c"} {
+		if diff := cmp.Diff(fields[same], fields[field]); diff != "" {
+			t.Errorf("schema of %s (-%s +%[1]s):\n%s", field, same, diff)
+		}
+	}
+	if a := fields["a"].(map[string]any); a["maxItems"] == nil {
+		t.Errorf("schema of a = %v, want maxItems", a)
+	}
+}

@@ -22,7 +22,8 @@ type Decl struct {
 	of base // of a type
 }
 
-// base is the name in the declaration "type Name Base" of a type. Type-checked packages have only the underlying type.
+// base is the name in the declaration "type Name Base" or "type Name Base[Argument]" of a type. Type-checked packages
+// have only the underlying type.
 type base struct {
 	path string // of its package, or empty for the same one
 	name string // empty for other declarations
@@ -95,8 +96,8 @@ func (p *Program) Decl(obj types.Object) *Decl {
 	return empty
 }
 
-// Base returns the type Base of a declaration "type Name Base", or nil for other declarations. The markers of the type
-// also apply to Name.
+// Base returns the type Base of a declaration "type Name Base" or "type Name Base[Argument]", or nil for other
+// declarations. The markers of the type also apply to Name.
 func (p *Program) Base(obj *types.TypeName) *types.TypeName {
 	of := p.Decl(obj).of
 	if of.name == "" {

@@ -68,7 +68,7 @@ func (s *scan) typeDecl(gen *ast.GenDecl, end token.Pos) {
 			}
 		}
 		d := s.declare(spec.Name, doc, start, end, marker.Type)
-		d.of = s.of(spec)
+		d.of = s.of(spec.Type)
 		s.pkg.decls[spec.Name.Pos()] = d
 		s.structs(spec.Type)
 		end = spec.End()
@@ -116,15 +116,19 @@ func (s *scan) hasMarkers(doc *ast.CommentGroup) bool {
 	return false
 }
 
-// of returns the base of a type declaration.
-func (s *scan) of(spec *ast.TypeSpec) base {
-	switch expr := spec.Type.(type) {
+// of returns the base of the declaration of a type with a type expression.
+func (s *scan) of(expr ast.Expr) base {
+	switch expr := expr.(type) {
 	case *ast.Ident:
 		return base{name: expr.Name}
 	case *ast.SelectorExpr:
 		if pkg, ok := expr.X.(*ast.Ident); ok {
 			return base{s.imported(pkg.Name), expr.Sel.Name}
 		}
+	case *ast.IndexExpr:
+		return s.of(expr.X)
+	case *ast.IndexListExpr:
+		return s.of(expr.X)
 	}
 	return base{}
 }

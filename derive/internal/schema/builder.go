@@ -169,14 +169,34 @@ func (b *Builder) namedType(t *types.Named) *jsonschema.Schema {
 		if s := b.encoded(t, decl); s != nil {
 			return s
 		}
-		if base := b.program.Base(obj); base != nil && types.Identical(base.Type().Underlying(), t.Underlying()) {
-			return b.schema(base.Type())
-		}
-		if st, ok := t.Underlying().(*types.Struct); ok {
-			return b.structType(st)
-		}
-		return b.schema(t.Underlying())
+		return b.based(t, obj)
 	})
+}
+
+// based describes a type by the base of the declaration of obj, or otherwise by its underlying type.
+func (b *Builder) based(t *types.Named, obj *types.TypeName) *jsonschema.Schema {
+	base := b.program.Base(obj)
+	if base != nil && types.Identical(base.Type().Underlying(), t.Underlying()) {
+		return b.schema(base.Type())
+	}
+	if base != nil && isGeneric(base.Type()) { // the type checker does not have the instance in the declaration
+		s, decl := b.based(t, base), b.program.Decl(base)
+		s.Description = decl.Doc
+		b.apply(s, decl, base)
+		name := defName(t) + " of " + defName(base.Type())
+		b.defs[name] = s
+		return &jsonschema.Schema{Ref: structural.DefPrefix + name}
+	}
+	if st, ok := t.Underlying().(*types.Struct); ok {
+		return b.structType(st)
+	}
+	return b.schema(t.Underlying())
+}
+
+// isGeneric reports whether a type has type parameters.
+func isGeneric(t types.Type) bool {
+	generic, ok := t.(interface{ TypeParams() *types.TypeParamList })
+	return ok && generic.TypeParams().Len() > 0
 }
 
 // named returns a reference to the definition of a type, which it adds if it does not exist.
