@@ -47,7 +47,12 @@ func contradiction(low, high *Schema) string {
 			return fmt.Sprintf("at least %d %s are required, but at most %d are allowed", *b.min, b.unit, *b.max)
 		}
 	}
-	if low.Minimum == "" || high.Maximum == "" || low.acceptsNumber(high.Maximum) == nil && high.acceptsNumber(low.Minimum) == nil {
+	least, err := low.Minimum.Float64()
+	if err != nil {
+		return "" // there is no minimum
+	}
+	most, err := high.Maximum.Float64()
+	if err != nil || least < most || least == most && !low.ExclusiveMinimum && !high.ExclusiveMaximum {
 		return ""
 	}
 	return fmt.Sprintf("no value is both %s and %s", bound("greater than", low.ExclusiveMinimum, low.Minimum), bound("less than", high.ExclusiveMaximum, high.Maximum))

@@ -275,6 +275,10 @@ func TestImpossible(t *testing.T) {
 		{"fields", `{"minProperties":2,"maxProperties":1}`, "at least 2 fields are required, but at most 1 are allowed"},
 		{"numbers", `{"allOf":[{"minimum":2.5},{"maximum":2}]}`, "no value is both greater than or equal to 2.5 and less than or equal to 2"},
 		{"an exclusive bound that excludes the only value", `{"minimum":2,"maximum":2,"exclusiveMaximum":true}`, "no value is both greater than or equal to 2 and less than 2"},
+		{"an exclusive bound below another bound", `{"minimum":0,"exclusiveMinimum":true,"maximum":100}`, ""},
+		{"an exclusive bound above another bound", `{"minimum":0,"maximum":100,"exclusiveMaximum":true}`, ""},
+		{"exclusive bounds", `{"minimum":0,"exclusiveMinimum":true,"maximum":1,"exclusiveMaximum":true}`, ""},
+		{"bounds that are not multiples", `{"minimum":1,"maximum":65535,"multipleOf":2}`, ""},
 		{"items of a list", `{"type":"array","items":{"minimum":2,"maximum":1}}`, "items: no value is both greater than or equal to 2 and less than or equal to 1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
