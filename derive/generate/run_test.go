@@ -246,3 +246,39 @@ type ThingList struct {
 		t.Errorf("the file lacks %q:\n%s", want, got)
 	}
 }
+
+func TestRunIgnoresGenericTypesThatAreNotUsed(t *testing.T) {
+	const src = `
+-- api/types.go --
+// Package api has types.
+// +kubebuilder:object:generate=true
+package api
+
+type Thing struct {
+	Strings Pair[[]string]
+	Parts   *Pair[Part]
+}
+
+type Part struct{ Names []string }
+
+type Pair[T any] struct{ Left, Right T }
+
+type Unused[T any] struct {
+	Left T
+	Pair *Pair[[]T]
+}
+`
+	dir := newModule(t, txtar.Parse([]byte(src)))
+	write(t, run(t, dir, "./..."))
+	got := readFile(t, filepath.Join(dir, "api/zz_generated.kube.go"))
+	for _, name := range []string{"Thing", "Part"} {
+		if want := "func (in *" + name + ") DeepCopy()"; !strings.Contains(got, want) {
+			t.Errorf("the generated file has no %q", want)
+		}
+	}
+	for _, name := range []string{"Pair)", "Pair[", "Unused"} {
+		if method := "func (in *" + name; strings.Contains(got, method) {
+			t.Errorf("the generated file has %q", method)
+		}
+	}
+}
