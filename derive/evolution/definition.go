@@ -132,6 +132,11 @@ func read(crd *unstructured.Unstructured) (*definition, error) {
 	if s := d.Spec.Conversion.Webhook.Client.Service; s != nil {
 		s.Port = cmp.Or(s.Port, 443)
 	}
+	for i := range d.Spec.Versions { // the server prints this column of a version without columns
+		if v := &d.Spec.Versions[i]; len(v.Columns) == 0 {
+			v.Columns = []column{{Name: "Age", Type: "date", JSONPath: ".metadata.creationTimestamp"}}
+		}
+	}
 	return d, nil
 }
 

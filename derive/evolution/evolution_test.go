@@ -102,6 +102,8 @@ func TestCompareSchemas(t *testing.T) {
 		{"int-or-string removed", `{x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: string}]}`, `{type: string}`, []string{`breaking :x-kubernetes-int-or-string "integer or string" -> "string"`}},
 		{"int-or-string with and without anyOf", `{x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: string}]}`, `{x-kubernetes-int-or-string: true}`, nil},
 		{"null becomes invalid", `{type: string, nullable: true}`, `{type: string}`, []string{`risky :nullable true ->`}},
+		{"null becomes invalid in a map", `{type: object, additionalProperties: {type: string, nullable: true}}`, `{type: object, additionalProperties: {type: string}}`, []string{`risky [*]:nullable true ->`}},
+		{"null becomes invalid in a list", `{type: array, items: {type: string, nullable: true}}`, `{type: array, items: {type: string}}`, []string{`breaking []:nullable true ->`}},
 		{"null becomes valid", `{type: string}`, `{type: string, nullable: true}`, []string{`compatible :nullable  -> true`}},
 		{"a new format", `{type: string}`, `{type: string, format: date-time}`, []string{`breaking :format  -> "date-time"`}},
 		{"a removed format", `{type: string, format: uuid}`, `{type: string}`, []string{`compatible :format "uuid" ->`}},
@@ -258,6 +260,8 @@ func TestCompareDefinitions(t *testing.T) {
 		{"another scale", same, replace(".spec.replicas", ".spec.count"), []string{`risky /v1:subresources.scale {"specReplicasPath":".spec.replicas","statusReplicasPath":".status.replicas"} -> {"specReplicasPath":".spec.count","statusReplicasPath":".status.replicas"}`}},
 		{"a column", same, replace("name: Size", "name: Width"), []string{`compatible /v1:column  -> {"name":"Width","type":"integer","jsonPath":".spec.size"}`, `risky /v1:column {"name":"Size","type":"integer","jsonPath":".spec.size"} ->`}},
 		{"the path of a column", same, replace("jsonPath: .spec.size", "jsonPath: .spec.width"), []string{`risky /v1:column {"name":"Size","type":"integer","jsonPath":".spec.size"} -> {"name":"Size","type":"integer","jsonPath":".spec.width"}`}},
+		{"the first column", replace("    additionalPrinterColumns:\n    - {name: Size, type: integer, jsonPath: .spec.size}\n", ""), same, []string{`compatible /v1:column  -> {"name":"Size","type":"integer","jsonPath":".spec.size"}`, `risky /v1:column {"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"} ->`}},
+		{"the implicit column", replace("    additionalPrinterColumns:\n    - {name: Size, type: integer, jsonPath: .spec.size}\n", ""), replace("{name: Size, type: integer, jsonPath: .spec.size}", "{name: Age, type: date, jsonPath: .metadata.creationTimestamp}"), []string{}},
 		{"a selectable field", same, replace("jsonPath: .spec.color", "jsonPath: .spec.colour"), []string{`breaking /v1.spec.color:selectableField ".spec.color" ->`, `compatible /v1.spec.colour:selectableField  -> ".spec.colour"`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

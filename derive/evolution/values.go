@@ -20,7 +20,7 @@ func (d *comparison) types(b, a *structural.Schema, at place) bool {
 		d.add(at, finding{Compatible, "nullable", "", "true", "readers must expect null"})
 	}
 	switch removed := b.Nullable && !a.Nullable; {
-	case removed && strings.HasSuffix(string(at), "]"):
+	case removed && strings.HasSuffix(string(at), "[]"): // servers drop only nulls of fields and of the values of maps
 		d.add(at, finding{Breaking, "nullable", "true", "", "null values are invalid; " + tighter})
 	case removed:
 		d.add(at, finding{Risky, "nullable", "true", "", "null is dropped, or replaced by the default"})
