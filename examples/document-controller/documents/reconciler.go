@@ -132,18 +132,27 @@ func (r *reconciler) applyConfigMap(ctx context.Context, doc *v1.Document, page 
 // report applies the status. The server writes nothing if the status does not change.
 func (r *reconciler) report(ctx context.Context, doc *v1.Document, page rendered, cond metav1.Condition) error {
 	cond.ObservedGeneration = doc.Generation
-	conditions := append([]metav1.Condition{}, doc.Status.Conditions...)
-	meta.SetStatusCondition(&conditions, cond) // keeps the time of the last transition
 	_, err := r.docs.Status().Apply(ctx, &v1.Document{
 		ObjectMeta: metav1.ObjectMeta{Namespace: doc.Namespace, Name: doc.Name},
 		Status: v1.DocumentStatus{
 			ObservedGeneration: doc.Generation,
-			Conditions:         conditions,
+			Conditions:         conditions(doc, cond),
 			ConfigMap:          doc.Name,
 			Words:              page.words,
 		},
 	}, &kube.ApplyOptions{FieldManager: Manager, Force: true})
 	return err
+}
+
+// conditions returns the new condition with the time of its last transition. It has no conditions of other controllers,
+// because the apply would take them over.
+func conditions(doc *v1.Document, cond metav1.Condition) []metav1.Condition {
+	var own []metav1.Condition
+	if old := meta.FindStatusCondition(doc.Status.Conditions, cond.Type); old != nil {
+		own = append(own, *old)
+	}
+	meta.SetStatusCondition(&own, cond)
+	return own
 }
 
 // cleanup removes the file. The garbage collector deletes the ConfigMap, because the document owns it.

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -41,6 +42,7 @@ func addWidget(m *kube.Manager, c *kube.Client, cache *kube.Cache) {
 	}
 	m.AddToAll(r.recorder)
 	ctl := kube.NewController(kube.For[v1.Widget](cache), &kube.ControllerOptions{
+		RunTimeout: time.Minute, // then the context of a reconcile ends; livez fails if the reconcile does not return
 		OnResult: func(res kube.Result) {
 			if res.Err == nil { // errors are logged by default
 				slog.Info("reconciled", "widget", res.Key.String(), "next", res.Action.String(), "took", res.Took)
@@ -100,7 +102,10 @@ func widgetConfigMap(obj *v1.Widget, owner metav1.OwnerReference) *corev1.Config
 
 // widgetStatus returns an object with only its identity and its new status.
 func widgetStatus(obj *v1.Widget) *v1.Widget {
-	conditions := append([]metav1.Condition{}, obj.Status.Conditions...)
+	var conditions []metav1.Condition // without those of other controllers, which the apply would take over
+	if ready := meta.FindStatusCondition(obj.Status.Conditions, v1.WidgetReady); ready != nil {
+		conditions = append(conditions, *ready)
+	}
 	meta.SetStatusCondition(&conditions, metav1.Condition{ // keeps the time of the last transition
 		Type: v1.WidgetReady, Status: metav1.ConditionTrue, Reason: "Published",
 		Message: "published in configmap " + obj.Name, ObservedGeneration: obj.Generation,

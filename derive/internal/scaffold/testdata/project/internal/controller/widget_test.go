@@ -31,9 +31,15 @@ func TestWidgetStatus(t *testing.T) {
 	if first.Spec != (v1.WidgetSpec{}) {
 		t.Errorf("an apply of the status would claim the spec %+v", first.Spec)
 	}
-	// The second status keeps the time of the last transition, so that nothing is written.
+	// The second status keeps the time of the last transition, so that nothing is written. It has no conditions of other
+	// controllers.
 	obj.Status = first.Status
-	if again := widgetStatus(obj); again.Status.Conditions[0] != first.Status.Conditions[0] {
+	obj.Status.Conditions = append(obj.Status.Conditions, metav1.Condition{Type: "Other", Status: metav1.ConditionTrue})
+	again := widgetStatus(obj)
+	if again.Status.Conditions[0] != first.Status.Conditions[0] {
 		t.Errorf("the condition has changed to %+v", again.Status.Conditions[0])
+	}
+	if len(again.Status.Conditions) != 1 {
+		t.Errorf("conditions = %+v, want none of another controller", again.Status.Conditions)
 	}
 }
