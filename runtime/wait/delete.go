@@ -13,8 +13,8 @@ import (
 	"github.com/kube-go/sdk/runtime/internal/apierr"
 )
 
-// replacements is the number of conflicts with a new object of the same name after which DeleteAndWait gives up.
-const replacements = 3
+// deletions is the number of conflicts with the same object after which DeleteAndWait gives up.
+const deletions = 3
 
 // DeleteAndWait deletes the object with the given name and waits until it is deleted, even if another object takes its
 // name. It deletes the object that it reads first, by UID. Broken connections and busy servers delay it, so give ctx a
@@ -39,15 +39,14 @@ func DeleteAndWait[K any, P core.ObjectPtr[K]](
 		})
 	}
 	conditional := opts.UID != "" || opts.ResourceVersion != "" // the caller's own preconditions
-	known := opts.UID != ""
-	for n := 1; ; n++ {
-		if !known {
-			obj, err := api.Metadata().Get(ctx, name, nil)
-			if err != nil {
-				return err
-			}
-			opts.UID = obj.UID
+	if opts.UID == "" {
+		obj, err := api.Metadata().Get(ctx, name, nil)
+		if err != nil {
+			return err
 		}
+		opts.UID = obj.UID
+	}
+	for n := 1; ; n++ {
 		err := api.Delete(ctx, name, &opts)
 		switch {
 		case err == nil, apierr.NotFound(err):
@@ -55,7 +54,17 @@ func DeleteAndWait[K any, P core.ObjectPtr[K]](
 				return Gone(ctx, client.Dynamic(api.Client(), api.Resource()), name, opts.UID, nil)
 			}
 			return Gone(ctx, api.Metadata(), name, opts.UID, nil)
-		case !errors.Is(err, core.ErrConflict) || conditional || n == replacements:
+		case !errors.Is(err, core.ErrConflict) || conditional:
+			return err
+		}
+		// Another object may have the name: the response to an earlier attempt was lost, or another client was faster.
+		obj, unread := api.Metadata().GetOrNil(ctx, name, nil)
+		switch {
+		case unread != nil:
+			return unread
+		case obj == nil || obj.UID != opts.UID:
+			return nil
+		case n == deletions:
 			return err
 		}
 	}

@@ -31,7 +31,7 @@ import (
 type deleter struct {
 	*server
 	deleted []types.UID                    // the precondition of each deletion
-	delete  func(n int, uid types.UID) int // the status code of the response to the nth deletion
+	delete  func(n int, uid types.UID) int // the status code of the response to the nth deletion; 0: the response is lost
 }
 
 func (d *deleter) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -43,7 +43,9 @@ func (d *deleter) RoundTrip(r *http.Request) (*http.Response, error) {
 		var o struct{ Preconditions struct{ UID types.UID } }
 		_ = json.NewDecoder(r.Body).Decode(&o)
 		d.deleted = append(d.deleted, o.Preconditions.UID)
-		code = d.delete(len(d.deleted), o.Preconditions.UID)
+		if code = d.delete(len(d.deleted), o.Preconditions.UID); code == 0 {
+			return nil, io.ErrUnexpectedEOF
+		}
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -101,19 +103,44 @@ func TestDeleteAndWaitReturnsOnceTheObjectIsDeleted(t *testing.T) {
 			},
 		},
 		{
-			name: "the object is replaced before the deletion", start: doc("u1", ""), deleted: "u1 u2",
+			name: "the object is replaced before the deletion", start: doc("u1", ""), deleted: "u1",
+			delete: func(d *deleter) func(int, types.UID) int {
+				return func(int, types.UID) int { d.put(nil); d.put(doc("u2", "")); return 409 }
+			},
+		},
+		{
+			name: "the object is replaced after a deletion whose response is lost", start: doc("u1", ""), deleted: "u1 u1",
 			delete: func(d *deleter) func(int, types.UID) int {
 				return func(n int, _ types.UID) int {
-					if d.put(nil); n == 1 {
-						d.put(doc("u2", ""))
+					if n > 1 {
 						return 409
 					}
+					d.put(nil)
+					d.put(doc("u2", ""))
+					return 0
+				}
+			},
+		},
+		{
+			name: "the object does not exist after a conflict", start: doc("u1", ""), deleted: "u1",
+			delete: func(d *deleter) func(int, types.UID) int {
+				return func(int, types.UID) int { d.put(nil); return 409 }
+			},
+		},
+		{
+			name: "the object is deleted after a conflict", start: doc("u1", ""), deleted: "u1 u1",
+			delete: func(d *deleter) func(int, types.UID) int {
+				return func(n int, _ types.UID) int {
+					if n == 1 {
+						return 409
+					}
+					d.put(nil)
 					return 200
 				}
 			},
 		},
 		{
-			name: "the object is replaced repeatedly", start: doc("u1", ""), deleted: "u1 u1 u1", is: core.ErrConflict,
+			name: "each deletion conflicts", start: doc("u1", ""), deleted: "u1 u1 u1", is: core.ErrConflict,
 			delete: func(*deleter) func(int, types.UID) int { return func(int, types.UID) int { return 409 } },
 		},
 		{
