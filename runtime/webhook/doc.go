@@ -29,7 +29,7 @@
 // name, in each clientConfig of the service, and again whenever somebody removes it. A new authority signs only after
 // all configurations have had it for [Options.PublishDelay], and an old one leaves the bundle when its last certificate
 // has expired. So each API server trusts the certificate of each replica at any time, except until the first bundle is
-// written. Nothing else in the configurations changes.
+// written. Nothing else in the configurations changes. The field manager of these writes is kube-webhook.
 //
 // If somebody deletes the secret, a running replica writes it again. To replace the authority before it expires, remove
 // ca.key from the secret. With [Options.CertDir], another program makes the certificates, such as cert-manager: the

@@ -23,7 +23,12 @@ import (
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
 )
+
+// fieldManager owns the fields that a keeper writes. It is not that of the program: an apply by the program of a
+// definition without a bundle, such as that of package install, must not remove the bundle.
+const fieldManager = "kube-webhook"
 
 // keeper makes the certificates of a server, stores them in a secret, and writes the bundle into configurations.
 type keeper struct {
@@ -184,9 +189,9 @@ func (k *keeper) store(ctx context.Context, st *stored, d decision) (again bool,
 		return false, err
 	}
 	if secret.ResourceVersion == "" {
-		_, err = k.secrets.Create(ctx, &secret, nil)
+		_, err = k.secrets.Create(ctx, &secret, &request.CreateOptions{FieldManager: fieldManager})
 	} else {
-		_, err = k.secrets.Update(ctx, &secret, nil)
+		_, err = k.secrets.Update(ctx, &secret, &request.UpdateOptions{FieldManager: fieldManager})
 	}
 	switch {
 	case err == nil:
@@ -204,7 +209,7 @@ func (k *keeper) store(ctx context.Context, st *stored, d decision) (again bool,
 // patch writes the changed configurations.
 func (k *keeper) patch(ctx context.Context, stale []seen) (again bool, problem error) {
 	for _, t := range stale {
-		_, err := t.api.Update(ctx, t.obj, nil)
+		_, err := t.api.Update(ctx, t.obj, &request.UpdateOptions{FieldManager: fieldManager})
 		switch {
 		case err == nil:
 			k.logger.InfoContext(ctx, "the bundle of a configuration has changed", "configuration", t.String())

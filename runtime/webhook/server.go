@@ -348,7 +348,8 @@ func (s *Server) Run(ctx context.Context) error {
 		return fmt.Errorf("%w; webhook: %w", context.Cause(ctx), err)
 	}
 	if late != nil {
-		return fmt.Errorf("%w; webhook: requests were still running %v after the end", context.Cause(ctx), shutdownTimeout)
+		late = fmt.Errorf("webhook: requests were still running %v after the end", shutdownTimeout)
+		return fmt.Errorf("%w; %w", context.Cause(ctx), late)
 	}
 	return context.Cause(ctx)
 }

@@ -16,6 +16,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -30,9 +31,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/admission"
 	"github.com/kube-go/sdk/runtime/internal/fakeapi"
+	"github.com/kube-go/sdk/runtime/manager"
 	"github.com/kube-go/sdk/runtime/webhook"
 )
 
@@ -300,6 +303,47 @@ func (w *world) keys() (keys []string) {
 	return keys
 }
 
+// TestBundlesHaveTheirOwnFieldManager checks that the writes of a server do not have the field manager of the program,
+// whose applies would otherwise remove the bundles.
+func TestBundlesHaveTheirOwnFieldManager(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		managers := map[string]string{}
+		c, err := client.New(t.Context(), &client.Options{
+			Config: w.api.Client().Config(), FieldManager: "shop",
+			Transport: middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+				if r.Method != http.MethodGet {
+					managers[r.Method+" "+path.Base(r.URL.Path)] = r.URL.Query().Get("fieldManager")
+				}
+				return w.api.RoundTrip(r)
+			}),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		srv := webhook.NewServer(c, &webhook.Options{
+			Service: "shop", Namespace: "prod", Validating: []string{"shop"}, Definitions: []string{"documents.example.com"},
+			Drain: -1, Logger: w.log.logger(), Listener: newPipe(),
+		})
+		ctx, stop := context.WithCancelCause(t.Context())
+		result := make(chan error, 1)
+		go func() { result <- srv.Run(ctx) }()
+		time.Sleep(time.Minute)
+		stop(errStop)
+		if err := <-result; err != errStop {
+			t.Error(err)
+		}
+		want := map[string]string{
+			"POST secrets": "kube-webhook", "PUT shop": "kube-webhook", "PUT documents.example.com": "kube-webhook",
+		}
+		for write, manager := range want {
+			if managers[write] != manager {
+				t.Errorf("the field manager of %s is %q, want %q; all: %v", write, managers[write], manager, managers)
+			}
+		}
+	})
+}
+
 func TestServerDrains(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -327,6 +371,40 @@ func TestServerDrains(t *testing.T) {
 		if took := time.Since(begun); took != 30*time.Second {
 			t.Errorf("Run returned after %v", took)
 		}
+	})
+}
+
+// TestRequestsThatAreStillRunningAreAnErrorOfTheManager checks that a manager does not take the error of a server whose
+// requests have not ended for a clean stop.
+func TestRequestsThatAreStillRunningAreAnErrorOfTheManager(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, entered := newWorld(t), make(chan struct{})
+		r := &replica{pipe: newPipe(), result: make(chan error, 1)}
+		r.Server = webhook.NewServer(w.api.Client(), &webhook.Options{
+			Service: "shop", Namespace: "prod", Validating: []string{"shop"}, Definitions: []string{"documents.example.com"},
+			Drain: -1, Logger: w.log.logger(), Listener: r.pipe,
+		})
+		r.Handle("/validate", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			close(entered)
+			time.Sleep(20 * time.Second)
+		}))
+		m := manager.New(nil, &manager.Options{Logger: w.log.logger()})
+		m.AddToAll(r)
+		ctx, stop := context.WithCancelCause(t.Context())
+		go func() { r.result <- m.Run(ctx) }()
+		synctest.Wait()
+		called := make(chan struct{})
+		go func() {
+			defer close(called)
+			_, _ = r.call(t.Context(), w.bundles()[0]) // the server closes its connection
+		}()
+		<-entered
+		stop(errStop)
+		if err := <-r.result; !errors.Is(err, errStop) || !strings.Contains(err.Error(), "requests were still running") {
+			t.Errorf("Run() = %v, want an error about the requests", err)
+		}
+		<-called
+		time.Sleep(20 * time.Second) // until the handler ends
 	})
 }
 

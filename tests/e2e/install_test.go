@@ -162,3 +162,59 @@ func TestConcurrentInstallKeepsTheNewerDefinition(t *testing.T) {
 		}
 	}
 }
+
+// TestInstallKeepsTheBundleOfAWebhookServer checks that a program that installs a definition again does not remove the
+// certificate authorities that its own webhook server has written into it, although both use the same field manager.
+func TestInstallKeepsTheBundleOfAWebhookServer(t *testing.T) {
+	c := connect(t, &kube.ClientOptions{FieldManager: "installer"})
+	definitions := kube.Dynamic(c, kube.CRDResource())
+	ns := newNamespace(t, c)
+	const name = "bundles.install.example.com"
+	define := func() {
+		t.Helper()
+		crd, _ := notes("title")
+		crd.SetName(name)
+		spec := crd.Object["spec"].(map[string]any)
+		spec["names"] = map[string]any{"kind": "Bundle", "plural": "bundles"}
+		spec["conversion"] = map[string]any{"strategy": "Webhook", "webhook": map[string]any{
+			"conversionReviewVersions": []any{"v1"},
+			"clientConfig":             map[string]any{"service": map[string]any{"namespace": ns, "name": "hooks"}},
+		}}
+		o := &kube.InstallOptions{FieldManager: "installer"}
+		if err := kube.InstallCRDs(limit(t), c, []*unstructured.Unstructured{crd}, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bundle := func(ctx context.Context) error {
+		crd, err := definitions.Get(ctx, name, nil)
+		if err != nil {
+			return err
+		}
+		text, _, err := unstructured.NestedString(crd.Object, "spec", "conversion", "webhook", "clientConfig", "caBundle")
+		if err == nil && text == "" {
+			err = errors.New("the definition has no bundle")
+		}
+		return err
+	}
+	define()
+	t.Cleanup(func() {
+		if err := definitions.Delete(context.WithoutCancel(t.Context()), name, nil); err != nil {
+			t.Error(err)
+		}
+	})
+	srv := kube.NewWebhookServer(c, &kube.WebhookServerOptions{
+		Addr: "127.0.0.1:0", Service: "hooks", Namespace: ns, Definitions: []string{name}, Drain: -1,
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	result := make(chan error, 1)
+	go func() { result <- srv.Run(ctx) }()
+	eventually(t, "the bundle", bundle)
+	stop() // it would write the bundle again
+	if err := <-result; !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	define()
+	if err := bundle(limit(t)); err != nil {
+		t.Errorf("after the definition is installed again: %v", err)
+	}
+}

@@ -88,7 +88,7 @@ func (t target) write(r *http.Request) (obj any, created bool, err error) {
 		t.ref = core.RefOf(&obj)
 	}
 	old, ok := t.objects[t.ref]
-	switch apply := r.URL.Query().Get("fieldManager") != ""; {
+	switch apply := r.Method == http.MethodPatch && r.URL.Query().Get("fieldManager") != ""; {
 	case r.Method == http.MethodPost && ok:
 		return nil, false, fakesource.Status(409, metav1.StatusReasonAlreadyExists)
 	case r.Method != http.MethodPost && !ok && !apply:
