@@ -190,7 +190,7 @@ func (i *installer) awaitServed(ctx context.Context, d *definition, version stri
 	res := d.resource(version)
 	var refused error // the last error
 	for {
-		err := i.watchOnce(ctx, res)
+		err := i.watch(ctx, res)
 		if d.converts() && (errors.Is(err, core.ErrTooManyRequests) || errors.Is(err, core.ErrInternal)) {
 			return nil
 		}
@@ -218,10 +218,11 @@ func (i *installer) awaitServed(ctx context.Context, d *definition, version stri
 	}
 }
 
-// watchOnce returns the error of the first event of a watch.
-func (i *installer) watchOnce(ctx context.Context, res core.Resource) error {
-	for _, err := range client.Dynamic(i.client, res).WatchOnce(ctx, &request.WatchOptions{SendInitialEvents: true}) {
-		return err
-	}
-	return nil
+// watch returns nil if the server accepts a watch of its cache, which all servers do as soon as the cache is filled. A
+// streaming list would be rejected by servers without the feature gate WatchList.
+func (i *installer) watch(ctx context.Context, res core.Resource) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // closes the response
+	_, err := client.Dynamic(i.client, res).Feed().Watch(ctx, &request.WatchOptions{ResourceVersion: "0"})
+	return err
 }

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -90,6 +89,8 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, context.Cause(r.Context())
 	}
 	switch path := r.URL.Path; {
+	case path == documents && r.URL.Query().Has("sendInitialEvents"): // the feature gate WatchList is off
+		return rejection{422, "Invalid"}.RoundTrip(r)
 	case path == documents:
 		s.documents++
 		if s.failures > 0 {
@@ -356,11 +357,6 @@ func TestCRDsRepeatsAFailedWatchOfANewKind(t *testing.T) {
 		{name: "a timeout of the server", failure: rejection{504, "Timeout"}},
 		{name: "a broken connection", failure: middleware.RoundTripperFunc(func(*http.Request) (*http.Response, error) {
 			return nil, io.ErrUnexpectedEOF
-		})},
-		{name: "a broken stream", failure: middleware.RoundTripperFunc(func(*http.Request) (*http.Response, error) {
-			resp := respond(200, "")
-			resp.Body = io.NopCloser(iotest.ErrReader(io.ErrUnexpectedEOF))
-			return resp, nil
 		})},
 		{name: "a missing permission", failure: rejection{403, "Forbidden"}, want: core.ErrForbidden},
 	}
