@@ -290,8 +290,13 @@ func (c *logCollector) problem(key logKey, err error) {
 	c.merge.fail(fmt.Errorf("container %s of pod %s: %w", key.container, key.pod, err))
 }
 
-// resumeTries is the maximum number of consecutive times that a followed log is resumed without a new line.
-const resumeTries = 10
+// resumeTries is the maximum number of consecutive times that a followed log is resumed without a new line or a request
+// that lasts for quietTime. Such a request is that of a quiet container, since the client gives up a request that fails
+// after half of that time.
+const (
+	resumeTries = 10
+	quietTime   = time.Minute
+)
 
 // statusDelay is how long after the end of a log the end of its container is usually known.
 const statusDelay = 2 * time.Second
@@ -318,9 +323,16 @@ func (c *logCollector) read(
 		run.position, run.after = run.after.position, nil
 		o.SinceTime = run.position.since()
 	}
+	start, first := time.Now(), o
+	followed := false // a request has shown that the log had no lines at first
 	for tries := 0; ; tries++ {
-		before := run.position.newest
+		before, begun := run.position.newest, time.Now()
 		err := c.readOnce(ctx, key, &o, source, &run.position)
+		quiet := time.Since(begun) >= quietTime
+		followed = followed || err == nil || quiet
+		if quiet || run.position.newest.After(before) {
+			tries = 0
+		}
 		switch {
 		case errors.Is(err, errUnwanted):
 			return nil
@@ -335,14 +347,33 @@ func (c *logCollector) read(
 		case !core.IsRetryable(err) || tries >= resumeTries:
 			return err
 		}
-		if run.position.newest.After(before) {
-			tries = 0
-			o.SinceTime, o.Since, o.TailLines = run.position.since(), 0, nil
-		}
 		if !c.pause(ctx, run, err == nil || errors.Is(err, core.ErrNotFound)) {
 			return nil
 		}
+		if run.position.newest.IsZero() {
+			o = unread(first, start, followed)
+		} else {
+			o.SinceTime, o.Since, o.TailLines = run.position.since(), 0, nil
+		}
 	}
+}
+
+// unread returns the options that resume a log of which no line was read. They select the lines that the first request
+// at the time start selected, and the later ones. The parameter o has the options of that request. Followed is true if
+// the log had no such lines before. Since is used because the clock of the node may differ. Up to two seconds are
+// added, because the resolution is a second and a request takes some time.
+func unread(o request.LogOptions, start time.Time, followed bool) request.LogOptions {
+	age := time.Since(start).Truncate(time.Second) + 2*time.Second
+	switch {
+	case o.TailLines != nil && (followed || *o.TailLines == 0):
+		o.TailLines = nil
+		if !o.SinceTime.After(start) {
+			o.SinceTime, o.Since = time.Time{}, age
+		}
+	case o.Since > 0:
+		o.Since += age
+	}
+	return o
 }
 
 // pause waits before a log is resumed, and reports whether to resume it. A log that has ended without an error, or was

@@ -18,6 +18,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -334,6 +335,170 @@ func TestLogOfARunningContainerContinues(t *testing.T) {
 	}
 	if n := requests.Load(); n != 3 {
 		t.Errorf("%d requests for the log, want 3", n)
+	}
+}
+
+// oneLog returns the pods of an API server with one pod, whose container runs. It works in a bubble. The function
+// responds to the requests for the log.
+func oneLog(t *testing.T, log func(r *http.Request) *http.Response) *client.API[corev1.Pod] {
+	t.Helper()
+	web := running("web", "main")
+	web.Status.ContainerStatuses[0].State.Running = &corev1.ContainerStateRunning{}
+	l := &logServer{pods: []corev1.Pod{web}}
+	c, err := client.New(t.Context(), &client.Options{
+		Config: &config.Config{Server: "https://cluster.test"}, Retry: &middleware.RetryOptions{Attempts: 1},
+		Transport: middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+			switch q := r.URL.Query(); {
+			case strings.HasSuffix(r.URL.Path, "/log"):
+				return log(r), nil
+			case q.Has("watch") && !q.Has("sendInitialEvents"):
+				return quiet(r, 1000*time.Hour, nil), nil
+			}
+			w := httptest.NewRecorder()
+			l.ServeHTTP(w, r)
+			return w.Result(), nil
+		}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client.Namespaced[corev1.Pod](c, "prod")
+}
+
+// quiet returns a response whose body is empty and ends after a time, with an error if it is not nil.
+func quiet(r *http.Request, after time.Duration, err error) *http.Response {
+	body, w := io.Pipe()
+	context.AfterFunc(r.Context(), func() { w.CloseWithError(context.Cause(r.Context())) })
+	time.AfterFunc(after, func() { w.CloseWithError(err) })
+	header := http.Header{"Content-Type": {"application/json"}}
+	return &http.Response{StatusCode: http.StatusOK, Header: header, Body: body, Request: r}
+}
+
+// TestLogOfAQuietContainerContinues checks that a log is followed however often its connection has reached its maximum
+// age without a line.
+func TestLogOfAQuietContainerContinues(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		requests := 0
+		pods := oneLog(t, func(r *http.Request) *http.Response {
+			if requests++; requests <= 30 {
+				return quiet(r, 4*time.Hour, nil)
+			}
+			w := httptest.NewRecorder()
+			_, _ = io.WriteString(w, at(1)+" first\n")
+			return w.Result()
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Hour)
+		defer cancel()
+		for line, err := range logs.Merge(ctx, pods, &logs.Options{Log: request.LogOptions{Follow: true}}) {
+			if err != nil || line.Text != "first" {
+				t.Errorf("the log has the line %q, %v after %d requests", line.Text, err, requests)
+			}
+			break
+		}
+	})
+}
+
+// TestResumedLogHasTheLinesSinceItsStart checks which lines are requested if a log breaks before its first line. The
+// lines that are written before it is resumed must be among them.
+func TestResumedLogHasTheLinesSinceItsStart(t *testing.T) {
+	ends := func(r *http.Request) *http.Response { return quiet(r, 0, nil) } // it is resumed 2 s later
+	breaks := func(r *http.Request) *http.Response { return quiet(r, 5*time.Minute, io.ErrUnexpectedEOF) }
+	refused := func(*http.Request) *http.Response { // it is resumed 1 s later
+		w := httptest.NewRecorder()
+		fail(w, 503, "ServiceUnavailable", "the node is not reachable")
+		return w.Result()
+	}
+	start := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // of a bubble
+	for _, tt := range []struct {
+		name  string
+		log   request.LogOptions
+		first func(r *http.Request) *http.Response
+		want  url.Values // of the second request
+	}{
+		{"no existing lines", request.LogOptions{TailLines: new(int64(0))}, ends, url.Values{"sinceSeconds": {"4"}}},
+		{
+			"no existing lines of a log that is refused",
+			request.LogOptions{TailLines: new(int64(0))},
+			refused,
+			url.Values{"sinceSeconds": {"3"}},
+		},
+		{
+			"the end of an empty log",
+			request.LogOptions{TailLines: new(int64(9))},
+			ends,
+			url.Values{"sinceSeconds": {"4"}},
+		},
+		{
+			"the end of a quiet log that breaks",
+			request.LogOptions{TailLines: new(int64(9))},
+			breaks,
+			url.Values{"sinceSeconds": {"303"}},
+		},
+		{
+			"the end of a log that is refused",
+			request.LogOptions{TailLines: new(int64(9))},
+			refused,
+			url.Values{"tailLines": {"9"}},
+		},
+		{"recent lines", request.LogOptions{Since: time.Hour}, ends, url.Values{"sinceSeconds": {"3604"}}},
+		{
+			"the end of the recent lines",
+			request.LogOptions{Since: time.Hour, TailLines: new(int64(9))},
+			refused,
+			url.Values{"sinceSeconds": {"3603"}, "tailLines": {"9"}},
+		},
+		{
+			"lines since a time",
+			request.LogOptions{SinceTime: start},
+			ends,
+			url.Values{"sinceTime": {"2000-01-01T00:00:00Z"}},
+		},
+		{
+			"the end of the lines since a time",
+			request.LogOptions{SinceTime: start, TailLines: new(int64(9))},
+			ends,
+			url.Values{"sinceSeconds": {"4"}},
+		},
+		{
+			"no lines before a later time",
+			request.LogOptions{SinceTime: start.Add(time.Hour), TailLines: new(int64(0))},
+			ends,
+			url.Values{"sinceTime": {"2000-01-01T01:00:00Z"}},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var second url.Values
+				requests := 0
+				pods := oneLog(t, func(r *http.Request) *http.Response {
+					if requests++; requests == 1 {
+						return tt.first(r)
+					}
+					if requests == 2 {
+						second = r.URL.Query()
+					}
+					w := httptest.NewRecorder()
+					_, _ = io.WriteString(w, at(1)+" first\n")
+					return w.Result()
+				})
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				o := &logs.Options{Log: tt.log}
+				o.Log.Follow = true
+				for line, err := range logs.Merge(ctx, pods, o) {
+					if err != nil || line.Text != "first" {
+						t.Errorf("the log has the line %q, %v", line.Text, err)
+					}
+					break
+				}
+				for _, always := range []string{"container", "follow", "timestamps"} {
+					second.Del(always)
+				}
+				if diff := cmp.Diff(tt.want, second); diff != "" {
+					t.Errorf("the log is resumed with (-want +got):\n%s", diff)
+				}
+			})
+		})
 	}
 }
 
