@@ -234,15 +234,15 @@ func (e *Elector) end() {
 // apply applies an input to the state, and returns the new state.
 func (e *Elector) apply(in input) (state, action) {
 	e.mu.Lock()
-	defer e.mu.Unlock()
 	before := e.state
 	in.now, in.jitter = time.Now(), mathrand.Float64()
-	var act action
-	e.state, act = e.state.step(in)
-	if leader := e.state.stored.holder; leader != before.stored.holder && leader != "" {
+	after, act := before.step(in)
+	e.state = after
+	e.mu.Unlock() // before the log, whose handler may call Status
+	if leader := after.stored.holder; leader != before.stored.holder && leader != "" {
 		e.logger.Info("new leader", "leader", leader)
 	}
-	return e.state, act
+	return after, act
 }
 
 // send sends a request, and returns its result.
@@ -300,11 +300,13 @@ func (e *Elector) send(ctx context.Context, act action) input {
 // note takes note of the result of a request. It logs an error that differs from the last one.
 func (e *Elector) note(l *leases.Lease, err error) {
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	if err != nil && (e.err == nil || e.err.Error() != err.Error()) {
-		e.logger.Warn("a request for the lease has failed", "leading", e.state.leading, "error", err)
-	}
+	differs := err != nil && (e.err == nil || e.err.Error() != err.Error())
+	leading := e.state.leading
 	e.lease, e.err = l, err
+	e.mu.Unlock() // before the log, whose handler may call Status
+	if differs {
+		e.logger.Warn("a request for the lease has failed", "leading", leading, "error", err)
+	}
 }
 
 // term is one call of Run, and the work of the leader in it.

@@ -547,6 +547,52 @@ func TestFailuresAreLoggedOnce(t *testing.T) {
 	})
 }
 
+// asking is a log handler that asks an elector for its status.
+type asking struct {
+	slog.Handler
+	t       *testing.T
+	elector **replica
+	records *atomic.Int32
+}
+
+func (asking) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h asking) WithAttrs([]slog.Attr) slog.Handler { return h }
+
+func (h asking) Handle(context.Context, slog.Record) error {
+	h.records.Add(1)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		(*h.elector).Status()
+	}()
+	select {
+	case <-done:
+	case <-time.After(time.Minute):
+		h.t.Error("Status blocks in a log handler")
+	}
+	return nil
+}
+
+func TestALogHandlerMayCallStatus(t *testing.T) {
+	c := newCluster(t)
+	var r *replica
+	var records atomic.Int32
+	r = c.replica(election.Options{
+		LeaseDuration: 20 * time.Minute, RenewDeadline: 15 * time.Minute, RetryPeriod: 10 * time.Millisecond,
+		Logger: slog.New(asking{slog.DiscardHandler, t, &r, &records}),
+	})
+	r.late.Store(true) // a failed request
+	led := false
+	err := r.Run(t.Context(), func(context.Context) error {
+		led = true
+		return nil
+	})
+	if err != nil || !led || records.Load() < 4 {
+		t.Errorf("Run() = %v, has led: %v, %d log records", err, led, records.Load())
+	}
+}
+
 func TestInvalidOptionsAreErrors(t *testing.T) {
 	c := newCluster(t)
 	for _, tt := range []struct {

@@ -354,11 +354,12 @@ func (m *Member) remove(ctx context.Context, name string) {
 // note takes note of the result of a request. It logs an error that differs from the last one.
 func (m *Member) note(err error) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err != nil && (m.err == nil || m.err.Error() != err.Error()) {
+	differs := err != nil && (m.err == nil || m.err.Error() != err.Error())
+	m.err = err
+	m.mu.Unlock() // before the log, whose handler may call Status
+	if differs {
 		m.logger.Warn("a request for the shards has failed", "error", err)
 	}
-	m.err = err
 }
 
 // turn is one term of a member.

@@ -53,6 +53,7 @@ func newCluster(t *testing.T) *cluster {
 type replica struct {
 	*sharding.Member
 	cut    atomic.Bool
+	fail   atomic.Bool // the next request fails
 	stop   context.CancelCauseFunc
 	result chan error
 	terms  atomic.Int32
@@ -76,6 +77,9 @@ func (c *cluster) add(name string, change func(*sharding.Options)) *replica {
 		Transport: middleware.RoundTripperFunc(func(req *http.Request) (*http.Response, error) {
 			if r.cut.Load() {
 				<-req.Context().Done()
+				return nil, errCut
+			}
+			if r.fail.Swap(false) {
 				return nil, errCut
 			}
 			return c.server.RoundTrip(req)
@@ -503,6 +507,52 @@ func TestNamespacesHaveOneOwner(t *testing.T) {
 		c.end(a)
 		c.end(b)
 	})
+}
+
+// asking is a log handler that asks a member for its status.
+type asking struct {
+	slog.Handler
+	t       *testing.T
+	member  **replica
+	records *atomic.Int32
+}
+
+func (asking) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h asking) WithAttrs([]slog.Attr) slog.Handler { return h }
+
+func (h asking) Handle(context.Context, slog.Record) error {
+	h.records.Add(1)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		(*h.member).Status()
+	}()
+	select {
+	case <-done:
+	case <-time.After(time.Minute):
+		h.t.Error("Status blocks in a log handler")
+	}
+	return nil
+}
+
+func TestALogHandlerMayCallStatus(t *testing.T) {
+	c := newCluster(t)
+	var r *replica
+	var records atomic.Int32
+	r = c.add("a", func(o *sharding.Options) {
+		o.LeaseDuration, o.RenewDeadline, o.RetryPeriod = 20*time.Minute, 15*time.Minute, 10*time.Millisecond
+		o.Logger = slog.New(asking{slog.DiscardHandler, t, &r, &records})
+	})
+	r.fail.Store(true)
+	worked := false
+	err := r.Run(t.Context(), func(context.Context) error {
+		worked = true
+		return nil
+	})
+	if err != nil || !worked || records.Load() == 0 {
+		t.Errorf("Run() = %v, has worked: %v, %d log records", err, worked, records.Load())
+	}
 }
 
 func TestInvalidOptions(t *testing.T) {
