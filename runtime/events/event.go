@@ -48,10 +48,11 @@ type Event struct {
 
 // The server's limits, in bytes.
 const (
-	maxReason   = 128
-	maxAction   = 128
-	maxInstance = 128
-	maxNote     = 1024
+	maxReason     = 128
+	maxAction     = 128
+	maxController = 63 // without a domain
+	maxInstance   = 128
+	maxNote       = 1024
 )
 
 // identity is the part that equal events have in common. All events of a recorder also share controller and instance.

@@ -4,6 +4,7 @@
 package events
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -27,7 +29,7 @@ import (
 // Options are the options of [NewRecorder]. The zero value of a field is its default.
 type Options struct {
 	// Controller is the name of the reporting controller, such as "document-controller", which may be qualified with a
-	// domain. Default: the file name of the program.
+	// domain. Default: the file name of the program, changed to a valid name.
 	Controller string
 
 	// Instance identifies the process of the controller. Default: the controller and the host name, which in a cluster
@@ -86,7 +88,7 @@ func NewRecorder(c *client.Client, o *Options) *Recorder {
 	}
 	o = &r.options
 	if o.Controller == "" {
-		o.Controller = filepath.Base(os.Args[0])
+		o.Controller = controllerOf(filepath.Base(os.Args[0]))
 	}
 	if o.Instance == "" {
 		o.Instance = o.Controller
@@ -123,6 +125,24 @@ func NewRecorder(c *client.Client, o *Options) *Recorder {
 	}
 	r.book = newBook(max(o.Queue, 0), o.RequestsPerSecond)
 	return r
+}
+
+// controllerOf returns the name of the controller of a program. It is a qualified name: hyphens replace invalid
+// characters, and it begins and ends with a letter or a digit.
+func controllerOf(program string) string {
+	inner := func(r rune) bool {
+		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+	}
+	outer := func(r rune) bool { return !inner(r) }
+	name := strings.Map(func(r rune) rune {
+		if inner(r) || r == '.' || r == '_' {
+			return r
+		}
+		return '-'
+	}, program)
+	name = strings.TrimLeftFunc(name, outer)
+	name = strings.TrimRightFunc(name[:min(len(name), maxController)], outer)
+	return cmp.Or(name, "controller")
 }
 
 // Event records that e happened to obj at this time. It returns immediately. An invalid e is logged and dropped. The
