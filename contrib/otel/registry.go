@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -17,7 +18,7 @@ import (
 
 // AddRegistry reports the metrics of a registry, such as that of a manager, whenever the MeterProvider collects. The
 // names are those of package metrics. A histogram becomes three counters, with the suffixes _count, _sum and _bucket;
-// the last one has the attribute le, an upper bound in seconds.
+// the last one has the attribute le, an upper bound in seconds or +Inf.
 //
 // It returns an error if the MeterProvider rejects an instrument. Families must be added to r before.
 func (t *Telemetry) AddRegistry(r *metrics.Registry) error {
@@ -88,10 +89,14 @@ func (known instruments) observe(o metric.Observer, families []metrics.Family) e
 			}
 			o.ObserveFloat64(known[f.Name+count], float64(s.Histogram.Number), with)
 			o.ObserveFloat64(known[f.Name+sum], s.Histogram.Sum.Seconds(), with)
-			for _, b := range s.Histogram.Buckets {
-				le := attribute.String("le", strconv.FormatFloat(b.Limit.Seconds(), 'g', -1, 64))
-				o.ObserveFloat64(known[f.Name+bucket], float64(b.Number), metric.WithAttributes(append(labels, le)...))
+			below := func(limit float64, n uint64) {
+				le := attribute.String("le", strconv.FormatFloat(limit, 'g', -1, 64))
+				o.ObserveFloat64(known[f.Name+bucket], float64(n), metric.WithAttributes(append(labels, le)...))
 			}
+			for _, b := range s.Histogram.Buckets {
+				below(b.Limit.Seconds(), b.Number)
+			}
+			below(math.Inf(1), s.Histogram.Number)
 		}
 	}
 	return errors.Join(errs...)

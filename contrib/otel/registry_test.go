@@ -70,6 +70,7 @@ func TestMetricsOfARegistryAreReported(t *testing.T) {
 		"g gauge 2 label=a",
 		"h_seconds_bucket counter true 1 label=a le=0.5",
 		"h_seconds_bucket counter true 2 label=a le=1",
+		"h_seconds_bucket counter true 3 label=a le=+Inf",
 		"h_seconds_count counter true 3 label=a",
 		"h_seconds_sum counter true 4 label=a",
 	}
