@@ -282,6 +282,7 @@ func (c *Controller[K]) Stats() Stats { return c.engine.stats() }
 // SourceHealth is the state of one view of a controller's sources. Each view has its own watch and back-off.
 type SourceHealth struct {
 	Cluster  string // see [cache.Options.Cluster]
+	Engaged  bool   // the cluster was added with [Controller.Engage]
 	Resource core.Resource
 
 	// Ready is true once the source has delivered the existing objects.
@@ -293,7 +294,7 @@ type SourceHealth struct {
 }
 
 // Health returns the state of the sources: the views of the primary one first, the others in the order in which they
-// were added.
+// were added, and then those of engaged clusters.
 func (c *Controller[K]) Health() []SourceHealth { return c.engine.health() }
 
 // Runs returns the state of the current runs and of the current calls of functions of [Secondary.Map], the oldest

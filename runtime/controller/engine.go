@@ -353,7 +353,7 @@ func (e *engine) health() []SourceHealth {
 	var health []SourceHealth
 	for _, src := range e.sources {
 		for _, in := range src.inputs {
-			health = append(health, healthOf(in.feed))
+			health = append(health, healthOf(in.feed, false))
 		}
 	}
 	s := e.current()
@@ -365,12 +365,12 @@ func (e *engine) health() []SourceHealth {
 			continue
 		}
 		for _, f := range m.feeds {
-			health = append(health, healthOf(f.feed))
+			health = append(health, healthOf(f.feed, true))
 		}
 	}
 	return health
 }
 
-func healthOf(f feed) SourceHealth {
-	return SourceHealth{f.Cluster(), f.Resource(), ready(f), f.Health()}
+func healthOf(f feed, engaged bool) SourceHealth {
+	return SourceHealth{f.Cluster(), engaged, f.Resource(), ready(f), f.Health()}
 }

@@ -27,6 +27,23 @@ type check struct {
 	run  func(context.Context) error
 }
 
+// ping is the check of livez that shows that the process responds.
+func ping(context.Context) error { return nil }
+
+// added returns checks with another one. If there is a check of the same name, a number follows the name.
+func added(checks []check, name string, run func(context.Context) error) []check {
+	unique := name
+	for n := 2; has(checks, unique); n++ {
+		unique = fmt.Sprintf("%s-%d", name, n)
+	}
+	return append(checks, check{unique, run})
+}
+
+// has reports whether there is a check of a name.
+func has(checks []check, name string) bool {
+	return slices.ContainsFunc(checks, func(c check) bool { return c.name == name })
+}
+
 // watch adds the checks and the metrics of a Runnable.
 func (m *Manager) watch(r Runnable) {
 	if c, ok := r.(metrics.Controller); ok {
@@ -43,40 +60,39 @@ func (m *Manager) watch(r Runnable) {
 	if s, ok := r.(interface {
 		Health() []controller.SourceHealth
 	}); ok {
-		m.checks = append(m.checks, check{"sources-" + name(r), func(context.Context) error {
+		m.checks = added(m.checks, "sources-"+name(r), func(context.Context) error {
 			for _, h := range s.Health() {
 				if err := sourceSynced(h); err != nil {
 					return err
 				}
 			}
 			return nil
-		}})
+		})
 	}
 	if v, ok := r.(view); ok {
-		m.checks = append(m.checks, check{"view-" + v.Resource().String(), func(context.Context) error {
-			return viewSynced(v)
-		}})
+		m.checks = added(m.checks, "view-"+v.Resource().String(), func(context.Context) error { return viewSynced(v) })
 	}
 	if s, ok := r.(interface{ Runs() []controller.RunHealth }); ok {
-		m.live = append(m.live, check{"runs-" + name(r), func(context.Context) error {
+		m.live = added(m.live, "runs-"+name(r), func(context.Context) error {
 			for _, h := range s.Runs() {
 				if h.Err != nil {
 					return h.Err
 				}
 			}
 			return nil
-		}})
+		})
 	}
 }
 
-// sourceSynced returns an error if the source of a controller is not synced.
+// sourceSynced returns an error if the source of a controller is not synced. A cluster that was engaged does not count,
+// since it does not stop the work on the others.
 func sourceSynced(h controller.SourceHealth) error {
 	source := h.Resource.String()
 	if h.Cluster != "" {
 		source += " of the cluster " + h.Cluster
 	}
 	switch {
-	case h.Ready:
+	case h.Ready, h.Engaged:
 		return nil
 	case h.Err != nil:
 		return fmt.Errorf("the source %s is not synced: %w", source, h.Err)
@@ -122,11 +138,9 @@ func (m *Manager) serve() (*servers, error) {
 		return handlers[addr]
 	}
 	if o.HealthAddr != "" {
-		live := append([]check{{"ping", func(context.Context) error { return nil }}}, m.live...)
-		ready := append([]check{{"running", m.running}}, m.checks...)
-		m.endpoint(mux(o.HealthAddr, "/livez"), "livez", live)
-		m.endpoint(mux(o.HealthAddr, "/healthz"), "healthz", live)
-		m.endpoint(mux(o.HealthAddr, "/readyz"), "readyz", ready)
+		m.endpoint(mux(o.HealthAddr, "/livez"), "livez", m.live)
+		m.endpoint(mux(o.HealthAddr, "/healthz"), "healthz", m.live)
+		m.endpoint(mux(o.HealthAddr, "/readyz"), "readyz", m.checks)
 	}
 	if o.MetricsAddr != "" {
 		mux(o.MetricsAddr, "/metrics").Handle("GET /metrics", o.Metrics)
@@ -151,22 +165,22 @@ func (m *Manager) serve() (*servers, error) {
 // healthLog is the last error of each check, so that each is logged once.
 type healthLog struct {
 	mu   sync.Mutex // guards last
-	last map[string]string
+	last map[*check]string
 }
 
 // differs reports whether an error is not the last one of the check.
-func (l *healthLog) differs(name string, err error) bool {
+func (l *healthLog) differs(c *check, err error) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err == nil {
-		delete(l.last, name)
+		delete(l.last, c)
 		return false
 	}
 	if l.last == nil {
-		l.last = make(map[string]string)
+		l.last = make(map[*check]string)
 	}
-	last := l.last[name]
-	l.last[name] = err.Error()
+	last := l.last[c]
+	l.last[c] = err.Error()
 	return last != err.Error()
 }
 
@@ -232,13 +246,14 @@ func (m *Manager) respond(w http.ResponseWriter, r *http.Request, name string, c
 	query := r.URL.Query()
 	var lines strings.Builder
 	failed := false
-	for _, c := range checks {
+	for i := range checks {
+		c := &checks[i]
 		if slices.Contains(query["exclude"], c.name) {
 			fmt.Fprintf(&lines, "[+]%s excluded: ok\n", c.name)
 			continue
 		}
 		err := c.run(r.Context())
-		if m.log.differs(c.name, err) {
+		if m.log.differs(c, err) {
 			m.options.Logger.Warn("health check failed", "endpoint", name, "check", c.name, "error", err)
 		}
 		if err != nil {

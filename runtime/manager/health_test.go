@@ -6,6 +6,7 @@ package manager_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -21,6 +22,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/runtime/cache"
 	"github.com/kube-go/sdk/runtime/controller"
 	"github.com/kube-go/sdk/runtime/manager"
@@ -112,8 +114,9 @@ func TestHealthEndpoints(t *testing.T) {
 		<-leave
 		return controller.AwaitChange(), nil
 	}))
-	database := &failing{}
+	database, loop := &failing{}, &failing{}
 	m.AddCheck("database", database.check)
+	m.AddLivenessCheck("loop", loop.check)
 	stop, result := run(t, m)
 
 	eventually(t, addr, "/livez", 200)
@@ -132,7 +135,7 @@ func TestHealthEndpoints(t *testing.T) {
 	}{
 		{"/livez", 200, "ok"},
 		{"/healthz", 200, "ok"},
-		{"/livez?verbose", 200, "[+]ping ok\n[+]runs-maps ok\nlivez check passed\n"},
+		{"/livez?verbose", 200, "[+]ping ok\n[+]runs-maps ok\n[+]loop ok\nlivez check passed\n"},
 		{
 			"/readyz", 500, "[+]running ok\n[+]sources-maps ok\n[-]database failed: reason withheld\nreadyz check failed\n",
 		},
@@ -151,6 +154,18 @@ func TestHealthEndpoints(t *testing.T) {
 	}
 	database.set("")
 	eventually(t, addr, "/readyz", 200)
+
+	loop.set("it does not progress")
+	eventually(t, addr, "/livez/loop", 500)
+	for _, path := range []string{"/livez", "/healthz"} {
+		const want = "[+]ping ok\n[+]runs-maps ok\n[-]loop failed: reason withheld\n"
+		if code, body := get(t, addr, path); code != 500 || !strings.HasPrefix(body, want) {
+			t.Errorf("%s with a failing check: %d %q", path, code, body)
+		}
+	}
+	eventually(t, addr, "/readyz", 200)
+	loop.set("")
+	eventually(t, addr, "/livez", 200)
 
 	s.Put(resource[corev1.ConfigMap](), &corev1.ConfigMap{ObjectMeta: meta("slow")})
 	<-enter
@@ -330,5 +345,84 @@ func TestViewThatEveryReplicaRunsIsACheckOfReadiness(t *testing.T) {
 		if !strings.Contains(logs.String(), want) {
 			t.Errorf("the log lacks %s:\n%s", want, &logs)
 		}
+	}
+}
+
+// TestEachViewOfAKindHasACheck checks the names of the checks of two views, of which the first never syncs, and that
+// the failure of one is logged once, also if a check of liveness has the same name.
+func TestEachViewOfAKindHasACheck(t *testing.T) {
+	silent := middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+		<-r.Context().Done()
+		return nil, context.Cause(r.Context())
+	})
+	var logs bytes.Buffer
+	addr := freeAddr(t)
+	m := manager.New(nil, &manager.Options{HealthAddr: addr, Logger: slog.New(slog.NewTextHandler(&logs, nil))})
+	var last *cache.View[corev1.ConfigMap]
+	for _, server := range []http.RoundTripper{silent, newServer()} {
+		last = cache.Of[corev1.ConfigMap](cache.New(connect(t, server, nil), &cache.Options{Logger: discard}), nil)
+		m.AddToAll(last)
+	}
+	m.AddLivenessCheck("view-configmaps", func(context.Context) error { return nil })
+	stop, result := run(t, m)
+	if err := last.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if code, body := get(t, addr, "/readyz/view-configmaps-2"); code != 200 {
+		t.Errorf("the check of the second view: %d %q", code, body)
+	}
+	const want = "[+]running ok\n[-]view-configmaps failed: reason withheld\n[+]view-configmaps-2 ok\n" +
+		"readyz check failed\n"
+	for range 2 {
+		if code, body := get(t, addr, "/livez/view-configmaps"); code != 200 {
+			t.Errorf("/livez/view-configmaps: %d %q", code, body)
+		}
+		if code, body := get(t, addr, "/readyz"); code != 500 || body != want {
+			t.Errorf("/readyz: %d %q, want 500 %q", code, body, want)
+		}
+	}
+	if code, body := get(t, addr, "/readyz?exclude=view-configmaps"); code != 200 {
+		t.Errorf("/readyz without the view that fails: %d %q", code, body)
+	}
+	stop(errStop)
+	if err := <-result; err != nil {
+		t.Error(err)
+	}
+	if n := strings.Count(logs.String(), "check=view-configmaps "); n != 1 {
+		t.Errorf("the failure is logged %d times, want once:\n%s", n, &logs)
+	}
+}
+
+// TestAnEngagedClusterDoesNotAffectReadiness checks that a replica is ready while an engaged cluster is not reachable.
+func TestAnEngagedClusterDoesNotAffectReadiness(t *testing.T) {
+	var cut atomic.Bool
+	cut.Store(true)
+	own := cache.New(connect(t, newServer(), nil), &cache.Options{Logger: discard})
+	other := cache.New(connect(t, newServer(), &cut), &cache.Options{Cluster: "eu", Logger: discard})
+	addr := freeAddr(t)
+	m := manager.New(nil, &manager.Options{HealthAddr: addr, Logger: discard})
+	ctl := controller.New(controller.For[corev1.ConfigMap](own), &controller.Options{Logger: discard})
+	m.Add(ctl.With(func(context.Context, *corev1.ConfigMap) (controller.Action, error) {
+		return controller.AwaitChange(), nil
+	}))
+	stop, result := run(t, m)
+	eventually(t, addr, "/readyz", 200)
+	engaged := make(chan error, 1)
+	go func() { engaged <- ctl.Engage(t.Context(), other) }()
+	for len(ctl.Health()) < 2 {
+		time.Sleep(time.Millisecond) // real sockets do not work in bubbles
+	}
+	if h := ctl.Health(); h[0].Engaged || !h[1].Engaged || h[1].Ready {
+		t.Errorf("Health() = %+v, want the engaged cluster as the last, and not ready", h)
+	}
+	if code, body := get(t, addr, "/readyz"); code != 200 {
+		t.Errorf("/readyz while an engaged cluster is not reachable: %d %s", code, body)
+	}
+	stop(errStop)
+	if err := <-result; err != nil {
+		t.Error(err)
+	}
+	if err := <-engaged; !errors.Is(err, errStop) {
+		t.Errorf("Engage() = %v, want %v", err, errStop)
 	}
 }

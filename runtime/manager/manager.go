@@ -83,7 +83,7 @@ type Manager struct {
 	led     []Runnable // run in the leader
 	all     []Runnable // run in every replica
 	checks  []check    // of readiness
-	live    []check
+	live    []check    // of liveness
 	log     healthLog
 	started atomic.Bool
 	stopped atomic.Bool // Run is stopping
@@ -93,6 +93,7 @@ type Manager struct {
 func New(c *client.Client, o *Options) *Manager {
 	m := &Manager{metrics: metrics.NewRegistry()}
 	m.page = debugpage.New(m.metrics)
+	m.live, m.checks = []check{{"ping", ping}}, []check{{"running", m.running}}
 	if o != nil {
 		m.options = *o
 	}
@@ -173,12 +174,18 @@ func (m *Manager) wrong(format string, args ...any) {
 
 // Add adds something that only the leader runs; without election, every replica does. If r has a method
 // Standby(context.Context) error, as a [controller.Runner] has, it runs in the replicas that wait. The Run method of r
-// is called again in each term of the replica, after all earlier calls have returned.
+// is called again in each term of the replica, after all earlier calls have returned. With election, r must not be a
+// [cache.View]: every replica needs its objects to be ready, so use AddToAll.
 //
 // With sharding, every member of the group runs r. A [controller.Runner] reconciles only the objects of its shard.
 func (m *Manager) Add(r Runnable) {
 	if r == nil {
 		m.wrong("Add was called with nil: pass a Runnable")
+		return
+	}
+	if v, ok := r.(view); ok && m.elector != nil {
+		m.wrong("Add was called with the view of %s, without which a replica on standby is not ready: use AddToAll",
+			v.Resource())
 		return
 	}
 	if s, ok := r.(interface{ Shard(s controller.Shards) }); ok && m.member != nil {
@@ -199,9 +206,23 @@ func (m *Manager) AddToAll(r Runnable) {
 	m.watch(r)
 }
 
-// AddCheck adds a check of readiness. f returns an error if the replica is not ready. The name may appear in paths.
+// AddCheck adds a check of readiness. f returns an error if the replica is not ready. The name may appear in paths, and
+// no other check of readiness may have it.
 func (m *Manager) AddCheck(name string, f func(context.Context) error) {
+	if has(m.checks, name) {
+		m.wrong("AddCheck was called with the name %q, which another check of readiness has: use another name", name)
+	}
 	m.checks = append(m.checks, check{name, f})
+}
+
+// AddLivenessCheck adds a check of liveness. f returns an error if the process can recover only by a restart, so it
+// must not depend on servers. The name may appear in paths, and no other check of liveness may have it.
+func (m *Manager) AddLivenessCheck(name string, f func(context.Context) error) {
+	if has(m.live, name) {
+		m.wrong("AddLivenessCheck was called with the name %q, which another check of liveness has: use another name",
+			name)
+	}
+	m.live = append(m.live, check{name, f})
 }
 
 // Metrics returns the metrics of the election and of all controllers and views that were added, with their caches and

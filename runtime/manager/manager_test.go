@@ -425,3 +425,38 @@ func TestNilIsNotRunnable(t *testing.T) {
 		t.Errorf("Run = %v", err)
 	}
 }
+
+// TestOnlyTheLeaderCanNotRunAView checks that the error names the remedy, and that Add takes a view without election.
+func TestOnlyTheLeaderCanNotRunAView(t *testing.T) {
+	c := connect(t, newServer(), nil)
+	ctx, stop := context.WithCancelCause(t.Context())
+	stop(errStop)
+	for lease, want := range map[string]string{"shop": "use AddToAll", "": ""} {
+		m := manager.New(c, &manager.Options{LeaderElection: lease, Logger: discard})
+		m.Add(cache.Of[corev1.ConfigMap](cache.New(c, &cache.Options{Logger: discard}), nil))
+		if err := m.Run(ctx); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("Run() = %v with a view and the lease %q, want %q", err, lease, want)
+		}
+	}
+}
+
+func TestChecksHaveDifferentNames(t *testing.T) {
+	pass := func(context.Context) error { return nil }
+	for _, tt := range []struct {
+		add  func(m *manager.Manager)
+		want string
+	}{
+		{func(m *manager.Manager) { m.AddCheck("a", pass); m.AddCheck("a", pass) }, `AddCheck was called with the name "a"`},
+		{func(m *manager.Manager) { m.AddCheck("running", pass) }, `AddCheck was called with the name "running"`},
+		{func(m *manager.Manager) { m.AddLivenessCheck("ping", pass) }, `AddLivenessCheck was called with the name "ping"`},
+		{func(m *manager.Manager) { m.AddCheck("ping", pass); m.AddLivenessCheck("running", pass) }, ""},
+	} {
+		ctx, stop := context.WithCancelCause(t.Context())
+		stop(errStop)
+		m := manager.New(nil, &manager.Options{Logger: discard})
+		tt.add(m)
+		if err := m.Run(ctx); (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("Run() = %v, want %q", err, tt.want)
+		}
+	}
+}
