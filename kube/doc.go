@@ -44,8 +44,8 @@
 //
 // # Writing
 //
-// Use server-side apply where you can: it sends the fields that you manage and leaves all others unchanged. It creates an
-// object that does not exist, unless you set the UID of the object that must exist.
+// Use server-side apply where you can: it sends the fields that you manage and leaves all others unchanged. It creates
+// an object that does not exist, unless you set the UID of the object that must exist.
 //
 //	dep, err := deployments.Apply(ctx, desired, &kube.ApplyOptions{FieldManager: "web-controller"})
 //	_, err = deployments.Patch(ctx, "web", kube.MergePatch(map[string]any{"spec": map[string]any{"replicas": 3}}), nil)

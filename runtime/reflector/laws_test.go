@@ -85,7 +85,8 @@ func TestObserverIsNotifiedOfVersionsListsAndObjectsThatNoLongerExist(t *testing
 		want() // no version yet
 		runUntilEnd(t, reflected)
 		version := store.ResourceVersion()
-		want("listed "+version, "merged "+version, "seen "+version) // in this order, so that Seen implies that Listed was called
+		// In this order, so that Seen implies that the others were called.
+		want("listed "+version, "merged "+version, "seen "+version)
 		stop := store.Observe(o)
 		want("seen " + version)
 		stop()

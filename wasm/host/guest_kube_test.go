@@ -60,11 +60,11 @@ func metadata(o object) object {
 	return m
 }
 
-// put stores an object and returns it. Nothing happens if it does not change.
-func (c *configMaps) put(key string, fields object) object {
+// put stores an object. Nothing happens if it does not change.
+func (c *configMaps) put(key string, fields object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.store(key, fields)
+	c.store(key, fields)
 }
 
 // apply stores an applied object. Like a real server, it refuses an object with a UID if no object with the UID exists.

@@ -8,8 +8,8 @@ import (
 )
 
 // Reach returns the struct types of a package that the given types use, and these types, without duplicates. Types for
-// which own returns true have hand-written methods, and their fields are ignored. Generic types are ignored, but
-// not the types that their instances use.
+// which own returns true have hand-written methods, and their fields are ignored. Generic types are ignored, but not
+// the types that their instances use.
 func Reach(pkg *types.Package, from []*types.TypeName, own func(*types.Named) bool) []*types.TypeName {
 	r := &reacher{pkg: pkg, own: own, seen: map[types.Type]bool{}}
 	for _, obj := range from {
@@ -51,8 +51,8 @@ func (r *reacher) visit(t types.Type) {
 
 func (r *reacher) named(t *types.Named) {
 	local := t.Obj().Pkg() == r.pkg
-	generic := t.TypeParams().Len() > 0 && t.TypeArgs().Len() == 0 // the fields of its instances are copied where they are used
-	if generic || r.own(t) {
+	generic := t.TypeParams().Len() > 0 && t.TypeArgs().Len() == 0
+	if generic || r.own(t) { // the fields of the instances of a generic type are copied where they are used
 		return
 	}
 	if _, isStruct := t.Underlying().(*types.Struct); local && isStruct && t.TypeArgs().Len() == 0 {

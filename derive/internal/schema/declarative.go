@@ -192,7 +192,7 @@ func (t *target) unique(how string) error {
 		tests := make([]string, len(keys))
 		for i, key := range keys {
 			tests[i] = fmt.Sprintf("x.%[1]s == y.%[1]s", celName(key))
-			if full != nil && full.Items != nil && mayLack(full.Items, key) { // two items without the key have the same one
+			if full != nil && full.Items != nil && mayLack(full.Items, key) { // items without the key have the same one
 				tests[i] = fmt.Sprintf("has(x.%[1]s) == has(y.%[1]s) && (!has(x.%[1]s) || x.%[1]s == y.%[1]s)", celName(key))
 			}
 		}
