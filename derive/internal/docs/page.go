@@ -4,6 +4,7 @@
 package docs
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -147,7 +148,7 @@ func (b *builder) typeOf(def string) *Type {
 	if t := b.types[def]; t != nil {
 		return t
 	}
-	s := b.defs[def]
+	s := b.definition(def)
 	_, name := splitDef(def)
 	t := &Type{Name: name, Anchor: b.anchor(name), Doc: s.Description, Facts: facts(s), Rules: rulesOf(s)}
 	b.types[def] = t
@@ -159,6 +160,22 @@ func (b *builder) typeOf(def string) *Type {
 		t.Facts = append(t.Facts, inner(s)...)
 	}
 	return t
+}
+
+// definition returns the schema of a definition, or nil. That of a type that is declared with a generic type only
+// refers to the definition that describes it, see [structural.BaseDef].
+func (b *builder) definition(def string) *jsonschema.Schema {
+	s := b.defs[def]
+	for s != nil && structural.IsBaseDef(s.Ref) {
+		base := b.defs[strings.TrimPrefix(s.Ref, structural.DefPrefix)]
+		if base == nil {
+			break
+		}
+		merged := *base
+		merged.Description = cmp.Or(s.Description, base.Description)
+		s = &merged
+	}
+	return s
 }
 
 // isStruct reports whether a schema describes fields.
@@ -179,7 +196,7 @@ func (b *builder) fields(t *Type, prefix string, s *jsonschema.Schema) {
 	}
 	for _, e := range s.AllOf {
 		if e.Ref != "" {
-			if e = b.defs[strings.TrimPrefix(e.Ref, structural.DefPrefix)]; e == nil {
+			if e = b.definition(strings.TrimPrefix(e.Ref, structural.DefPrefix)); e == nil {
 				continue
 			}
 		}

@@ -183,7 +183,7 @@ func (b *Builder) based(t *types.Named, obj *types.TypeName) *jsonschema.Schema 
 		s, decl := b.based(t, base), b.program.Decl(base)
 		s.Description = decl.Doc
 		b.apply(s, decl, base)
-		name := defName(t) + " of " + defName(base.Type())
+		name := structural.BaseDef(defName(t), defName(base.Type()))
 		b.defs[name] = s
 		return &jsonschema.Schema{Ref: structural.DefPrefix + name}
 	}

@@ -15,6 +15,16 @@ import (
 // DefPrefix is the prefix of references to definitions.
 const DefPrefix = "#/$defs/"
 
+// ofBase is between the names of a type and of its base in the name of a definition. No name of a type has it.
+const ofBase = " of "
+
+// BaseDef returns the name of a definition that describes a generic type with the arguments that it has in the
+// declaration of another type. No type has this definition.
+func BaseDef(name, base string) string { return name + ofBase + base }
+
+// IsBaseDef reports whether a reference is one to a definition of [BaseDef].
+func IsBaseDef(ref string) bool { return strings.Contains(ref, ofBase) }
+
 // Rewrite returns the structural schema of a document.
 func Rewrite(doc *jsonschema.Schema) (*Schema, error) {
 	return RewritePart(doc, doc.Definitions)
