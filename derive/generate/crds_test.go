@@ -432,4 +432,49 @@ type Both Same[string, int]
 	if a := fields["a"].(map[string]any); a["maxItems"] == nil {
 		t.Errorf("schema of a = %v, want maxItems", a)
 	}
+	pages, err := generate.Markdown(t.Context(), []string{"./..."}, &generate.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs := string(pages.Files[0].Content)
+	for _, want := range []string{`"both-left"`, `"both-right"`, "Names"} {
+		if !strings.Contains(docs, want) {
+			t.Errorf("the documentation lacks %s:\n%s", want, docs)
+		}
+	}
+	if strings.Contains(docs, "pkg.go.dev") {
+		t.Errorf("the documentation has a link to a type of another package:\n%s", docs)
+	}
+}
+
+// TestUpdateOfATypeAlsoAppliesToAbsentFields checks that the markers of a type cause the same rules as those of a field.
+func TestUpdateOfATypeAlsoAppliesToAbsentFields(t *testing.T) {
+	const src = `
+-- api/v1/types.go --
+package v1
+
+//kube:resource group=things.example.com version=v1 kind=Thing
+type ThingSpec struct {
+	A Names ` + "`json:\"a,omitempty\"`" + `
+	// +k8s:update=NoRemoveItem
+	// +k8s:maxItems=3
+	// +listType=set
+	B []string ` + "`json:\"b,omitempty\"`" + `
+}
+
+// +k8s:update=NoRemoveItem
+// +k8s:maxItems=3
+// +listType=set
+type Names []string
+`
+	files, err := generate.CRDs(t.Context(), []string{"./..."}, &generate.Options{Dir: newModule(t, txtar.Parse([]byte(src)))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	content := string(files.Files[0].Content)
+	for _, field := range []string{"a", "b"} {
+		if want := "!has(oldSelf." + field + ")"; !strings.Contains(content, want) {
+			t.Errorf("the definition lacks a rule with %s:\n%s", want, content)
+		}
+	}
 }

@@ -390,35 +390,39 @@ func (b *Builder) aboutStruct(parent *jsonschema.Schema, field *types.Var, name 
 			t.rule(structural.Rule{Rule: fmt.Sprintf("!has(self.%s) || has(self.%s)", f, celName(other)), Message: other + " must be set when " + name + " is"})
 		case "k8s:dependentForbidden":
 			t.rule(structural.Rule{Rule: fmt.Sprintf("!has(self.%s) || !has(self.%s)", f, celName(other)), Message: other + " may not be set when " + name + " is"})
-		case "k8s:update":
+		}
+	}
+	decls := b.declarations(field, decl)
+	for _, d := range decls {
+		for _, m := range d.Markers {
+			if m.Name != "k8s:update" {
+				continue
+			}
 			for _, how := range m.Args.Strings("") {
 				t.updateOf(name, how)
 			}
 		}
 	}
-	if b.isMonotonic(field, decl) {
+	if isNumber(field.Type()) && slices.ContainsFunc(decls, func(d *load.Decl) bool { return d.Has("k8s:monotonic") }) {
 		t.monotonicOf(name)
 	}
 }
 
-// isMonotonic reports whether a field that is a number, or its type, has a +k8s:monotonic.
-func (b *Builder) isMonotonic(field *types.Var, decl *load.Decl) bool {
-	if basic, ok := field.Type().Underlying().(*types.Basic); !ok || basic.Info()&types.IsNumeric == 0 {
-		return false // also for a pointer: Kubernetes ignores changes from and to nil
-	}
-	if decl.Has("k8s:monotonic") {
-		return true
-	}
-	named, ok := field.Type().(interface{ Obj() *types.TypeName })
-	if !ok {
-		return false
-	}
-	for obj := named.Obj(); obj != nil && obj.Pkg() != nil && b.strict(obj); obj = b.program.Base(obj) {
-		if b.program.Decl(obj).Has("k8s:monotonic") {
-			return true
+// declarations returns the declaration of a field, and those of its type and of the bases of its type.
+func (b *Builder) declarations(field *types.Var, decl *load.Decl) []*load.Decl {
+	all := []*load.Decl{decl}
+	if named, ok := field.Type().(interface{ Obj() *types.TypeName }); ok {
+		for obj := named.Obj(); obj != nil && obj.Pkg() != nil && b.strict(obj); obj = b.program.Base(obj) {
+			all = append(all, b.program.Decl(obj))
 		}
 	}
-	return false
+	return all
+}
+
+// isNumber reports whether a type is a number. A pointer is not one: Kubernetes ignores changes from and to nil.
+func isNumber(t types.Type) bool {
+	basic, ok := t.Underlying().(*types.Basic)
+	return ok && basic.Info()&types.IsNumeric != 0
 }
 
 // updateOf adds the rule of a +k8s:update for setting and unsetting a field of the struct.
