@@ -65,9 +65,9 @@ func (e *endpoint) patch(
 //
 // In a typed object, nil fields and structs in which nothing is set are left out. A number, string or bool that is zero
 // and whose JSON tag has no omitempty is an error if it stands beside fields that are set: with Force it would erase
-// the stored value. Set the field, apply a generated apply struct or an unstructured object, or set
-// [request.ApplyOptions.SendZeroValues]. The items of lists and the values of maps are sent whole, zero values
-// included.
+// the stored value. So is a zero struct that is encoded as one of them, such as a metav1.Duration. Set the field, apply
+// a generated apply struct or an unstructured object, or set [request.ApplyOptions.SendZeroValues]. The items of lists
+// and the values of maps are sent whole, zero values included.
 //
 // Errors: [core.ErrConflict] when another manager owns a field with another value and Force is not set; the causes of
 // the [*core.StatusError] name the fields and their owners. A [*request.InvalidError] names the zero values.

@@ -27,9 +27,8 @@ import (
 // A zero number, string or bool, or a zero struct that is encoded as one of them, such as a metav1.Duration, is
 // ambiguous if its tag has neither omitempty nor omitzero: its author may mean the zero value, or may not have set the
 // field. Sent, it would overwrite the stored value. MarshalApply returns a [*ZeroValueError] that names all such
-// fields, or sends them if [ApplyOptions.ZeroValues] is set. The items of lists and the values of maps are exempt: their
-// author writes each of them as a whole, so their zero numbers, strings and bools are sent, and their structs without a
-// set field are left out.
+// fields, or sends them if [ApplyOptions.ZeroValues] is set. The items of lists and the values of maps are exempt:
+// their author writes each of them as a whole, so the zero values that are ambiguous elsewhere are sent.
 //
 // An unstructured object is sent unchanged except for an empty status and null creationTimestamps, which generators
 // leave in their output.
@@ -162,7 +161,7 @@ func (p *pruner) member(out []byte, m member, v reflect.Value) ([]byte, error) {
 			return nil, nil
 		case !omitEmpty && p.inside == 0 && (!isStruct || isScalar(m.value)):
 			p.zeros = append(p.zeros, strings.Join(p.path, "."))
-		case isStruct && !p.ZeroValues:
+		case isStruct && !p.ZeroValues && (omitEmpty || p.inside == 0 || !isScalar(m.value)):
 			return nil, nil
 		}
 	}

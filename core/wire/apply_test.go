@@ -125,7 +125,7 @@ func TestMarshalApplySendsOnlySetFields(t *testing.T) {
 		{
 			"structs that are encoded as strings, in a zero struct and in the items of a list",
 			&timed{ObjectMeta: meta, Specs: []timeSpec{{Name: "a"}}},
-			`},"specs":[{"name":"a"}]}`, false,
+			`},"specs":[{"name":"a","duration":"0s","port":0,"size":"0"}]}`, false,
 		},
 		{
 			"structs that are encoded as strings, with SendZeroValues", &timed{ObjectMeta: meta, Spec: timeSpec{Name: "a"}},
