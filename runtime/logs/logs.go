@@ -18,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/client/pod"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
@@ -291,8 +292,7 @@ func (c *logCollector) problem(key logKey, err error) {
 }
 
 // resumeTries is the maximum number of consecutive times that a followed log is resumed without a new line or a request
-// that lasts for quietTime. Such a request is that of a quiet container, since the client gives up a request that fails
-// after half of that time.
+// that lasts for quietTime. Such a request is that of a quiet container, unless it has failed more than once.
 const (
 	resumeTries = 10
 	quietTime   = time.Minute
@@ -328,7 +328,8 @@ func (c *logCollector) read(
 	for tries := 0; ; tries++ {
 		before, begun := run.position.newest, time.Now()
 		err := c.readOnce(ctx, key, &o, source, &run.position)
-		quiet := time.Since(begun) >= quietTime
+		_, repeated := errors.AsType[*middleware.RetryError](err)
+		quiet := !repeated && time.Since(begun) >= quietTime
 		followed = followed || err == nil || quiet
 		if quiet || run.position.newest.After(before) {
 			tries = 0
