@@ -124,7 +124,7 @@ func (c *command) checkKubeconfig() error {
 	if err != nil {
 		return err
 	}
-	if !info.Mode().IsRegular() { // writeKubeconfig replaces the file
+	if !info.Mode().IsRegular() { // writeKubeconfig changes the permissions
 		return fmt.Errorf("%s is not a regular file: choose another --kubeconfig", c.kubeconfig)
 	}
 	content, err := os.ReadFile(c.kubeconfig)
@@ -137,33 +137,25 @@ func (c *command) checkKubeconfig() error {
 	return nil
 }
 
-// writeKubeconfig copies the kubeconfig. It replaces an existing file, which others may have opened or may read.
-func (c *command) writeKubeconfig(source string) (err error) {
+// writeKubeconfig copies the kubeconfig. Only the owner can read the file, even if it existed. It is written in place,
+// since it may be a link or a mount.
+func (c *command) writeKubeconfig(source string) error {
 	content, err := os.ReadFile(source)
 	if err != nil {
 		return err
 	}
-	path := c.kubeconfig
-	if target, err := filepath.EvalSymlinks(path); err == nil { // a link remains
-		path = target
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(c.kubeconfig), 0o700); err != nil {
 		return err
 	}
-	file, err := os.CreateTemp(filepath.Dir(path), ".kubeconfig-*") // with the mode 0600
+	file, err := os.OpenFile(c.kubeconfig, os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(file.Name()))
-		}
-	}()
-	_, err = file.Write(content)
-	if err = errors.Join(err, file.Close()); err != nil {
-		return err
+	err = errors.Join(file.Chmod(0o600), file.Truncate(0))
+	if err == nil {
+		_, err = file.Write(content)
 	}
-	return os.Rename(file.Name(), path)
+	return errors.Join(err, file.Close())
 }
 
 func (c *command) down(ctx context.Context) error {

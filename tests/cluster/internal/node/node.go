@@ -253,6 +253,9 @@ func Import(ctx context.Context, dir string, archive io.Reader) error {
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		return err
 	}
 	read := make(chan error, 1)
