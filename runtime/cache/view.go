@@ -118,6 +118,8 @@ func (v *View[K]) Observe(o reflector.Observer) (stop func()) { return v.store.O
 // object.
 func (v *View[K]) Concerns(obj core.Object) bool {
 	switch {
+	case v.watch.setup != nil:
+		return false
 	case v.watch.selection.Namespace != "" && v.watch.selection.Namespace != obj.GetNamespace():
 		return false
 	case v.store.Has(core.RefOf(obj)): // the server reports its deletion if the selection excludes it now

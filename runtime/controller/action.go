@@ -26,8 +26,8 @@ func AwaitChange() Action { return Action{} }
 
 // RequeueAfter requests a run after d, whether or not anything changes. An earlier change starts a run of its own, and
 // the requested run still takes place, unless the object is deleted, or another replica owns it. If several runs of an
-// object have requested a run, the earliest time counts. The requested run has the priority of the run that requests it,
-// see [Run]: those of the initial objects come after changes.
+// object have requested a run, the earliest time counts. The requested run has the priority of the run that requests
+// it, see [Run]: those of the initial objects come after changes.
 //
 // If d is less than a millisecond, zero or negative, RequeueAfter requests a run as soon as the object's back-off
 // allows: after the delay of a failed run, which [Options.Retry] sets and which grows with every consecutive run of

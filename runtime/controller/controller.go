@@ -54,7 +54,8 @@ type Options struct {
 	// reconcile must then do everything in one run, or return [RequeueAfter]: it can't rely on another run for the object
 	// that it has just created. A change that may contain a write of anybody else causes a run. Therefore only these
 	// writes are ignored: creations, deletions, and updates, merge patches and applies that name the resource version of
-	// the object that they change. Writes of objects that [Secondary.Map] maps are never ignored. Default: false.
+	// the object that they change, except for the removal of a last finalizer. Writes of objects that [Secondary.Map]
+	// maps are never ignored. Default: false.
 	IgnoreOwnWrites bool
 
 	// Debounce is the quiet time of an object: it runs when no other change that concerns it has followed for this time,

@@ -29,8 +29,8 @@ func (s *session) ignoresOwn(f *memberFeed) bool {
 	return (s.opts.IgnoreOwnWrites || s.ignoring.Load()) && !mapped
 }
 
-// addLost adds the keys that have written objects that the feed has not found in a list. Somebody has deleted the
-// objects, and no change reports it.
+// addLost adds the keys that have written objects that the feed does not contain, although it has observed the writes.
+// Somebody has deleted the objects, and no change reports it.
 func (f *memberFeed) addLost(s *session, list []ownWrite) {
 	for _, w := range list {
 		if !f.contains(w.ref, w.uid) {

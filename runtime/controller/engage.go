@@ -14,12 +14,12 @@ import (
 
 // Engage adds the cluster of a cache to the controller until ctx ends: while Run is active, it runs all sources of the
 // controller on the cache, see [cache.View.On], and reconciles the cluster's objects. Run may begin later, end, and
-// begin again, such as in a replica that is the leader twice. Engage returns when all of its goroutines have ended. Then
-// the waiting keys of the cluster are dropped; current runs continue. The connections of the cache's client stay open,
-// see [client.Client.CloseIdleConnections].
+// begin again, such as in a replica that is the leader twice. Engage returns when all of its goroutines have ended.
+// Then the waiting keys of the cluster are dropped; current runs continue. The connections of the cache's client stay
+// open, see [client.Client.CloseIdleConnections].
 //
-// Errors: the cause of ctx; the error of a source that is invalid for the cluster, which does not affect other clusters;
-// an error if the controller already has a cluster of the same name, see [cache.Options.Cluster].
+// Errors: the cause of ctx; the error of a source that is invalid for the cluster, which does not affect other
+// clusters; an error if the controller already has a cluster of the same name, see [cache.Options.Cluster].
 func (c *Controller[K]) Engage(ctx context.Context, other *cache.Cache) error {
 	return c.engine.engage(ctx, other)
 }

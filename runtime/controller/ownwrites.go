@@ -67,15 +67,15 @@ func versionOf(version string) uint64 {
 
 // unobserved is the writes of a controller's runs that a feed has not observed yet. Each method is one step. It tells
 // which written object has disappeared without a change. This happens if it is deleted before the feed, which was
-// disconnected, lists the objects again: neither the old nor the new list has the object. It also happens if the host of
-// a WebAssembly module has merged the creation and the deletion.
+// disconnected, lists the objects again: neither the old nor the new list has the object. It also happens if the host
+// of a WebAssembly module has merged the creation and the deletion.
 type unobserved struct {
 	byRef  map[core.ObjectRef][]ownWrite // the last write of each key
 	merged uint64                        // the last version before which changes may be missing
 }
 
-// wrote records a write after the feed has observed a version. It reports whether the change may be missing, so that the
-// caller must check whether the object still exists.
+// wrote records a write after the feed has observed a version. It reports whether the change may be missing, so that
+// the caller must check whether the object still exists.
 func (u *unobserved) wrote(w ownWrite, observed uint64) (check bool) {
 	switch {
 	case w.deleted || w.removed || w.known && w.base == w.version: // it has no object, or has written nothing

@@ -255,7 +255,7 @@ func TestARequestedRunOfTheInitialListStaysBehindLiveChanges(t *testing.T) {
 	}
 }
 
-func TestARequestedRunHasThePriorityOfAChangeDuringTheRun(t *testing.T) {
+func TestARequestedRunHasThePriorityOfAChangeBeforeIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.Put(documents, doc("prod/a", "1"))

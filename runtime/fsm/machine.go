@@ -127,13 +127,18 @@ func (o *Options) withDefaults() Options {
 //
 // # Clusters
 //
-// A machine works in the cluster of its client, and a pass for an object of another server is an error. A program that
+// A machine works in the cluster of its client, and a pass for an object of another server is an error. The client of
+// the cache that the object comes from needs the same URL of the server. A program that
 // reconciles objects in several clusters creates a machine for each, with the same name and states, and calls Reconcile
 // of the one for the cluster of the run, see [controller.RunOf]:
 //
 //	err := ctl.Run(ctx, func(ctx context.Context, db *v1.Database) (controller.Action, error) {
 //		run, _ := controller.RunOf(ctx)
-//		return machines[run.Key.Cluster].Reconcile(ctx, db)
+//		m, ok := machines[run.Key.Cluster]
+//		if !ok { // the cluster has left
+//			return controller.AwaitChange(), nil
+//		}
+//		return m.Reconcile(ctx, db)
 //	})
 //
 // # Conditions

@@ -407,8 +407,9 @@ func TestAnEngagedClusterDoesNotAffectReadiness(t *testing.T) {
 	}))
 	stop, result := run(t, m)
 	eventually(t, addr, "/readyz", 200)
+	ctx, leave := context.WithCancelCause(t.Context())
 	engaged := make(chan error, 1)
-	go func() { engaged <- ctl.Engage(t.Context(), other) }()
+	go func() { engaged <- ctl.Engage(ctx, other) }()
 	for len(ctl.Health()) < 2 {
 		time.Sleep(time.Millisecond) // real sockets do not work in bubbles
 	}
@@ -422,6 +423,7 @@ func TestAnEngagedClusterDoesNotAffectReadiness(t *testing.T) {
 	if err := <-result; err != nil {
 		t.Error(err)
 	}
+	leave(errStop)
 	if err := <-engaged; !errors.Is(err, errStop) {
 		t.Errorf("Engage() = %v, want %v", err, errStop)
 	}

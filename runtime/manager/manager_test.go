@@ -426,8 +426,8 @@ func TestNilIsNotRunnable(t *testing.T) {
 	}
 }
 
-// TestOnlyTheLeaderCanNotRunAView checks that the error names the remedy, and that Add takes a view without election.
-func TestOnlyTheLeaderCanNotRunAView(t *testing.T) {
+// TestAViewMustRunInEveryReplica checks that the error names the remedy, and that Add takes a view without election.
+func TestAViewMustRunInEveryReplica(t *testing.T) {
 	c := connect(t, newServer(), nil)
 	ctx, stop := context.WithCancelCause(t.Context())
 	stop(errStop)

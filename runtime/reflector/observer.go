@@ -12,8 +12,8 @@ type Observer struct {
 	Seen func(version string)
 
 	// Listed, if it is not nil, is called when the store has read a list of all objects, before Seen is called with the
-	// list's version. A restored server may assign versions again after a list. For a [Remote] whose host lists again, it
-	// is called when the version is lower than the last one.
+	// list's version. A restored server may assign versions again after a list. For a [Remote], whose host may list again
+	// without sending a list, it is also called when a version is lower than the last one.
 	Listed func(version string)
 
 	// Merged, if it is not nil, is called before Seen if objects may have been created and deleted since the last version

@@ -26,8 +26,8 @@ import (
 	"github.com/kube-go/sdk/core/request"
 )
 
-// fieldManager owns the fields that a keeper writes. It is not that of the program: an apply by the program of a
-// definition without a bundle, such as that of package install, must not remove the bundle.
+// fieldManager owns the fields that a keeper writes. It is not that of the program: package install migrates the writes
+// of that manager to its apply, which has no bundle and so would remove it.
 const fieldManager = "kube-webhook"
 
 // keeper makes the certificates of a server, stores them in a secret, and writes the bundle into configurations.
