@@ -32,8 +32,8 @@ import (
 // that states declare.
 //
 // Errors: the error of the last Step; an error of the server if the status or the finalizer can't be written; a
-// [controller.Terminal] error of [Machine.Check], for an object of another machine, or for one of another server than
-// that of the machine's client.
+// [controller.Terminal] error of [Machine.Check], for an object of another machine, or for one of a cluster with a name
+// and another server than that of the machine's client.
 func (m *Machine[K]) Reconcile(ctx context.Context, obj *K) (controller.Action, error) {
 	if err := m.Check(); err != nil {
 		return controller.Action{}, controller.Terminal(err)
@@ -78,11 +78,11 @@ func (m *Machine[K]) Reconcile(ctx context.Context, obj *K) (controller.Action, 
 	return memory.reconcile.pass(ctx)
 }
 
-// elsewhere returns an error if the object of the run is on another server than that of the machine's client. A client
-// does not know the name of its cluster.
+// elsewhere returns an error if the object of the run is in a cluster with a name, and on another server than that of
+// the machine's client. A client does not know the name of its cluster.
 func (m *Machine[K]) elsewhere(ctx context.Context, track *positions, key controller.Key) error {
 	server := origin.Of(ctx)
-	if track == nil || server == "" || server == m.server {
+	if track == nil || key.Cluster == "" || server == "" || server == m.server {
 		return nil
 	}
 	return fmt.Errorf("machine %s: the object %s is on the server %s, and the client of the machine is for %s: create one "+

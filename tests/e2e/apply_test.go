@@ -66,7 +66,7 @@ func TestApplyOwnsTheFieldsItSets(t *testing.T) {
 }
 
 // TestApplyWithAUIDCreatesNoObject checks that a server refuses an apply with the UID of an object that was deleted, or
-// that another one of the same name has replaced.
+// that another one of the same name has replaced. The errors differ.
 func TestApplyWithAUIDCreatesNoObject(t *testing.T) {
 	ctx := t.Context()
 	c := connect(t, &kube.ClientOptions{FieldManager: "one"})
@@ -98,8 +98,8 @@ func TestApplyWithAUIDCreatesNoObject(t *testing.T) {
 		t.Errorf("after the apply to a deleted object, the server has %v, %v, want no object", got, err)
 	}
 	replaced := create()
-	if _, err := apply(old); !errors.Is(err, kube.ErrConflict) {
-		t.Errorf("apply to a replaced object = %v, want ErrConflict", err)
+	if _, err := apply(old); !errors.Is(err, kube.ErrInvalid) {
+		t.Errorf("apply to a replaced object = %v, want ErrInvalid", err)
 	}
 	if got, err := maps.Get(ctx, "a", nil); err != nil || got.ResourceVersion != replaced.ResourceVersion {
 		t.Errorf("after the apply to a replaced object, the server has %v, %v, want the new object unchanged", got, err)
