@@ -55,7 +55,7 @@ func TestWriteObserverReceivesStoredWrites(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		do   func(context.Context) error
-		want string // the observed write; empty if there is none
+		want string // the observed write; empty if none is observed
 	}{
 		{"create", func(ctx context.Context) error { _, err := maps.Create(ctx, build("web", ""), nil); return err }, web},
 		{"update", func(ctx context.Context) error { _, err := maps.Update(ctx, build("web", ""), nil); return err }, web},

@@ -32,8 +32,9 @@ type ExtractOptions struct {
 // also owns key fields with defaults of the server after the next apply.
 //
 // Extract returns an error if the object or K lacks a field that the manager owns, or if an apply of the result would
-// not send one: the apply would give it up. A default apply of the result may be an error that names zero values: set
-// these fields, or apply the result with SendZeroValues.
+// not send one: the apply would give it up. A default apply of the result may be an error that names zero values: then
+// apply the result with SendZeroValues. If you set these fields instead, an apply leaves out other structs that are
+// zero.
 func Extract[K any, P core.ObjectPtr[K]](obj *K, manager string, o *ExtractOptions) (*K, error) {
 	if o == nil {
 		o = &ExtractOptions{}

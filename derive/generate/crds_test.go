@@ -447,7 +447,8 @@ type Both Same[string, int]
 	}
 }
 
-// TestUpdateOfATypeAlsoAppliesToAbsentFields checks that the markers of a type cause the same rules as those of a field.
+// TestUpdateOfATypeAlsoAppliesToAbsentFields checks that the markers of a type cause the same rules as those of a
+// field.
 func TestUpdateOfATypeAlsoAppliesToAbsentFields(t *testing.T) {
 	const src = `
 -- api/v1/types.go --

@@ -128,9 +128,9 @@ func (o *Options) withDefaults() Options {
 // # Clusters
 //
 // A machine works in the cluster of its client. A pass for an object of a cluster with a name, see [controller.Key], is
-// an error if the object comes from another server than that of the client. A program that reconciles objects in several
-// clusters creates a machine for each, with the same name and states, and calls Reconcile of the one for the cluster of
-// the run, see [controller.RunOf]:
+// an error if the object comes from another server than that of the client. A program that reconciles objects in
+// several clusters creates a machine for each, with the same name and states, and calls Reconcile of the one for the
+// cluster of the run, see [controller.RunOf]:
 //
 //	err := ctl.Run(ctx, func(ctx context.Context, db *v1.Database) (controller.Action, error) {
 //		run, _ := controller.RunOf(ctx)

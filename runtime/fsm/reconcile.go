@@ -44,7 +44,7 @@ func (m *Machine[K]) Reconcile(ctx context.Context, obj *K) (controller.Action, 
 	}
 	deletes := m.object(obj).GetDeletionTimestamp() != nil
 	track, key := m.track(ctx, obj)
-	if err := m.elsewhere(ctx, track, key); err != nil {
+	if err := m.elsewhere(ctx, key); err != nil {
 		return controller.Action{}, controller.Terminal(err)
 	}
 	obj, err := m.finalize(ctx, obj, deletes)
@@ -80,9 +80,9 @@ func (m *Machine[K]) Reconcile(ctx context.Context, obj *K) (controller.Action, 
 
 // elsewhere returns an error if the object of the run is in a cluster with a name, and on another server than that of
 // the machine's client. A client does not know the name of its cluster.
-func (m *Machine[K]) elsewhere(ctx context.Context, track *positions, key controller.Key) error {
+func (m *Machine[K]) elsewhere(ctx context.Context, key controller.Key) error {
 	server := origin.Of(ctx)
-	if track == nil || key.Cluster == "" || server == "" || server == m.server {
+	if key.Cluster == "" || server == "" || server == m.server {
 		return nil
 	}
 	return fmt.Errorf("machine %s: the object %s is on the server %s, and the client of the machine is for %s: create one "+

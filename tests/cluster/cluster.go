@@ -199,7 +199,7 @@ func open(dir string) (*Cluster, error) {
 }
 
 // Stop ends every process of the cluster and removes its directory, unless Options.Dir is set. It may be called more
-// than once. It kills the components, since their state is no longer needed. If something of the cluster remains, it
+// than once. It kills the components, since nobody needs their state. If something of the cluster remains, it
 // returns an error and keeps the directory.
 func (c *Cluster) Stop() error { return c.stop() }
 

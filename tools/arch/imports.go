@@ -388,7 +388,7 @@ func allowed() map[string]map[string]string {
 		},
 		"./runtime/logs": {
 			"./client":                  "lists pods",
-			"./client/middleware":       "tells whether a request was repeated",
+			"./client/middleware":       "reports whether a request was repeated",
 			"./client/pod":              "reads logs",
 			"./runtime/internal/apierr": "reports which errors end a sequence",
 			"./runtime/watcher":         "watches pods",
