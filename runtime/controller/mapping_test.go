@@ -419,24 +419,31 @@ func TestStatesBetweenWaitingChangesAreMapped(t *testing.T) {
 	})
 }
 
+// mapsSlowly runs a controller of the documents a, b and c, whose function of Map takes a minute for the page p. The page
+// is about a, and has been mapped.
+func mapsSlowly(t *testing.T) (w *world, runs *journal) {
+	t.Helper()
+	w, runs = newWorld(t), new(journal)
+	for _, name := range []string{"a", "b", "c"} {
+		w.Put(documents, doc("prod/"+name, "1"))
+	}
+	w.Put(pages, pageAbout("a"))
+	c := controller.New(controller.For[document](w.cache), nil).
+		Watches(controller.Source[page](w.cache).Map(failing(func(*page) error {
+			<-time.After(time.Minute)
+			return nil
+		})))
+	start(t, c, runs.note)
+	after(time.Hour)
+	runs.take()
+	return w, runs
+}
+
 // TestNewestStateIsMappedFirst checks that what a changed object concerns does not wait for the calls of Map with its
 // older states.
 func TestNewestStateIsMappedFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		for _, name := range []string{"a", "b", "c"} {
-			w.Put(documents, doc("prod/"+name, "1"))
-		}
-		w.Put(pages, pageAbout("a"))
-		var runs journal
-		c := controller.New(controller.For[document](w.cache), nil).
-			Watches(controller.Source[page](w.cache).Map(failing(func(*page) error {
-				<-time.After(time.Minute)
-				return nil
-			})))
-		start(t, c, runs.note)
-		after(time.Hour)
-		runs.take()
+		w, runs := mapsSlowly(t)
 		for _, name := range []string{"b", "c"} { // the second one waits for the calls for the first one
 			w.Put(pages, pageAbout(name))
 			synctest.Wait()
@@ -451,20 +458,7 @@ func TestNewestStateIsMappedFirst(t *testing.T) {
 
 func TestLastStateOfADeletedObjectIsMapped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		for _, name := range []string{"a", "b", "c"} {
-			w.Put(documents, doc("prod/"+name, "1"))
-		}
-		w.Put(pages, pageAbout("a"))
-		var runs journal
-		c := controller.New(controller.For[document](w.cache), nil).
-			Watches(controller.Source[page](w.cache).Map(failing(func(*page) error {
-				<-time.After(time.Minute)
-				return nil
-			})))
-		start(t, c, runs.note)
-		after(time.Hour)
-		runs.take()
+		w, runs := mapsSlowly(t)
 		for _, name := range []string{"b", "c"} { // the second one waits for the call for the first one
 			w.Put(pages, pageAbout(name))
 			synctest.Wait()
