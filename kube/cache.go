@@ -43,7 +43,7 @@ type (
 	// Selection, Namespace, On, Shard. See [cache.View].
 	View[K any] = cache.View[K]
 	// Store has the objects of a view in packed form. Methods: Get, Has, Len, All (with [SelectOptions]), State, Ready,
-	// ResourceVersion, Subscribe, Deliver, Follow, Refs, Observe, WaitFor, Resource. See [reflector.Store].
+	// ResourceVersion, Subscribe, Deliver, Follow, Refs, Observe, WaitForVersion, Resource. See [reflector.Store].
 	Store[K any] = reflector.Store[K]
 	// SelectOptions select objects of a store: Namespace, LabelSelector, Owner. See [reflector.SelectOptions].
 	SelectOptions = reflector.SelectOptions

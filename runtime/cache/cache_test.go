@@ -20,6 +20,7 @@ import (
 	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/runtime/cache"
 	"github.com/kube-go/sdk/runtime/internal/fakesource"
+	"github.com/kube-go/sdk/runtime/reflector"
 )
 
 // plain is a type without a known kind.
@@ -123,12 +124,16 @@ func subscribe[K any](t *testing.T, v *cache.View[K]) (end error) {
 // failures returns the errors of the methods of a view that can't work.
 func failures[K any](t *testing.T, v *cache.View[K]) map[string]error {
 	t.Helper()
+	store := v.Store()
 	return map[string]error{
-		"Run":       v.Run(t.Context()),
-		"Health":    v.Health(),
-		"Ready":     v.Ready(t.Context()),
-		"Subscribe": subscribe(t, v),
-		"WaitFor":   v.WaitFor(t.Context(), configMap("prod/a", "first")),
+		"Run":                  v.Run(t.Context()),
+		"Health":               v.Health(),
+		"Ready":                v.Ready(t.Context()),
+		"Subscribe":            subscribe(t, v),
+		"Follow":               v.Follow(t.Context(), func(reflector.Change) {}),
+		"WaitFor":              v.WaitFor(t.Context(), configMap("prod/a", "first")),
+		"Store.Ready":          store.Ready(t.Context()),
+		"Store.WaitForVersion": store.WaitForVersion(t.Context(), "1"),
 	}
 }
 
@@ -156,6 +161,11 @@ func TestInvalidViewsFailImmediately(t *testing.T) {
 				}
 			}
 		})
+	}
+	invalid := cache.Of[corev1.ConfigMap](c, &cache.Selection{LabelSelector: "a in"})
+	_, err := invalid.Store().Get(core.ObjectRef{Namespace: "prod", Name: "a"})
+	if !errors.Is(err, reflector.ErrNotReady) || !strings.Contains(err.Error(), `label selector "a in"`) {
+		t.Errorf("Get() = %v, want ErrNotReady and the reason", err)
 	}
 	if _, ok := errors.AsType[*core.UnknownKindError](cache.Of[plain](c, nil).Run(t.Context())); !ok {
 		t.Error("the error of an unknown kind is not an UnknownKindError")

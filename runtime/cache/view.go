@@ -66,9 +66,6 @@ const idleTime = 10 * time.Second
 // Ready waits until the current watch, or the next one, has synced the store; see [reflector.Store.Ready]. If the view
 // is invalid, Ready immediately returns the same error as Run. If nothing runs the view after 10 s, this is logged.
 func (v *View[K]) Ready(ctx context.Context) error {
-	if v.watch.setup != nil {
-		return v.watch.setup
-	}
 	timer := time.AfterFunc(idleTime, v.watch.reportIdle)
 	defer timer.Stop()
 	return v.store.Ready(ctx)
@@ -77,18 +74,12 @@ func (v *View[K]) Ready(ctx context.Context) error {
 // Subscribe yields the existing objects, then each change; see [reflector.Store.Subscribe]. If the view is invalid,
 // Subscribe yields the same error as Run.
 func (v *View[K]) Subscribe(ctx context.Context) iter.Seq2[reflector.Change, error] {
-	if v.watch.setup != nil {
-		return func(yield func(reflector.Change, error) bool) { yield(reflector.Change{}, v.watch.setup) }
-	}
 	return v.store.Subscribe(ctx)
 }
 
 // Follow calls f with the existing objects, then each change; see [reflector.Store.Follow]. If the view is invalid,
 // Follow returns the same error as Run.
 func (v *View[K]) Follow(ctx context.Context, f func(reflector.Change)) error {
-	if v.watch.setup != nil {
-		return v.watch.setup
-	}
 	return v.store.Follow(ctx, f)
 }
 
@@ -96,15 +87,15 @@ func (v *View[K]) Follow(ctx context.Context, f func(reflector.Change)) error {
 // are at least as new. It returns immediately if obj does not concern the view because the selection excludes it, and
 // excluded its previous state. It also returns immediately if the store does not hold the object and the field selector
 // has other fields than metadata.name and metadata.namespace: only the server can evaluate these. See
-// [reflector.Store.WaitFor].
+// [reflector.Store.WaitForVersion].
 func (v *View[K]) WaitFor(ctx context.Context, obj core.Object) error {
-	if v.watch.setup != nil {
-		return v.watch.setup
-	}
-	if !v.Concerns(obj) {
+	switch {
+	case v.watch.invalid != nil:
+		return v.watch.invalid
+	case !v.Concerns(obj):
 		return nil
 	}
-	return v.store.WaitFor(ctx, obj.GetResourceVersion())
+	return v.store.WaitForVersion(ctx, obj.GetResourceVersion())
 }
 
 // State returns the current state of an object of the store, without decoding it; see [reflector.Store.State].
@@ -118,7 +109,7 @@ func (v *View[K]) Observe(o reflector.Observer) (stop func()) { return v.store.O
 // object.
 func (v *View[K]) Concerns(obj core.Object) bool {
 	switch {
-	case v.watch.setup != nil:
+	case v.watch.invalid != nil:
 		return false
 	case v.watch.selection.Namespace != "" && v.watch.selection.Namespace != obj.GetNamespace():
 		return false
@@ -135,12 +126,7 @@ func (v *View[K]) Status() watcher.Status { return v.watch.reflector.Status() }
 
 // Health returns the error of the watch's last request, or nil once the server has accepted a later one; see
 // [reflector.Reflector.Health].
-func (v *View[K]) Health() error {
-	if v.watch.setup != nil {
-		return v.watch.setup
-	}
-	return v.watch.reflector.Health()
-}
+func (v *View[K]) Health() error { return v.watch.reflector.Health() }
 
 // Run keeps the store synced with the server until ctx ends, and returns the cause. It returns another error if the
 // view is invalid. It may be called many times: all calls of all views of the same objects share one watch, which ends

@@ -33,7 +33,7 @@ type watch struct {
 	selection Selection
 	labels    labels.Selector // parsed from the selection
 	fields    fields.Selector // parsed from the selection
-	setup     error           // the error of an invalid resource or selection
+	invalid   error           // the error of an invalid resource or selection
 	reflector *reflector.Reflector
 	window    *watcher.Window // nil without Selection.Sharded
 
@@ -81,22 +81,22 @@ func newWatch(c *Cache, res core.Resource, s Selection, setup error) *watch {
 		resource:  res,
 		selection: s,
 		views:     make(map[reflect.Type]any),
-		reflector: reflector.New(c.source(res, s.Namespace), &reflector.Options{
-			Watch: options, Compression: c.codec, Namespace: s.Namespace,
-			SnapshotDir: dir, SnapshotScope: fmt.Sprintf("%q", []string{c.server, c.cluster, s.Namespace}),
-		}),
 	}
-	w.labels, w.fields, w.setup = s.parse()
+	w.labels, w.fields, w.invalid = s.parse()
 	if c.setup != nil {
 		setup = c.setup
 	}
 	switch {
 	case setup != nil:
-		w.setup = errors.Join(setup, w.setup)
-	case w.setup == nil && s.Namespace != "" && !res.Namespaced:
-		w.setup = &request.InvalidError{Field: "namespace", Detail: fmt.Sprintf(
+		w.invalid = errors.Join(setup, w.invalid)
+	case w.invalid == nil && s.Namespace != "" && !res.Namespaced:
+		w.invalid = &request.InvalidError{Field: "namespace", Detail: fmt.Sprintf(
 			"%q was selected, but %s are cluster-scoped; leave Selection.Namespace empty", s.Namespace, res)}
 	}
+	w.reflector = reflector.New(c.source(res, s.Namespace), &reflector.Options{
+		Watch: options, Invalid: w.invalid, Compression: c.codec, Namespace: s.Namespace,
+		SnapshotDir: dir, SnapshotScope: fmt.Sprintf("%q", []string{c.server, c.cluster, s.Namespace}),
+	})
 	return w
 }
 
@@ -135,9 +135,6 @@ func (w *watch) selects(obj core.Object) bool {
 
 // run keeps the objects synced until ctx ends.
 func (w *watch) run(ctx context.Context) error {
-	if w.setup != nil {
-		return w.setup
-	}
 	r := w.join()
 	defer w.leave(r)
 	select {

@@ -21,19 +21,13 @@ type Watch struct {
 	Running bool           // a view runs
 	Objects int            // the objects that the cache holds
 	Status  watcher.Status // of the current run, or of the last one
-	Err     error          // see [View.Health]
 }
 
 // Watches returns the state of all watches, by resource and selection, including those that have never run.
 func (c *Cache) Watches() []Watch {
 	all := make([]Watch, 0, 8)
 	for _, w := range c.list() {
-		err := w.setup
-		status := w.reflector.Status()
-		if err == nil {
-			err = status.Err
-		}
-		all = append(all, Watch{w.resource, w.selection, w.running(), w.objects(), status, err})
+		all = append(all, Watch{w.resource, w.selection, w.running(), w.objects(), w.reflector.Status()})
 	}
 	slices.SortFunc(all, func(a, b Watch) int {
 		return cmp.Or(

@@ -49,7 +49,7 @@ func TestWatchesShowTheStateOfEachWatch(t *testing.T) {
 			for i, w := range want {
 				got := all[i]
 				if got.Selection.Namespace != w.namespace || got.Running != w.running || got.Objects != w.objects ||
-					got.Status.Lists != w.lists || (got.Err != nil) != (w.err != "") || w.err != "" && !strings.Contains(got.Err.Error(), w.err) {
+					got.Status.Lists != w.lists || (got.Status.Err != nil) != (w.err != "") || w.err != "" && !strings.Contains(got.Status.Err.Error(), w.err) {
 					t.Errorf("Watches()[%d] = %+v, want %+v", i, got, w)
 				}
 			}

@@ -241,7 +241,7 @@ func watchOf(cluster string, w *cache.Watch) watchDoc {
 	d := watchDoc{
 		Cluster: cluster, Resource: w.Resource.String(), Selection: selectionOf(w), Phase: "Stopped",
 		Since: millis(w.Status.Since), Data: millis(w.Status.LastData), Version: short(w.Status.ResourceVersion),
-		Objects: w.Objects, Lists: w.Status.Lists, Failures: w.Status.Failures, Err: errText(w.Err),
+		Objects: w.Objects, Lists: w.Status.Lists, Failures: w.Status.Failures, Err: errText(w.Status.Err),
 	}
 	if w.Running && w.Status.Phase != 0 {
 		d.Phase = w.Status.Phase.String()

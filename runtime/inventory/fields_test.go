@@ -50,7 +50,7 @@ func (v storeView[K]) Server() string { return v.server }
 // runningView is a view, and how a test waits for it.
 type runningView interface {
 	inventory.View
-	WaitFor(ctx context.Context, version string) error
+	WaitForVersion(ctx context.Context, version string) error
 }
 
 // runView returns a view of the widgets of a server, which runs until the end of the test.
@@ -135,7 +135,7 @@ func widgetsAreWhole(
 			t.Fatal(err)
 		}
 		w.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": status}}}
-		if err := view.WaitFor(t.Context(), server.Put(widgetResource(), w)); err != nil {
+		if err := view.WaitForVersion(t.Context(), server.Put(widgetResource(), w)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -177,7 +177,7 @@ func TestGetReadsATypeFromAViewThatHasItsFields(t *testing.T) {
 	})
 	w := &leanWidget{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "w"}}
 	w.Spec.Size = 3
-	if err := view.WaitFor(t.Context(), server.Put(widgetResource(), w)); err != nil {
+	if err := view.WaitForVersion(t.Context(), server.Put(widgetResource(), w)); err != nil {
 		t.Fatal(err)
 	}
 	p := inventory.New(c, manager, &inventory.Options{Views: []inventory.View{view}}).Begin(site(), nil, ignore)

@@ -270,7 +270,7 @@ func (t *table) watches(caches []*cache.Cache, now time.Time) {
 			}
 			sum.objects += w.Objects
 			sum.lists += w.Status.Lists
-			if w.Err != nil {
+			if w.Status.Err != nil {
 				sum.failing++
 			}
 			if !w.Running || w.Status.Phase == 0 {

@@ -346,7 +346,7 @@ func TestAnObjectThatIsAddedIsSharedFromTheFirstRead(t *testing.T) {
 		defer cancel(errStop)
 		for i := range 1000 {
 			server.Delete(ref("prod/a"))
-			if err := store.WaitFor(ctx, server.Put(configMap("prod/a", fmt.Sprint(i)))); err != nil {
+			if err := store.WaitForVersion(ctx, server.Put(configMap("prod/a", fmt.Sprint(i)))); err != nil {
 				t.Error(err)
 			}
 		}

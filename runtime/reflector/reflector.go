@@ -22,6 +22,10 @@ type Options struct {
 	// Watch says which objects to watch, and how. A reflector needs all objects, so ResourceVersion is an error.
 	Watch watcher.Options
 
+	// Invalid is the reason why the objects can't be watched, such as an invalid selector, if this is known in advance. Run
+	// and the stores return it without a request. Default: nil.
+	Invalid error
+
 	// Compression makes a codec that compresses the objects in memory, from samples of them. It is called when there are
 	// enough objects. Default: a fast codec that replaces text that many objects have, and halves the memory.
 	Compression func(samples [][]byte) (Codec, error)
@@ -69,9 +73,10 @@ type Options struct {
 // Kubernetes recommends for a restore, changes may be missing until the next list. The same happens to every client
 // whose watch is interrupted meanwhile.
 type Reflector struct {
-	source watcher.Source
-	watch  watcher.Options
-	table  *table
+	source  watcher.Source
+	watch   watcher.Options
+	invalid error // see Options.Invalid
+	table   *table
 
 	running sync.Mutex // held by Run
 	listing bool       // a list has begun and is not complete; used by Run only
@@ -93,7 +98,13 @@ func New(src watcher.Source, o *Options) *Reflector {
 	if o == nil {
 		o = &Options{}
 	}
-	r := &Reflector{source: src, watch: o.Watch, table: newTable(src.Resource())}
+	r := &Reflector{source: src, watch: o.Watch, invalid: o.Invalid, table: newTable(src.Resource())}
+	if o.Watch.ResourceVersion != "" {
+		r.invalid = errVersion
+	}
+	if r.invalid != nil {
+		r.table.setFailed(r.invalid)
+	}
 	r.table.namespace = o.Namespace
 	r.snapshots.dir, r.snapshots.scope = o.SnapshotDir, o.SnapshotScope
 	if o.Compression != nil {
@@ -171,6 +182,9 @@ var (
 // the old objects. An object that was replaced by another one with the same name is one change, whose Old and New have
 // different UIDs.
 func (r *Reflector) Run(ctx context.Context) error {
+	if r.invalid != nil {
+		return r.invalid
+	}
 	if !r.running.TryLock() {
 		return errRunning
 	}
@@ -199,9 +213,6 @@ func (r *Reflector) Run(ctx context.Context) error {
 // runOnce watches until ctx ends, or until a store needs another form of the objects. If resume is true, it resumes
 // from a snapshot if it can.
 func (r *Reflector) runOnce(parent context.Context, resume bool) error {
-	if r.watch.ResourceVersion != "" {
-		return errVersion
-	}
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	r.mu.Lock()

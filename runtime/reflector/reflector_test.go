@@ -237,7 +237,7 @@ func TestInvalidRequestEndsRunAndAllWaiters(t *testing.T) {
 				t.Errorf("a waiter got %v, want %v", err, invalid)
 			}
 		}
-		if err := store.WaitFor(t.Context(), "1"); !errors.Is(err, invalid) {
+		if err := store.WaitForVersion(t.Context(), "1"); !errors.Is(err, invalid) {
 			t.Errorf("WaitFor() = %v, want %v", err, invalid)
 		}
 		server.Behave(fakesource.Behaviour{})

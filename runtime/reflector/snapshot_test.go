@@ -254,7 +254,7 @@ func TestNoReaderSeesASnapshotBeforeItIsAsNewAsAList(t *testing.T) {
 			time.Sleep(time.Second)
 			synctest.Wait()
 		}
-		if err := p.WaitFor(t.Context(), newest); err != nil {
+		if err := p.WaitForVersion(t.Context(), newest); err != nil {
 			t.Fatal(err)
 		}
 		wantSame(t, p.Store, server)
@@ -802,7 +802,7 @@ func TestRestartsEqualTheServer(t *testing.T) {
 						t.Fatal(err)
 					}
 					newest := server.Tick()
-					if err := p.WaitFor(t.Context(), newest); err != nil {
+					if err := p.WaitForVersion(t.Context(), newest); err != nil {
 						t.Fatal(err)
 					}
 					wantSame(t, p.Store, server)

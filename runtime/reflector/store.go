@@ -114,7 +114,10 @@ func (t *table) checkNamespace(namespace string) error {
 
 // unready returns the error of a table that is not ready. The caller holds t.mu.
 func (t *table) unready() error {
-	if t.running {
+	switch {
+	case t.failed != nil:
+		return fmt.Errorf("%w: %w", ErrNotReady, t.failed)
+	case t.running:
 		return ErrNotReady
 	}
 	return fmt.Errorf("%w, and nothing runs it: %s", ErrNotReady, runIt)
@@ -289,13 +292,13 @@ func (s *Store[K]) Ready(ctx context.Context) error {
 	return t.awaitAll(ctx, func() bool { return t.current >= s.form })
 }
 
-// WaitFor waits until the store has observed a resource version, such as that of the response to a write. Later reads
+// WaitForVersion waits until the store has observed a resource version, such as that of the response to a write. Later reads
 // are at least as new. Versions are compared as numbers, which Kubernetes 1.35 and later allow for versions of one
 // kind; see https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions.
 //
 // A store that holds only some of the objects does not see changes of the others. It observes those versions through
 // bookmarks, which servers send about once a minute.
-func (s *Store[K]) WaitFor(ctx context.Context, version string) error {
+func (s *Store[K]) WaitForVersion(ctx context.Context, version string) error {
 	return s.table().awaitVersion(ctx, version)
 }
 
@@ -333,7 +336,7 @@ func (s *Store[K]) Subscribe(ctx context.Context) iter.Seq2[Change, error] {
 // Follow calls f with the changes that [Store.Subscribe] yields, until ctx ends. It calls f for the existing objects in
 // the goroutine of the caller, and then for each change, without merging them, in the goroutine of the watch, which
 // waits for it. So f receives a change earlier than a subscriber, but it must be fast, and must not call Follow, Ready,
-// WaitFor, [Decoded] or [IndexBy], or select by labels or owner. Calls of f do not overlap. Follow returns the cause of
+// WaitForVersion, [Decoded] or [IndexBy], or select by labels or owner. Calls of f do not overlap. Follow returns the cause of
 // ctx, or the error that [Reflector.Run] returned for an invalid request.
 func (s *Store[K]) Follow(ctx context.Context, f func(Change)) error {
 	return s.table().follow(ctx, s.form, f)

@@ -280,18 +280,18 @@ func TestWaitForReadsYourWrites(t *testing.T) {
 		server := newServer(t, wire.JSON, "prod/a")
 		store := run(t, server)
 		version := server.Put(configMap("prod/a", "second"))
-		if err := store.WaitFor(t.Context(), version); err != nil {
+		if err := store.WaitForVersion(t.Context(), version); err != nil {
 			t.Fatal(err)
 		}
 		obj, err := store.Get(ref("prod/a"))
 		if err != nil || obj.Data["value"] != "second" {
 			t.Errorf("got %v, %v, want the written object", obj, err)
 		}
-		if err := store.WaitFor(t.Context(), "1"); err != nil {
+		if err := store.WaitForVersion(t.Context(), "1"); err != nil {
 			t.Errorf("an old version: %v", err)
 		}
 		deleted := server.Delete(ref("prod/a"))
-		if err := store.WaitFor(t.Context(), deleted); err != nil {
+		if err := store.WaitForVersion(t.Context(), deleted); err != nil {
 			t.Error(err)
 		}
 	})
@@ -303,7 +303,7 @@ func TestWaitForIsSatisfiedByBookmarks(t *testing.T) {
 		server.Behave(fakesource.Behaviour{Bookmarks: time.Minute})
 		store := run(t, server)
 		start := time.Now()
-		if err := store.WaitFor(t.Context(), server.Tick()); err != nil {
+		if err := store.WaitForVersion(t.Context(), server.Tick()); err != nil {
 			t.Error(err)
 		}
 		if took := time.Since(start); took != time.Minute {
@@ -321,12 +321,12 @@ func TestWaitForComparesVersionsAsNumbers(t *testing.T) {
 		store := run(t, server) // at version 9
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		err := store.WaitFor(ctx, "10")
+		err := store.WaitForVersion(ctx, "10")
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("at %s: WaitFor(10) = %v", store.ResourceVersion(), err)
 		}
 		for _, version := range []string{"", "0", "01", "1a", "-1"} {
-			if err := store.WaitFor(t.Context(), version); err == nil || !strings.Contains(err.Error(), "not well formed") {
+			if err := store.WaitForVersion(t.Context(), version); err == nil || !strings.Contains(err.Error(), "not well formed") {
 				t.Errorf("WaitFor(%q) = %v", version, err)
 			}
 		}
@@ -340,7 +340,7 @@ func TestEachWaiterWakesAtItsVersion(t *testing.T) {
 		done := make(chan string, 3)
 		for _, version := range []string{"2", "3", "4"} {
 			go func() {
-				if err := store.WaitFor(t.Context(), version); err != nil {
+				if err := store.WaitForVersion(t.Context(), version); err != nil {
 					t.Error(err)
 				}
 				done <- version

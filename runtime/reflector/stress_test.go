@@ -56,7 +56,7 @@ func TestConcurrentUse(t *testing.T) {
 		}
 	})
 	working.Wait()
-	if err := store.WaitFor(ctx, server.Put(configMap("prod/last", "last"))); err != nil {
+	if err := store.WaitForVersion(ctx, server.Put(configMap("prod/last", "last"))); err != nil {
 		t.Fatal(err)
 	}
 	<-caughtUp // changes are ordered, so all others have arrived
@@ -85,7 +85,7 @@ func write(t *testing.T, server *fakesource.Server, store *reflector.Store[corev
 		if i%10 != 0 {
 			continue
 		}
-		if err := store.WaitFor(t.Context(), version); err != nil {
+		if err := store.WaitForVersion(t.Context(), version); err != nil {
 			t.Error(err)
 		}
 		if got, err := store.Get(ref(obj)); err != nil || got.ResourceVersion != version {

@@ -5,12 +5,15 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/kube"
 )
@@ -90,4 +93,49 @@ func TestAStandbyTakesOver(t *testing.T) {
 		stop, last = stopNext, name
 		return took
 	})
+}
+
+// TestEngagedClusterIsReconciledInTheNextTerm lets another replica take the lease away for a short time. The manager is
+// on standby meanwhile. In its next term, it also reconciles the changed objects of the cluster that was engaged before.
+func TestEngagedClusterIsReconciledInTheNextTerm(t *testing.T) {
+	t.Parallel()
+	c := connect(t, nil)
+	ns := newNamespace(t, c)
+	maps := kube.Namespaced[corev1.ConfigMap](c, ns)
+	create(t, maps, "one", "1")
+	selection := &kube.Selection{Namespace: ns, FieldSelector: "metadata.name=one"}
+	runs := make(chan string, 100) // clusters and versions
+	ctl := kube.NewController(kube.ForView(kube.ViewOf[corev1.ConfigMap](newCache(t, c), selection)), nil)
+	away := kube.NewCache(c, &kube.CacheOptions{Cluster: "away", Logger: debugLogger(t)}) // the same server
+	m := kube.NewManager(c, &kube.ManagerOptions{LeaderElection: "shop", Election: &kube.ElectionOptions{
+		Namespace: ns, Identity: "us", LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second,
+		RetryPeriod: 500 * time.Millisecond,
+	}})
+	m.Add(ctl.With(func(ctx context.Context, cm *corev1.ConfigMap) (kube.Action, error) {
+		run, _ := kube.RunOf(ctx)
+		runs <- run.Key.Cluster + ":" + cm.Data["v"]
+		return kube.AwaitChange(), nil
+	}))
+	background(t, func(ctx context.Context) error { return ctl.Engage(ctx, away) })
+	background(t, m.Run)
+	awaitValue(t, runs, "away:1")
+
+	leases := kube.Namespaced[coordinationv1.Lease](c, ns)
+	take := func(l *coordinationv1.Lease) error {
+		l.Spec.HolderIdentity, l.Spec.RenewTime = new("them"), &metav1.MicroTime{Time: time.Now()}
+		return nil
+	}
+	if _, err := leases.Modify(limit(t), "shop", take, nil); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the end of the term", func(context.Context) error {
+		if m.Leading() {
+			return errors.New("the manager leads")
+		}
+		return nil
+	})
+	if _, err := maps.Patch(limit(t), "one", setValue("2"), nil); err != nil {
+		t.Fatal(err)
+	}
+	awaitValue(t, runs, "away:2")
 }

@@ -78,7 +78,7 @@ func TestStoreEqualsServer(t *testing.T) {
 
 	last := create(t, api, "last", "last")
 	names["last"] = "last"
-	if err := view.Store().WaitFor(limit(t), last.ResourceVersion); err != nil {
+	if err := view.Store().WaitForVersion(limit(t), last.ResourceVersion); err != nil {
 		t.Fatal(err)
 	}
 	list, err := api.List(limit(t), nil)
@@ -173,7 +173,7 @@ func TestReadYourWrites(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := view.Store().WaitFor(limit(t), written.ResourceVersion); err != nil {
+		if err := view.Store().WaitForVersion(limit(t), written.ResourceVersion); err != nil {
 			t.Fatal(err)
 		}
 		read, err := view.Store().Get(ref)
@@ -203,7 +203,7 @@ func TestViewsShareOneWatch(t *testing.T) {
 	}
 	made := create(t, api, "made", "1")
 	for _, view := range views {
-		if err := view.Store().WaitFor(limit(t), made.ResourceVersion); err != nil {
+		if err := view.Store().WaitForVersion(limit(t), made.ResourceVersion); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -213,7 +213,7 @@ func TestViewsShareOneWatch(t *testing.T) {
 		}
 	}
 	later := create(t, api, "later", "1")
-	if err := views[2].Store().WaitFor(limit(t), later.ResourceVersion); err != nil {
+	if err := views[2].Store().WaitForVersion(limit(t), later.ResourceVersion); err != nil {
 		t.Fatal(err)
 	}
 	const watch = "/configmaps?"

@@ -176,15 +176,16 @@ func (c *crowd) awaitRight(t *testing.T, what, prefix string, sources map[string
 	eventually(t, what, func(ctx context.Context) error { return c.right(ctx, prefix, sources) })
 }
 
-// account creates a service account that may read and write the ConfigMaps of the namespace of the modules.
-func (c *crowd) account(t *testing.T, name string) {
+// account creates a service account that may read and write the ConfigMaps of the namespace of the modules, or only
+// those with the given names.
+func (c *crowd) account(t *testing.T, name string, only ...string) {
 	t.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if _, err := kube.Namespaced[corev1.ServiceAccount](c.client, c.ns).Create(limit(t), account, nil); err != nil {
 		t.Fatal(err)
 	}
 	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rbacv1.PolicyRule{{
-		APIGroups: []string{""}, Resources: []string{"configmaps"},
+		APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: only,
 		Verbs: []string{"get", "list", "watch", "create", "patch"},
 	}}}
 	if _, err := kube.Namespaced[rbacv1.Role](c.client, c.ns).Create(limit(t), role, nil); err != nil {

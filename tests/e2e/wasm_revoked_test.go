@@ -184,3 +184,20 @@ func TestRevokedModulesLoseTheirReadsAndTheOthersKeepTheirWatch(t *testing.T) {
 		}
 	}
 }
+
+// TestRoleWithResourceNamesAllowsTheWatchOfOneObject has a role for one ConfigMap, as the authorizer of the API server
+// understands it: it allows requests with the field selector metadata.name.
+func TestRoleWithResourceNamesAllowsTheWatchOfOneObject(t *testing.T) {
+	reader := buildInC(t, "wasm/conformance/testdata/reader.c")
+	c := newCrowd(t, host.Options{})
+	c.writeAll(t, map[string]string{"a": "", "b": ""}, "first")
+	c.account(t, "one", "a")
+	for name, args := range map[string][]string{
+		"one": {c.ns, "a", "metadata.name=a"}, "all": {c.ns, "a"}, "other": {c.ns, "b", "metadata.name=b"},
+	} {
+		c.set(t, "one", host.Module{Name: name, Binary: reader, Args: args})
+	}
+	c.awaitAttempt(t, "one", attempt{"first", "first"})
+	c.awaitAttempt(t, "all", attempt{"-5", "first"})
+	c.awaitAttempt(t, "other", attempt{"-5", "403"})
+}

@@ -88,7 +88,7 @@ func synced[K any, P core.ObjectPtr[K]](t *testing.T, s *replay.Server, feed *cl
 		t.Fatal(err)
 	}
 	s.Touch("pods", 7)
-	if err := store.WaitFor(t.Context(), fmt.Sprint(objects.LastResourceVersion+1)); err != nil {
+	if err := store.WaitForVersion(t.Context(), fmt.Sprint(objects.LastResourceVersion+1)); err != nil {
 		t.Fatal(err)
 	}
 	return store

@@ -194,7 +194,7 @@ func TestObjectsAreReadFromTheHost(t *testing.T) {
 		if _, err := s.Get(ref); !errors.Is(err, core.ErrNotFound) {
 			t.Errorf("Get of a deleted object: %v", err)
 		}
-		if err := s.WaitFor(t.Context(), "7"); err != nil {
+		if err := s.WaitForVersion(t.Context(), "7"); err != nil {
 			t.Error(err)
 		}
 	})

@@ -1,23 +1,24 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A guest that reads one ConfigMap again and again, with the arguments NAMESPACE NAME: from a watch of the namespace,
-// and by a request. It logs each attempt with both results, which are the field data.value, or otherwise the code or
-// the status. After the end of its watch it submits another one.
+// A guest that reads one ConfigMap again and again, with the arguments NAMESPACE NAME [FIELD-SELECTOR]: from a watch of
+// the namespace, and by a request. It logs each attempt with both results, which are the field data.value, or otherwise
+// the code or the status. After the end of its watch it submits another one.
 
 #define KUBE_ACTOR
 #include "kube.h"
 
 const char kube_description[] = "{\"abi\":\"kube_v1\",\"profile\":\"actor\"}";
 
-static char namespace[256], name[256], out[1 << 20];
+static char namespace[256], name[256], fields[256], out[1 << 20];
 static int64_t timer, watching; // ids
 static int attempts, refusal;   // refusal is the code of the last watch, which has ended
 
 static int64_t submit_watch(void) {
 	char m[1024];
 	int n = snprintf(m, sizeof m, "{\"version\":\"v1\",\"kind\":\"ConfigMap\",\"resource\":\"configmaps\","
-		"\"namespaced\":true,\"namespace\":\"%s\",\"labelSelector\":\"greet=please\"}", namespace);
+		"\"namespaced\":true,\"namespace\":\"%s\",\"labelSelector\":\"greet=please\",\"fieldSelector\":\"%s\"}",
+		namespace, fields);
 	return kube_submit(KUBE_WATCH, m, (uint32_t)n, 0);
 }
 
@@ -56,6 +57,8 @@ int start(kube_text startup) {
 	size_t at = 0;
 	snprintf(namespace, sizeof namespace, "%s", kube_string(kube_element(args, &at)).data);
 	snprintf(name, sizeof name, "%s", kube_string(kube_element(args, &at)).data);
+	kube_text selector = kube_element(args, &at);
+	if (selector.len) snprintf(fields, sizeof fields, "%s", kube_string(selector).data);
 	watching = submit_watch();
 	timer = kube_delay(0);
 	return watching < 0 ? (int)watching : timer < 0 ? (int)timer : 0;
