@@ -16,16 +16,19 @@
 //
 // # Guarantees
 //
-//   - Terms never overlap, unless somebody deletes the lease, see below: a term ends [Options.RenewDeadline] after the
-//     last successful renewal was sent, and another replica waits [Options.LeaseDuration] after it has observed that
-//     renewal. The term may end while the function still stops, after the end of its context: the runs of a controller
-//     then end at once.
+//   - Terms never overlap, unless somebody deletes the lease or reduces its duration, see below: a term ends
+//     [Options.RenewDeadline] after the last successful renewal was sent, and another replica waits
+//     [Options.LeaseDuration] after it has observed that renewal. The term may end while the function still stops, after
+//     the end of its context: the runs of a controller then end at once.
 //   - Terms depend on the rates of the local clocks, not on their times: the times in the lease are for people. If a
-//     clock jumps forward, such as after a suspension of the machine, the term of this replica ends, but no other's.
+//     clock jumps forward, such as after a suspension of the machine, the term of this replica ends within a second,
+//     but no other's.
 //   - The lease is released only after the function has returned, so that all of its work has ended. Meanwhile it is
 //     renewed. The next leader begins within about a second of the release. If runs of a controller have not returned,
 //     the lease is not released, and expires: the program should end before then. A manager renews it until they
 //     return.
+//   - If somebody removes the holder from the lease, it is free after [Options.LeaseDuration]. Nobody may reduce the
+//     duration in the lease while a replica leads.
 //   - If somebody deletes the lease, a replica that has known it replaces it with one that nobody holds and that nobody
 //     takes for [Options.LeaseDuration]; the former leader stops meanwhile. Only a replica that starts before that, in
 //     about the first second, creates the lease at once, and may lead before the former leader has noticed. So don't

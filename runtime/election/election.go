@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	mathrand "math/rand/v2"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -125,16 +126,9 @@ func (o *Options) check() error {
 		return fmt.Errorf("election: Options.Name is %q: set lower-case letters, digits, hyphens and dots", o.Name)
 	case o.Namespace == "":
 		return errors.New("election: Options.Namespace is empty, and the client has no namespace: set one of them")
-	case o.RetryPeriod < 0:
-		return fmt.Errorf("election: Options.RetryPeriod is %v: set a positive duration", o.RetryPeriod)
-	case o.RenewDeadline <= o.RetryPeriod:
-		return fmt.Errorf("election: Options.RenewDeadline is %v: set more than RetryPeriod, which is %v",
-			o.RenewDeadline, o.RetryPeriod)
-	case o.LeaseDuration%time.Second != 0:
-		return fmt.Errorf("election: Options.LeaseDuration is %v: set whole seconds", o.LeaseDuration)
-	case o.LeaseDuration <= o.RenewDeadline+o.RetryPeriod:
-		return fmt.Errorf("election: Options.LeaseDuration is %v: set more than the sum of RenewDeadline, which is %v, and "+
-			"RetryPeriod, which is %v", o.LeaseDuration, o.RenewDeadline, o.RetryPeriod)
+	}
+	if err := terms.CheckDurations(o.LeaseDuration, o.RenewDeadline, o.RetryPeriod); err != nil {
+		return fmt.Errorf("election: %w", err)
 	}
 	return nil
 }
@@ -195,7 +189,7 @@ func (e *Elector) Run(ctx context.Context, lead func(context.Context) error) err
 		act := t.step(ctx, in)
 		switch act.kind {
 		case lost, done:
-			if t.timer != nil || ctx.Err() != nil {
+			if t.work != nil || ctx.Err() != nil {
 				return t.finish(ctx)
 			}
 			e.restart() // the term was over before the work could begin
@@ -314,30 +308,63 @@ type term struct {
 	elector *Elector
 	lead    func(context.Context) error
 
-	timer  *time.Timer     // ends the work at the end of the term, even during a request; nil until the work begins
-	work   context.Context //nolint:containedctx // the context of lead
+	work   context.Context //nolint:containedctx // the context of lead; nil until the work begins
 	lose   context.CancelCauseFunc
-	result chan error // of lead
+	result chan error    // of lead
+	stop   chan struct{} // ends guard
+	guard  sync.WaitGroup
 
 	returned bool  // lead has returned
+	lost     bool  // the term had ended before
 	err      error // its result
 }
 
 // step applies an input, and begins the work of a new leader.
 func (t *term) step(ctx context.Context, in input) action {
 	s, act := t.elector.apply(in)
-	switch {
-	case !s.leads(time.Now()):
-	case t.timer != nil:
-		t.timer.Reset(time.Until(s.end()))
-	case ctx.Err() == nil:
+	if t.work == nil && ctx.Err() == nil && s.leads(time.Now()) {
 		t.elector.logger.Info("leading", "transitions", s.stored.transitions)
 		t.work, t.lose = terms.Begin(ctx)
-		t.timer = time.AfterFunc(time.Until(s.end()), func() { t.lose(ErrLost) })
-		t.result = make(chan error, 1)
-		go func() { t.result <- t.lead(t.work) }() // finish waits for it
+		t.result, t.stop = make(chan error, 1), make(chan struct{})
+		t.guard.Go(t.endInTime) // finish waits for both
+		go func() {
+			err := errGoexit // overwritten if lead returns
+			defer func() { t.result <- err }()
+			err = t.lead(t.work)
+		}()
 	}
 	return act
+}
+
+// errGoexit is the error of work that ends its goroutine.
+var errGoexit = errors.New("election: runtime.Goexit was called")
+
+// endInTime ends the work at the end of the term, even during a request. It looks at the wall clock every second, since
+// timers stand still while the machine is suspended.
+func (t *term) endInTime() {
+	for {
+		left, holds := t.elector.left()
+		if !holds {
+			t.lose(ErrLost)
+			return
+		}
+		timer := time.NewTimer(min(left, time.Second))
+		select {
+		case <-timer.C:
+		case <-t.stop:
+			timer.Stop()
+			return
+		}
+	}
+}
+
+// left returns the time until the end of the term, unless it has ended.
+func (e *Elector) left() (left time.Duration, holds bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := time.Now()
+	e.state = e.state.expire(now)
+	return e.state.end().Sub(now), e.state.leading
 }
 
 // wait waits for a time, the end of the work, or the end of ctx if the work has not begun.
@@ -345,15 +372,15 @@ func (t *term) wait(ctx context.Context, until time.Time) input {
 	timer := time.NewTimer(time.Until(until))
 	defer timer.Stop()
 	var end <-chan struct{}
-	if t.timer == nil && !t.returned {
+	if t.work == nil && !t.returned {
 		end = ctx.Done()
 	}
 	select {
 	case <-timer.C:
 		return input{kind: tick}
 	case t.err = <-t.result:
-		t.timer.Stop()
-		t.returned, t.result = true, nil
+		t.end()
+		t.result = nil
 		if t.unfinished() {
 			return input{kind: abandon}
 		}
@@ -366,33 +393,37 @@ func (t *term) wait(ctx context.Context, until time.Time) input {
 
 // unfinished reports whether a part of the work continues, although it has returned.
 func (t *term) unfinished() bool {
-	u, ok := errors.AsType[*terms.Unfinished](t.err)
-	if !ok {
-		return false
-	}
-	select {
-	case <-u.Done:
-		return false
-	default:
-		return true
-	}
+	return slices.ContainsFunc(terms.Left(t.err), func(done <-chan struct{}) bool {
+		select {
+		case <-done:
+			return false
+		default:
+			return true
+		}
+	})
+}
+
+// end takes note of the end of the work.
+func (t *term) end() {
+	t.returned, t.lost = true, terms.Of(t.work).Err() != nil
+	close(t.stop)
+	t.guard.Wait()
 }
 
 // finish waits for the work, and returns the result of Run.
 func (t *term) finish(ctx context.Context) error {
 	e := t.elector
-	if t.timer == nil {
+	if t.work == nil {
 		return context.Cause(ctx)
 	}
-	t.timer.Stop()
 	if !t.returned {
 		t.lose(ErrLost)
 		t.err = <-t.result
+		t.end()
 	}
-	lost := terms.Of(t.work).Err() != nil
 	t.lose(nil)
 	switch status := e.Status(); {
-	case lost:
+	case t.lost:
 		err := fmt.Errorf("lease %s/%s: %w", e.options.Namespace, e.options.Name, ErrLost)
 		if status.Err != nil {
 			err = fmt.Errorf("%w: %w", err, status.Err)

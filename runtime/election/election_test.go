@@ -9,6 +9,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -239,6 +240,48 @@ func TestReplicasWithTheSameIdentityNeverLeadTogether(t *testing.T) {
 	})
 }
 
+// TestTransitionsGrowWithEachTermOfAnotherReplica has two replicas with the same identity, such as a pod of a
+// StatefulSet and its successor.
+func TestTransitionsGrowWithEachTermOfAnotherReplica(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		first, second := c.replica(election.Options{Identity: "a"}), c.replica(election.Options{Identity: "a"})
+		result := first.start(t.Context(), untilEnd)
+		time.Sleep(time.Minute)
+		before := first.Status().Transitions
+		first.cut.Store(true)
+		ctx, stop := context.WithCancelCause(t.Context())
+		other := second.start(ctx, untilEnd)
+		if err := <-result; !errors.Is(err, election.ErrLost) {
+			t.Errorf("Run = %v, want %v", err, election.ErrLost)
+		}
+		time.Sleep(time.Minute)
+		if s := second.Status(); !s.Leading || s.Transitions <= before {
+			t.Errorf("the status of the second replica is %+v, want more than %d transitions", s, before)
+		}
+		stop(errStop)
+		if err := <-other; !errors.Is(err, errStop) {
+			t.Error(err)
+		}
+	})
+}
+
+func TestWorkThatEndsItsGoroutineIsAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		err := c.replica(election.Options{}).Run(t.Context(), func(context.Context) error {
+			runtime.Goexit()
+			return nil
+		})
+		if err == nil || !strings.Contains(err.Error(), "runtime.Goexit was called") {
+			t.Errorf("Run = %v", err)
+		}
+		if holder := c.lease().Spec.HolderIdentity; holder != nil && *holder != "" {
+			t.Errorf("%q holds the lease", *holder)
+		}
+	})
+}
+
 func TestLostResponsesDoNotDelayTheTerm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
@@ -370,9 +413,21 @@ func TestADeletedLeaseIsFreeAfterItsDuration(t *testing.T) {
 	})
 }
 
-// TestALeaseWithoutADurationIsNotFree checks that no other replica begins before the term of the leader has ended if
-// somebody removes the duration from the lease. Servers do not require one.
-func TestALeaseWithoutADurationIsNotFree(t *testing.T) {
+// TestAnEditedLeaseIsNotFree checks that no other replica begins before the term of the leader has ended if somebody
+// removes the duration or the holder from the lease. Servers do not require them.
+func TestAnEditedLeaseIsNotFree(t *testing.T) {
+	for name, edit := range map[string]func(*coordinationv1.LeaseSpec){
+		"no duration": func(l *coordinationv1.LeaseSpec) { l.LeaseDurationSeconds = nil },
+		"no holder":   func(l *coordinationv1.LeaseSpec) { l.HolderIdentity = nil },
+		"an empty holder and a second": func(l *coordinationv1.LeaseSpec) {
+			l.HolderIdentity, l.LeaseDurationSeconds = new(""), new(int32(1))
+		},
+	} {
+		t.Run(name, func(t *testing.T) { testEditedLease(t, edit) })
+	}
+}
+
+func testEditedLease(t *testing.T, edit func(*coordinationv1.LeaseSpec)) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
 		first, second := c.replica(election.Options{Identity: "a"}), c.replica(election.Options{Identity: "b"})
@@ -387,7 +442,7 @@ func TestALeaseWithoutADurationIsNotFree(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		first.cut.Store(true) // the leader notices only that it can't renew the lease
 		lease := c.lease()
-		lease.Spec.LeaseDurationSeconds = nil
+		edit(&lease.Spec)
 		leases, _ := core.ResourceOf[coordinationv1.Lease]()
 		c.server.Put(leases, lease)
 		if err := <-result; !errors.Is(err, election.ErrLost) {
@@ -438,7 +493,10 @@ func TestTheLeaseOfUnfinishedWorkExpires(t *testing.T) {
 		first, second := c.replica(election.Options{Identity: "a"}), c.replica(election.Options{Identity: "b"})
 		late := errors.New("a run has not returned")
 		err := first.Run(t.Context(), func(context.Context) error {
-			return &terms.Unfinished{Cause: errStop, Left: late, Done: make(chan struct{})}
+			ended := make(chan struct{})
+			close(ended)
+			return errors.Join(&terms.Unfinished{Cause: errStop, Left: late, Done: ended},
+				&terms.Unfinished{Cause: errStop, Left: late, Done: make(chan struct{})})
 		})
 		if !errors.Is(err, late) {
 			t.Errorf("Run = %v, want %v", err, late)

@@ -334,6 +334,9 @@ func (w *world) fault() {
 	case 3:
 		if w.exists { // somebody edits the lease, or a restored backup has an older one
 			w.version++
+			if span%(4*time.Millisecond) == 0 {
+				w.lease.holder = ""
+			}
 		}
 	case 4:
 		for _, r := range w.replicas { // the server is down

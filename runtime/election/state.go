@@ -154,13 +154,17 @@ func (s state) over(now time.Time) bool {
 // isOver reports whether the replica has led in this term, and does not any more.
 func (s state) isOver() bool { return !s.leading && !s.renewal.IsZero() }
 
+// released reports whether the last holder has released the lease, or there was none. If somebody has removed the
+// holder instead, it may lead, and the times differ.
+func (s state) released() bool { return s.stored.holder == "" && s.stored.acquired == s.stored.renewed }
+
 // free returns when the replica may take the lease.
 func (s state) free() time.Time {
-	if !s.exists || s.stored.holder == "" || s.mine() {
+	if !s.exists || s.released() || s.mine() {
 		return time.Time{}
 	}
 	duration := s.stored.duration
-	if duration <= 0 { // the field is optional, and somebody may have removed it while the holder leads
+	if duration <= 0 || s.stored.holder == "" { // somebody may have removed the field while the holder leads
 		duration = s.leaseDuration
 	}
 	return s.observed.Add(duration)
@@ -207,13 +211,15 @@ func (s state) decide(now time.Time, jitter float64) (state, action) {
 	case s.leading:
 		return s.write(now, record{s.identity, s.leaseDuration, s.acquired, 0, s.stored.transitions})
 	case !s.exists && s.known:
-		// Somebody has deleted the lease, and the leader may not know it yet. Nobody takes this one before it expires.
-		return s.write(now, record{deleted, s.leaseDuration, now.UnixMicro(), 0, s.stored.transitions})
+		// Somebody has deleted the lease, and the leader may not know it yet. Nobody takes this one before it expires. The
+		// times differ, so that it is not a released one if somebody removes the holder.
+		return s.write(now, record{deleted, s.leaseDuration, now.UnixMicro() - 1, 0, s.stored.transitions})
 	case !now.Before(s.free()):
+		again := s.mine()
 		// The fraction of a second is random: it distinguishes replicas that have the same identity by mistake.
 		s.acquired = now.Truncate(time.Second).UnixMicro() + int64(jitter*1e6)
 		next := record{s.identity, s.leaseDuration, s.acquired, 0, s.stored.transitions}
-		if s.exists && s.stored.holder != s.identity {
+		if s.exists && !again {
 			next.transitions++
 		}
 		return s.write(now, next)

@@ -74,11 +74,10 @@ func (g *group) ended(name string, err error) {
 		stopping = g.all
 	}
 	if cause := context.Cause(g.ctx); err != nil && (stopping.Err() == nil || !isEnd(stopping, err)) {
-		if u, ok := errors.AsType[*terms.Unfinished](err); ok {
-			g.left = append(g.left, u.Done)
-			if error(u) == err && cause != nil && isEnd(g.ctx, u.Cause) {
-				err = u.Left // since wait's caller adds the cause
-			}
+		g.left = append(g.left, terms.Left(err)...)
+		u, ok := err.(*terms.Unfinished) //nolint:errorlint // not a part of it
+		if ok && cause != nil && isEnd(g.ctx, u.Cause) {
+			err = u.Left // since wait's caller adds the cause
 		}
 		err = fmt.Errorf("%s: %w", name, err)
 		g.failed = append(g.failed, err)

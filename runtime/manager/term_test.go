@@ -174,9 +174,12 @@ func TestNoReplicaTakesOverFromWorkThatAFailureLeaves(t *testing.T) {
 		s, leave := newServer(), make(chan struct{})
 		m := manager.New(connect(t, s, nil), &manager.Options{LeaderElection: "shop", Logger: discard})
 		m.Add(runFunc(func(context.Context) error {
-			return &terms.Unfinished{Cause: errBroken, Left: errors.New("1 run has not returned"), Done: leave}
+			ended := make(chan struct{})
+			close(ended)
+			return errors.Join(&terms.Unfinished{Cause: errBroken, Left: errors.New("a run has returned late"), Done: ended},
+				&terms.Unfinished{Cause: errBroken, Left: errors.New("1 run has not returned"), Done: leave})
 		}))
-		want := "runFunc: broken; 1 run has not returned"
+		want := "runFunc: broken; a run has returned late\nbroken; 1 run has not returned"
 		if err := m.Run(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Run = %v, want %q", err, want)
 		}

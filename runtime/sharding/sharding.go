@@ -156,11 +156,11 @@ func (o *Options) check() error {
 		return fmt.Errorf("sharding: Options.Name is %q: set at most 40 lower-case letters, digits and hyphens", o.Name)
 	case o.Namespace == "":
 		return errors.New("sharding: Options.Namespace is empty, and the client has no namespace: set one of them")
-	case min(o.LeaseDuration, o.RenewDeadline, o.RetryPeriod) < 0:
-		return errors.New("sharding: LeaseDuration, RenewDeadline or RetryPeriod of Options is negative: set none of them, " +
-			"or positive durations")
 	}
-	return nil // package election checks the rest
+	if err := terms.CheckDurations(o.LeaseDuration, o.RenewDeadline, o.RetryPeriod); err != nil {
+		return fmt.Errorf("sharding: %w", err)
+	}
+	return nil
 }
 
 func (m *Member) slot(uid types.UID, namespace string) int {
@@ -263,11 +263,11 @@ func (m *Member) Run(ctx context.Context, work func(context.Context) error) erro
 	})
 	t := &turn{member: m, elector: e, name: name, group: group}
 	err = e.Run(ctx, func(ctx context.Context) error { return t.run(ctx, work) })
-	if err != nil && !t.begun && ctx.Err() == nil {
-		return err // of an invalid option
-	}
 	m.remove(context.WithoutCancel(ctx), name)
-	if t.lost || errors.Is(err, election.ErrLost) {
+	switch {
+	case t.ended && !t.lost:
+		return t.outcome(ctx)
+	case t.lost || errors.Is(err, election.ErrLost):
 		lost := fmt.Errorf("shards %s/%s: %w", o.Namespace, o.Name, ErrLost)
 		if status := m.Status(); status.Err != nil {
 			lost = fmt.Errorf("%w: %w", lost, status.Err)
@@ -279,6 +279,14 @@ func (m *Member) Run(ctx context.Context, work func(context.Context) error) erro
 		return lost
 	}
 	return err
+}
+
+// outcome returns the result of Run after the end of the work.
+func (t *turn) outcome(ctx context.Context) error {
+	if t.err == nil {
+		return context.Cause(ctx)
+	}
+	return t.err
 }
 
 func (m *Member) start() bool {
@@ -369,10 +377,10 @@ type turn struct {
 	name    string // of the lease
 	group   string // the UID of the object with the table
 
-	begun  bool
-	lost   bool
-	ended  bool
-	err    error // of the work
+	ended  bool            // the work has returned
+	lost   bool            // the term was lost before
+	err    error           // of the work
+	term   context.Context //nolint:containedctx // of the work; ends when it is lost
 	lose   context.CancelCauseFunc
 	result chan error
 }
@@ -380,7 +388,6 @@ type turn struct {
 // run runs the work, and takes part in the group, until the work has ended and everything is given away, or the term is
 // lost.
 func (t *turn) run(ctx context.Context, work func(context.Context) error) error {
-	t.begun = true
 	term := terms.Of(ctx) // of the lease
 	outer, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
@@ -392,24 +399,25 @@ func (t *turn) run(ctx context.Context, work func(context.Context) error) error 
 			cancel(context.Cause(ctx))
 		}
 	})()
-	t.lose, t.result = lose, make(chan error, 1)
+	t.term, t.lose, t.result = terms.Of(inner), lose, make(chan error, 1)
 	t.join()
 	defer t.leave()
-	go func() { t.result <- work(inner) }() // run waits for it
+	go func() { // run waits for it
+		err := errGoexit // overwritten if work returns
+		defer func() { t.result <- err }()
+		err = work(inner)
+	}()
 	in := input{kind: tick}
 	for {
 		act := t.step(in)
 		switch {
 		case act.kind == lost || act.kind != done && act.kind != late && !t.elector.Status().Leading:
-			return t.fail()
-		case act.kind == done || act.kind == late:
-			if act.kind == late {
-				t.member.logger.Warn("the slots are not given away: the others take them after the duration of the lease")
-			}
-			if t.err == nil {
-				return context.Cause(ctx)
-			}
-			return t.err
+			return t.fail(ctx)
+		case act.kind == late:
+			t.late()
+			return t.outcome(ctx)
+		case act.kind == done:
+			return t.outcome(ctx)
 		case act.kind == wait:
 			in = t.wait(term, act.until)
 		default:
@@ -450,9 +458,17 @@ func (t *turn) leave() {
 // maxFormer is the maximum number of former terms that are remembered. The others remove those that are older.
 const maxFormer = 16
 
-// fail ends the work because the term is lost, and waits for it.
-func (t *turn) fail() error {
-	t.lost = true
+// errGoexit is the error of work that ends its goroutine.
+var errGoexit = errors.New("sharding: runtime.Goexit was called")
+
+// late logs that other members have to wait.
+func (t *turn) late() {
+	t.member.logger.Warn("the slots are not given away: the others take them after the duration of the lease")
+}
+
+// fail ends the work because the term is lost, and waits for it. If it has ended before, the loss changes nothing for
+// the caller of Run.
+func (t *turn) fail(ctx context.Context) error {
 	m := t.member
 	m.mu.Lock()
 	before := m.state.granted
@@ -461,7 +477,12 @@ func (t *turn) fail() error {
 	m.mu.Unlock()
 	t.lose(ErrLost)
 	m.publish(before, slots{})
-	if !t.ended {
+	switch {
+	case t.ended && !t.lost:
+		t.late()
+		return t.outcome(ctx)
+	case !t.ended:
+		t.ended, t.lost = true, true
 		t.err = <-t.result
 	}
 	return ErrLost
@@ -517,7 +538,7 @@ func (t *turn) wait(term context.Context, until time.Time) input {
 	case <-timer.C:
 	case <-t.member.wake:
 	case t.err = <-t.result:
-		t.ended, t.result = true, nil
+		t.ended, t.lost, t.result = true, t.term.Err() != nil, nil
 		return input{kind: stop}
 	case <-term.Done():
 	}

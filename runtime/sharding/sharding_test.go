@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -31,6 +32,8 @@ import (
 var (
 	errStop = errors.New("stop")
 	errCut  = errors.New("connection cut")
+
+	errBroken = errors.New("broken")
 )
 
 // cluster is an API server with leases, in a bubble.
@@ -459,6 +462,62 @@ func TestAMemberThatCanNotGiveItsSlotsAwayEnds(t *testing.T) {
 	})
 }
 
+// TestALossAfterTheWorkIsNoError checks that Run returns the result of work that has ended before the term was lost.
+func TestALossAfterTheWorkIsNoError(t *testing.T) {
+	for name, tt := range map[string]struct{ cause, err, want error }{
+		"nil":          {nil, nil, nil},
+		"an error":     {nil, errBroken, errBroken},
+		"after a stop": {errStop, nil, errStop},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newCluster(t).add("a", nil)
+				ctx, stop := context.WithCancelCause(t.Context())
+				err := r.Run(ctx, func(context.Context) error {
+					time.Sleep(5 * time.Second)
+					r.cut.Store(true)
+					if tt.cause != nil {
+						stop(tt.cause)
+					}
+					return tt.err
+				})
+				if err != tt.want { //nolint:errorlint // exactly this one
+					t.Errorf("Run() = %v, want %v", err, tt.want)
+				}
+				stop(nil)
+			})
+		})
+	}
+}
+
+// TestALossBeforeTheEndOfTheWorkIsAnError checks that work that returns nil when its term is lost does not hide the
+// loss.
+func TestALossBeforeTheEndOfTheWorkIsAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newCluster(t).add("a", nil)
+		err := r.Run(t.Context(), func(ctx context.Context) error {
+			r.cut.Store(true)
+			<-ctx.Done()
+			return nil
+		})
+		if !errors.Is(err, sharding.ErrLost) {
+			t.Errorf("Run() = %v, want %v", err, sharding.ErrLost)
+		}
+	})
+}
+
+func TestWorkThatEndsItsGoroutineIsAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		err := newCluster(t).add("a", nil).Run(t.Context(), func(context.Context) error {
+			runtime.Goexit()
+			return nil
+		})
+		if err == nil || !strings.Contains(err.Error(), "runtime.Goexit was called") {
+			t.Errorf("Run() = %v", err)
+		}
+	})
+}
+
 func TestFollowersSeeAllChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
@@ -562,12 +621,18 @@ func TestInvalidOptions(t *testing.T) {
 	}{
 		{sharding.Options{}, "Options.Name is empty"},
 		{sharding.Options{Name: "Shop"}, `Options.Name is "Shop"`},
-		{sharding.Options{Name: "shop", Namespace: "prod", RetryPeriod: -1}, "is negative"},
+		{sharding.Options{Name: "shop", Namespace: "prod", RetryPeriod: -1}, "Options.RetryPeriod is -1ns"},
+		{sharding.Options{Name: "shop", Namespace: "prod", RenewDeadline: time.Millisecond}, "Options.RenewDeadline is 1ms"},
+		{sharding.Options{Name: "shop", Namespace: "prod", LeaseDuration: 5 * time.Second}, "Options.LeaseDuration is 5s"},
 		{sharding.Options{Name: "shop", Namespace: "prod", RetryPeriod: time.Minute}, "Options.RenewDeadline is 10s"},
 		{sharding.Options{Name: "shop"}, "Options.Namespace is empty"},
 	} {
 		c, err := client.New(t.Context(), &client.Options{
-			Config: &config.Config{Server: "https://cluster.test"}, Transport: newCluster(t).server,
+			Config: &config.Config{Server: "https://cluster.test"},
+			Transport: middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+				t.Errorf("%+v: the request %s %s", tt.in, r.Method, r.URL)
+				return nil, errCut
+			}),
 		})
 		if err != nil {
 			t.Fatal(err)

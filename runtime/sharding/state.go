@@ -130,10 +130,15 @@ func (s state) end() state {
 }
 
 // isLost reports whether the object with the table or the own lease has been replaced or restored by somebody, so that
-// other members may own the slots of this one soon.
+// other members may own the slots of this one soon. While its lease exists, only this member takes slots away from
+// itself.
 func (s state) isLost(in input) bool {
 	self := slices.ContainsFunc(in.leases, func(l lease) bool { return l.uid == s.self.uid })
-	return in.group != s.group || !self || s.listed && in.table.generation < s.table.generation
+	if in.group != s.group || !self {
+		return true
+	}
+	own := s.table.of(s.self.uid).without(s.given)
+	return s.listed && (in.table.generation < s.table.generation || own.without(in.table.of(s.self.uid)) != slots{})
 }
 
 // observe takes note of a list.

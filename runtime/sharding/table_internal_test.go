@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -146,5 +147,34 @@ func TestSlotsAreShards(t *testing.T) {
 	}
 	if (slots{}).shard(false).Has("a", "b") {
 		t.Error("an empty shard has an object")
+	}
+}
+
+// TestASlotThatSomebodyElseTakesEndsTheTerm has a table that somebody has restored, and that another member has changed
+// since, so that its generation is not lower.
+func TestASlotThatSomebodyElseTakesEndsTheTerm(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	self, other := member{uid: "a", identity: "a"}, member{uid: "b", identity: "b"}
+	mine, theirs := table{generation: 10}.join(self).join(other), table{generation: 10}.join(self).join(other)
+	for i := range mine.owners {
+		mine.owners[i], theirs.owners[i] = 1, 1
+	}
+	theirs.owners[3] = 2
+	for name, tt := range map[string]struct {
+		given slots
+		want  bool
+	}{
+		"taken": {slots{}, true}, "given": {mine.of("a"), false},
+	} {
+		s := state{
+			self: self, group: "g", listed: true, fresh: true, table: mine, given: tt.given, leaseDuration: time.Minute,
+		}
+		_, act := s.step(input{
+			kind: listed, now: now, group: "g", version: "7", table: theirs,
+			leases: []lease{{name: "shop-a", uid: "a", group: "g"}, {name: "shop-b", uid: "b", group: "g"}},
+		})
+		if (act.kind == lost) != tt.want {
+			t.Errorf("%s: the action is %+v, want the loss: %v", name, act.kind, tt.want)
+		}
 	}
 }

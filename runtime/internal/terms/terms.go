@@ -7,6 +7,7 @@ package terms
 import (
 	"context"
 	"fmt"
+	"time"
 )
 
 // Unfinished is the error of work that has returned although a part of it continues.
@@ -19,6 +20,39 @@ type Unfinished struct {
 func (u *Unfinished) Error() string { return fmt.Sprintf("%v; %v", u.Cause, u.Left) }
 
 func (u *Unfinished) Unwrap() []error { return []error{u.Cause, u.Left} }
+
+// Left returns a channel for each part of the work that continues although the work has returned the error. It is
+// closed when the part ends.
+func Left(err error) (left []<-chan struct{}) {
+	if u, ok := err.(*Unfinished); ok { //nolint:errorlint // each error of the tree is examined
+		left = append(left, u.Done)
+	}
+	switch e := err.(type) { //nolint:errorlint // as above
+	case interface{ Unwrap() []error }:
+		for _, one := range e.Unwrap() {
+			left = append(left, Left(one)...)
+		}
+	case interface{ Unwrap() error }:
+		left = append(left, Left(e.Unwrap())...)
+	}
+	return left
+}
+
+// CheckDurations returns an error if terms with these options could overlap.
+func CheckDurations(leaseDuration, renewDeadline, retryPeriod time.Duration) error {
+	switch {
+	case retryPeriod < 0:
+		return fmt.Errorf("Options.RetryPeriod is %v: set a positive duration", retryPeriod)
+	case renewDeadline <= retryPeriod:
+		return fmt.Errorf("Options.RenewDeadline is %v: set more than RetryPeriod, which is %v", renewDeadline, retryPeriod)
+	case leaseDuration%time.Second != 0:
+		return fmt.Errorf("Options.LeaseDuration is %v: set whole seconds", leaseDuration)
+	case leaseDuration <= renewDeadline+retryPeriod:
+		return fmt.Errorf("Options.LeaseDuration is %v: set more than the sum of RenewDeadline, which is %v, and "+
+			"RetryPeriod, which is %v", leaseDuration, renewDeadline, retryPeriod)
+	}
+	return nil
+}
 
 type termKey struct{}
 
