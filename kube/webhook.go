@@ -66,11 +66,11 @@ func AdmissionHandler(
 	return webhook.Admission(review, o)
 }
 
-// AllowAdmission returns the response that allows a request. See [admission.Allow].
-func AllowAdmission() *AdmissionResponse { return admission.Allow() }
+// AllowAdmission returns the response that allows a request. See [admission.Allowed].
+func AllowAdmission() *AdmissionResponse { return admission.Allowed() }
 
-// DenyAdmission returns the response that denies a request, and why. See [admission.Deny].
-func DenyAdmission(reason string) *AdmissionResponse { return admission.Deny(reason) }
+// DenyAdmission returns the response that denies a request, and why. See [admission.Denied].
+func DenyAdmission(reason string) *AdmissionResponse { return admission.Denied(reason) }
 
 // PatchAdmission returns the response that allows a request and changes its object to another state. See
 // [admission.Patched].

@@ -133,18 +133,18 @@ func TestEncodeWritesTheResponse(t *testing.T) {
 	failure := func(code int32, reason metav1.StatusReason, message string) *admissionv1.AdmissionResponse {
 		return &admissionv1.AdmissionResponse{UID: "u1", Result: &metav1.Status{Status: "Failure", Code: code, Reason: reason, Message: message}}
 	}
-	warned := admission.Allow()
+	warned := admission.Allowed()
 	warned.Warnings, warned.AuditAnnotations = []string{"old"}, map[string]string{"why": "because"}
 	for _, tc := range []struct {
 		name string
 		resp *admission.Response
 		want *admissionv1.AdmissionResponse
 	}{
-		{"allowed", admission.Allow(), &admissionv1.AdmissionResponse{UID: "u1", Allowed: true}},
+		{"allowed", admission.Allowed(), &admissionv1.AdmissionResponse{UID: "u1", Allowed: true}},
 		{"allowed with a warning", warned, &admissionv1.AdmissionResponse{
 			UID: "u1", Allowed: true, Warnings: []string{"old"}, AuditAnnotations: map[string]string{"why": "because"},
 		}},
-		{"denied", admission.Deny("no team"), failure(403, metav1.StatusReasonForbidden, "no team")},
+		{"denied", admission.Denied("no team"), failure(403, metav1.StatusReasonForbidden, "no team")},
 		{"an error", admission.Errored(errors.New("lost")), failure(500, metav1.StatusReasonInternalError, "lost")},
 		{
 			"an error of a server", admission.Errored(fmt.Errorf("get quota: %w", &core.StatusError{

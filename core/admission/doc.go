@@ -25,7 +25,7 @@
 //			return admission.Errored(err)
 //		}
 //		if pod.Labels["team"] == "" {
-//			return admission.Deny("metadata.labels.team: is missing; name the team that runs the pod")
+//			return admission.Denied("metadata.labels.team: is missing; name the team that runs the pod")
 //		}
 //		pod.Spec.PriorityClassName = "team-" + pod.Labels["team"]
 //		return admission.Patched(req, pod)

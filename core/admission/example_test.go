@@ -22,7 +22,7 @@ func review(req *admission.Request) *admission.Response {
 		return admission.Errored(err)
 	}
 	if pod.Labels["team"] == "" {
-		return admission.Deny("metadata.labels.team: is missing: set it to the team that runs the pod")
+		return admission.Denied("metadata.labels.team: is missing: set it to the team that runs the pod")
 	}
 	pod.Spec.PriorityClassName = "team-" + pod.Labels["team"]
 	return admission.Patched(req, pod)
@@ -41,7 +41,7 @@ func ExamplePatched() {
 	// Output: add /spec/priorityClassName team-a
 }
 
-func ExampleDeny() {
+func ExampleDenied() {
 	req, err := admission.Read(strings.NewReader(strings.Replace(labelled, "team", "crew", 1)), nil)
 	if err != nil {
 		fmt.Println(err)

@@ -18,7 +18,7 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// Response is the response to a request. [Allow], [Deny], [Errored] and [Patched] return one. Set Warnings and
+// Response is the response to a request. [Allowed], [Denied], [Errored] and [Patched] return one. Set Warnings and
 // AuditAnnotations where needed.
 type Response struct {
 	Allowed bool
@@ -46,11 +46,11 @@ type responseBody struct {
 	AuditAnnotations map[string]string `json:"auditAnnotations,omitempty"`
 }
 
-// Allow returns a response that allows the request unchanged.
-func Allow() *Response { return &Response{Allowed: true} }
+// Allowed returns a response that allows the request unchanged.
+func Allowed() *Response { return &Response{Allowed: true} }
 
-// Deny returns a response that denies the request. The reason is shown to the user: name the field and the remedy.
-func Deny(reason string) *Response {
+// Denied returns a response that denies the request. The reason is shown to the user: name the field and the remedy.
+func Denied(reason string) *Response {
 	return refuse(metav1.Status{Code: 403, Reason: metav1.StatusReasonForbidden, Message: reason})
 }
 
@@ -71,7 +71,7 @@ func refuse(status metav1.Status) *Response {
 }
 
 // Patched returns a response that allows the request and changes its object to another one, which was decoded from it.
-// Fields that K does not declare stay unchanged. The response is that of [Allow] if nothing has changed, and that of
+// Fields that K does not declare stay unchanged. The response is that of [Allowed] if nothing has changed, and that of
 // [Errored] if the request has no object of type K, or if the other one is nil.
 func Patched[K any, P core.ObjectPtr[K]](req *Request, to *K) *Response {
 	switch {

@@ -54,7 +54,7 @@ func TestBodiesOfAllRequestsAreBounded(t *testing.T) {
 			defer func() { held.Add(-counted.n) }()
 			req.Body = counted
 			webhook.Admission(func(context.Context, *admission.Request) *admission.Response {
-				return admission.Allow()
+				return admission.Allowed()
 			}, &webhook.HandlerOptions{Logger: w.log.logger()}).ServeHTTP(rw, req)
 		}))
 		ctx, stop := context.WithCancelCause(t.Context())

@@ -56,7 +56,7 @@ func post(h http.Handler, contentType, body string) *httptest.ResponseRecorder {
 }
 
 func TestHandlers(t *testing.T) {
-	deny := func(context.Context, *admission.Request) *admission.Response { return admission.Deny("no") }
+	deny := func(context.Context, *admission.Request) *admission.Response { return admission.Denied("no") }
 	quiet(t)
 	for _, tt := range []struct {
 		name              string
@@ -245,7 +245,7 @@ func ExampleConversion() {
 func ExampleAdmission() {
 	mux := http.NewServeMux()
 	mux.Handle("/validate", webhook.Admission(func(_ context.Context, req *admission.Request) *admission.Response {
-		return admission.Deny("no pods on " + string(req.Operation))
+		return admission.Denied("no pods on " + string(req.Operation))
 	}, nil))
 	r := httptest.NewRequestWithContext(context.Background(), http.MethodPost, "/validate", strings.NewReader(toAdmit))
 	r.Header.Set("Content-Type", "application/json")

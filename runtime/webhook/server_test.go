@@ -163,7 +163,7 @@ func (w *world) start(o webhook.Options) *replica {
 	o.Validating, o.Definitions = []string{"shop"}, []string{"documents.example.com"}
 	r.Server = webhook.NewServer(w.api.Client(), &o)
 	r.Handle("/validate", webhook.Admission(func(context.Context, *admission.Request) *admission.Response {
-		return admission.Allow()
+		return admission.Allowed()
 	}, nil))
 	ctx, stop := context.WithCancelCause(w.t.Context())
 	r.stop = stop

@@ -52,7 +52,7 @@ func Validate[K any, P core.ObjectPtr[K]](
 		if err := f(ctx, r); err != nil {
 			return denial(err)
 		}
-		return admission.Allow()
+		return admission.Allowed()
 	})
 }
 
@@ -66,7 +66,7 @@ func Mutate[K any, P core.ObjectPtr[K]](
 ) http.Handler {
 	return typed[K, P](o, func(ctx context.Context, r *Request[K]) *admission.Response {
 		if r.Object == nil {
-			return admission.Allow()
+			return admission.Allowed()
 		}
 		if err := f(ctx, r); err != nil {
 			return denial(err)
@@ -126,7 +126,7 @@ func denial(err error) *admission.Response {
 	case ok:
 		return admission.Errored(err)
 	default:
-		return admission.Deny(err.Error())
+		return admission.Denied(err.Error())
 	}
 }
 

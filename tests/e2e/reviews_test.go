@@ -105,10 +105,10 @@ func validate(req *admission.Request) *admission.Response {
 	if err := object.Decode(&cm); err != nil {
 		return admission.Errored(err)
 	}
-	resp := admission.Allow()
+	resp := admission.Allowed()
 	switch cm.Data["v"] {
 	case "deny":
-		resp = admission.Deny("data.v: must not be deny; choose another value")
+		resp = admission.Denied("data.v: must not be deny; choose another value")
 	case "error":
 		resp = admission.Errored(errors.New("the ledger can't be read"))
 	}
@@ -126,7 +126,7 @@ func mutate(req *admission.Request) *admission.Response {
 		return admission.Errored(err)
 	}
 	if cm.Data["v"] != "patch" {
-		return admission.Allow()
+		return admission.Allowed()
 	}
 	if cm.Labels == nil {
 		cm.Labels = map[string]string{}
