@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core"
@@ -42,7 +43,7 @@ func TestCallDescribesTheRequest(t *testing.T) {
 		{"delete", build(request.Delete(pod, nil)), "delete", "", false},
 		{"delete by UID", build(request.Delete(pod, &request.DeleteOptions{UID: "u-1"})), "delete", "", true},
 		{"delete by version", build(request.Delete(pod, &request.DeleteOptions{ResourceVersion: "7"})), "delete", "", false},
-		{"delete in the foreground", build(request.Delete(pod, &request.DeleteOptions{Propagation: request.Foreground})), "delete", "", false},
+		{"delete in the foreground", build(request.Delete(pod, &request.DeleteOptions{Propagation: metav1.DeletePropagationForeground})), "delete", "", false},
 		{"merge patch", build(request.PatchObject(pod, request.MergePatch(map[string]any{}), nil)), "patch", "", true},
 		{"strategic merge patch", build(request.PatchObject(pod, request.StrategicMergePatch(map[string]any{}), nil)), "patch", "", true},
 		{"JSON patch", build(request.PatchObject(pod, request.JSONPatch(request.Op{Op: "remove", Path: "/a"}), nil)), "patch", "", false},

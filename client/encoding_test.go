@@ -202,7 +202,8 @@ func TestObjectOfAnotherShardIsAnError(t *testing.T) {
 			}
 		})
 	}
-	if _, err := maps.Table(t.Context(), &request.ListOptions{ShardSelector: half.String(), IncludeObject: request.IncludeNone}); err == nil ||
+	none := &request.ListOptions{ShardSelector: half.String(), IncludeObject: metav1.IncludeNone}
+	if _, err := maps.Table(t.Context(), none); err == nil ||
 		!strings.Contains(err.Error(), "request not sent: ListOptions.IncludeObject") {
 		t.Errorf("error for a table of a shard without objects = %v", err)
 	}

@@ -235,7 +235,7 @@ func ExampleAPI_Apply() {
 
 func ExampleAPI_Delete() {
 	err := client.Namespaced[corev1.Pod](connect(), "prod").Delete(context.Background(), "web-0",
-		&request.DeleteOptions{Propagation: request.Foreground})
+		&request.DeleteOptions{Propagation: metav1.DeletePropagationForeground})
 	fmt.Println(err)
 	// Output: <nil>
 }

@@ -94,7 +94,9 @@ func collect[K any](seq func(func(*K, error) bool)) (names []string, err error) 
 func TestAllFollowsThePages(t *testing.T) {
 	s := testserver.New(t, pages(t))
 	maps := client.Namespaced[leanConfigMap](s.Client(t), "prod")
-	o := &request.ListOptions{ResourceVersion: "5", ResourceVersionMatch: request.Exact, FieldSelector: "metadata.name!=x"}
+	o := &request.ListOptions{
+		ResourceVersion: "5", ResourceVersionMatch: metav1.ResourceVersionMatchExact, FieldSelector: "metadata.name!=x",
+	}
 	all := maps.All(t.Context(), o)
 	*o = request.ListOptions{Limit: 1} // the options were copied
 	for range 2 {                      // the sequence starts over
@@ -173,7 +175,7 @@ func TestAllContinuesAfterAnExpiredToken(t *testing.T) {
 		},
 		{
 			name: "not if an exact state was requested", tokens: map[string]string{"p2": "p2-now"}, want: "ab",
-			o:       &request.ListOptions{ResourceVersion: "5", ResourceVersionMatch: request.Exact},
+			o:       &request.ListOptions{ResourceVersion: "5", ResourceVersionMatch: metav1.ResourceVersionMatchExact},
 			wantErr: "list configmaps in prod: expired: server said: too old",
 			asked:   []string{"limit=500&resourceVersion=5&resourceVersionMatch=Exact", "continue=p2&limit=500"},
 		},

@@ -16,9 +16,9 @@ import (
 
 // ModifyOptions are the options of [API.Modify], [API.CreateOrUpdate] and [Subresource.Modify].
 type ModifyOptions struct {
-	DryRun          bool                    // run the requests without storing the result; default: false
-	FieldManager    string                  // the owner of the fields; default: the client's, or derived from the user agent
-	FieldValidation request.FieldValidation // default: the server's
+	DryRun          bool   // run the requests without storing the result; default: false
+	FieldManager    string // the owner of the fields; default: the client's, or derived from the user agent
+	FieldValidation string // such as [metav1.FieldValidationStrict]; default: the server's
 
 	// Attempts is the maximum number of times that the object is read, changed and written if other clients change it
 	// at the same time. Default: 10.

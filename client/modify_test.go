@@ -13,12 +13,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/internal/testserver"
 	"github.com/kube-go/sdk/core"
-	"github.com/kube-go/sdk/core/request"
 )
 
 const (
@@ -321,7 +321,7 @@ func TestCreateOrUpdateToleratesOtherWriters(t *testing.T) {
 		for _, objects := range []map[string]string{nil, {webPath: webJSON}} {
 			s := newShelf(t, objects)
 			cms := client.Namespaced[leanConfigMap](s.Client(t), "prod")
-			o := &client.ModifyOptions{DryRun: true, FieldManager: "me", FieldValidation: request.ValidationStrict}
+			o := &client.ModifyOptions{DryRun: true, FieldManager: "me", FieldValidation: metav1.FieldValidationStrict}
 			if _, err := cms.CreateOrUpdate(t.Context(), "web", change, o); err != nil {
 				t.Fatal(err)
 			}

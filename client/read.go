@@ -103,7 +103,7 @@ func (a *API[K]) All(ctx context.Context, o *request.ListOptions) iter.Seq2[*K, 
 				return
 			case err != nil:
 				next = remainder(err)
-				if next == "" || resumed || opts.ResourceVersionMatch == request.Exact {
+				if next == "" || resumed || opts.ResourceVersionMatch == metav1.ResourceVersionMatchExact {
 					yield(nil, err)
 					return
 				}
@@ -282,9 +282,10 @@ func (e *endpoint) table(ctx context.Context, t request.Target, o *request.ListO
 	if err := e.ready(); err != nil {
 		return nil, err
 	}
-	if o != nil && o.ShardSelector != "" && o.IncludeObject == request.IncludeNone {
+	if o != nil && o.ShardSelector != "" && o.IncludeObject == metav1.IncludeNone {
 		return nil, &request.InvalidError{
-			Field: "ListOptions.IncludeObject", Detail: "None goes with no ShardSelector: which shard a row is of could not be told",
+			Field:  "ListOptions.IncludeObject",
+			Detail: "None can't be combined with ShardSelector: a row without metadata belongs to no shard",
 		}
 	}
 	ctx, cancel := limited(ctx, o)

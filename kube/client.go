@@ -90,8 +90,7 @@ func Dynamic(c *Client, res Resource) *API[unstructured.Unstructured] { return c
 
 // Options of the methods of an API. They may be nil.
 type (
-	// GetOptions are the options of Get: ResourceVersion, IncludeObject (in tables). See
-	// [request.GetOptions].
+	// GetOptions are the options of Get: ResourceVersion. See [request.GetOptions].
 	GetOptions = request.GetOptions
 	// ListOptions are the options of List, All, Table and DeleteCollection: LabelSelector, FieldSelector, Limit,
 	// Continue, ResourceVersion, ResourceVersionMatch, Timeout, ShardSelector, OmitManagedFields, IncludeObject (in

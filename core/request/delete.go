@@ -13,24 +13,15 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// DeletionPropagation is how a delete affects the objects that the deleted one owns.
-type DeletionPropagation = metav1.DeletionPropagation
-
-// The ways of propagation, see https://kubernetes.io/docs/concepts/architecture/garbage-collection/.
-const (
-	Background = metav1.DeletePropagationBackground
-	Foreground = metav1.DeletePropagationForeground
-	Orphan     = metav1.DeletePropagationOrphan
-)
-
 // DeleteOptions are the options of a delete.
 type DeleteOptions struct {
 	// GracePeriod is the time to terminate, in whole seconds; new(time.Duration(0)) means immediately.
 	// Default: that of the kind.
 	GracePeriod *time.Duration
 
-	// Propagation is how the delete affects the objects that this one owns. Default: that of the kind.
-	Propagation DeletionPropagation
+	// Propagation is how the delete affects the objects that this one owns, see
+	// https://kubernetes.io/docs/concepts/architecture/garbage-collection/. Default: that of the kind.
+	Propagation metav1.DeletionPropagation
 
 	// UID and ResourceVersion make the delete fail with a conflict if the object has other ones.
 	UID             types.UID
@@ -122,7 +113,7 @@ func (o *DeleteOptions) body(field string) (*metav1.DeleteOptions, error) {
 	}
 	switch o.Propagation {
 	case "":
-	case Background, Foreground, Orphan:
+	case metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan:
 		body.PropagationPolicy = &o.Propagation
 	default:
 		return nil, invalid(field+"Propagation", "%q is not valid; use Background, Foreground or Orphan", o.Propagation)

@@ -69,7 +69,7 @@ func ExampleCreate() {
 		Namespace: "prod",
 	}
 	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "settings"}, Data: map[string]string{"color": "blue"}}
-	show(request.Create(configMaps, obj, &request.CreateOptions{FieldValidation: request.ValidationStrict}))
+	show(request.Create(configMaps, obj, &request.CreateOptions{FieldValidation: metav1.FieldValidationStrict}))
 	// Output:
 	// POST /api/v1/namespaces/prod/configmaps?fieldValidation=Strict
 	// application/json
@@ -216,7 +216,7 @@ func ExampleRaw() {
 // A table has the columns that kubectl prints, for objects of any kind.
 func ExampleView() {
 	pods := request.Target{Resource: podResource(), Namespace: "prod", View: request.ViewTable}
-	r, err := request.List(pods, &request.ListOptions{IncludeObject: request.IncludeNone})
+	r, err := request.List(pods, &request.ListOptions{IncludeObject: metav1.IncludeNone})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -65,7 +65,8 @@ func subresources() []golden {
 		{"evict", func() (*request.Request, error) { return request.Evict(pod(), nil) }},
 		{"evict with every option", func() (*request.Request, error) {
 			return request.Evict(pod(), &request.EvictOptions{
-				GracePeriod: new(time.Duration(0)), Propagation: request.Foreground, UID: "u", ResourceVersion: "7", DryRun: true,
+				GracePeriod: new(time.Duration(0)), Propagation: metav1.DeletePropagationForeground,
+				UID: "u", ResourceVersion: "7", DryRun: true,
 			})
 		}},
 		{"bind", func() (*request.Request, error) { return request.Bind(pod(), "n1", nil) }},
@@ -148,14 +149,14 @@ func views() []golden {
 			return request.Watch(metadata(pods()), &request.WatchOptions{Timeout: time.Minute})
 		}},
 		{"get a table", func() (*request.Request, error) { return request.Get(table(protobuf(pod())), nil) }},
-		{"get a table with the whole object", func() (*request.Request, error) {
-			return request.Get(table(pod()), &request.GetOptions{IncludeObject: request.IncludeAll})
-		}},
 		{"list a table", func() (*request.Request, error) {
-			return request.List(table(protobuf(pods())), &request.ListOptions{IncludeObject: request.IncludeNone})
+			return request.List(table(protobuf(pods())), &request.ListOptions{IncludeObject: metav1.IncludeNone})
+		}},
+		{"list a table with the whole objects", func() (*request.Request, error) {
+			return request.List(table(pods()), &request.ListOptions{IncludeObject: metav1.IncludeObject})
 		}},
 		{"watch a table", func() (*request.Request, error) {
-			return request.Watch(table(pods()), &request.WatchOptions{Timeout: time.Minute, IncludeObject: request.IncludeMetadata})
+			return request.Watch(table(pods()), &request.WatchOptions{Timeout: time.Minute})
 		}},
 		{"patch for metadata", func() (*request.Request, error) {
 			return request.PatchObject(metadata(protobuf(pod())), request.MergePatch(`{}`), nil)
@@ -178,7 +179,8 @@ func TestBodiesDecodeIntoTheServersKinds(t *testing.T) {
 	}{
 		{"an eviction", func() (*request.Request, error) {
 			return request.Evict(pod(), &request.EvictOptions{
-				GracePeriod: new(time.Second), Propagation: request.Orphan, UID: "u", ResourceVersion: "7", DryRun: true,
+				GracePeriod: new(time.Second), Propagation: metav1.DeletePropagationOrphan,
+				UID: "u", ResourceVersion: "7", DryRun: true,
 			})
 		}, &policyv1.Eviction{}},
 		{"a binding", func() (*request.Request, error) {
@@ -192,7 +194,8 @@ func TestBodiesDecodeIntoTheServersKinds(t *testing.T) {
 		}, &authenticationv1.TokenRequest{}},
 		{"delete options", func() (*request.Request, error) {
 			return request.Delete(pod(), &request.DeleteOptions{
-				GracePeriod: new(time.Second), Propagation: request.Orphan, UID: "u", ResourceVersion: "7", DryRun: true,
+				GracePeriod: new(time.Second), Propagation: metav1.DeletePropagationOrphan,
+				UID: "u", ResourceVersion: "7", DryRun: true,
 			})
 		}, &metav1.DeleteOptions{}},
 	}
@@ -311,19 +314,11 @@ func TestInvalidSubresourceRequestsAreRejected(t *testing.T) {
 		{"an escaped path above the root", raw("/a/%2e%2e/b"), "path", "segment .."},
 		{"a path with a broken query", raw("/a?b=%zz"), "path", "an invalid query"},
 		{"IncludeObject for a list that is not a table", func() error {
-			_, err := request.List(pods(), &request.ListOptions{IncludeObject: request.IncludeAll})
+			_, err := request.List(pods(), &request.ListOptions{IncludeObject: metav1.IncludeObject})
 			return err
 		}(), "ListOptions.IncludeObject", "is only for tables"},
-		{"IncludeObject for a get that is not a table", func() error {
-			_, err := request.Get(pod(), &request.GetOptions{IncludeObject: request.IncludeNone})
-			return err
-		}(), "GetOptions.IncludeObject", "is only for tables"},
-		{"IncludeObject for a watch that is not a table", func() error {
-			_, err := request.Watch(pods(), &request.WatchOptions{IncludeObject: request.IncludeNone})
-			return err
-		}(), "WatchOptions.IncludeObject", "is only for tables"},
 		{"IncludeObject for a delete of a collection", func() error {
-			_, err := request.DeleteCollection(pods(), nil, &request.ListOptions{IncludeObject: request.IncludeNone})
+			_, err := request.DeleteCollection(pods(), nil, &request.ListOptions{IncludeObject: metav1.IncludeNone})
 			return err
 		}(), "ListOptions.IncludeObject", "is only for tables"},
 		{"an unknown IncludeObject", func() error {

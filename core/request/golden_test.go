@@ -92,10 +92,14 @@ func reads() []golden {
 			return request.List(pods(), &request.ListOptions{ResourceVersion: "0"})
 		}},
 		{"list a state at least as new", func() (*request.Request, error) {
-			return request.List(pods(), &request.ListOptions{ResourceVersion: "0", ResourceVersionMatch: request.NotOlderThan})
+			return request.List(pods(), &request.ListOptions{
+				ResourceVersion: "0", ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
+			})
 		}},
 		{"list one exact state", func() (*request.Request, error) {
-			return request.List(pods(), &request.ListOptions{ResourceVersion: "7", ResourceVersionMatch: request.Exact, Limit: 1})
+			return request.List(pods(), &request.ListOptions{
+				ResourceVersion: "7", ResourceVersionMatch: metav1.ResourceVersionMatchExact, Limit: 1,
+			})
 		}},
 		{"list a shard with a timeout", func() (*request.Request, error) {
 			return request.List(pods(), &request.ListOptions{
@@ -152,7 +156,7 @@ func writes() []golden {
 		{"create", func() (*request.Request, error) { return request.Create(configMaps, configMap(), nil) }},
 		{"create with every option", func() (*request.Request, error) {
 			return request.Create(configMaps, configMap(), &request.CreateOptions{
-				DryRun: true, FieldManager: "me & you", FieldValidation: request.ValidationStrict,
+				DryRun: true, FieldManager: "me & you", FieldValidation: metav1.FieldValidationStrict,
 			})
 		}},
 		{"create as protobuf", func() (*request.Request, error) { return request.Create(protobuf(configMaps), configMap(), nil) }},
@@ -175,7 +179,7 @@ func writes() []golden {
 		{"update", func() (*request.Request, error) { return request.Update(oneConfigMap, configMap(), nil) }},
 		{"update with every option", func() (*request.Request, error) {
 			return request.Update(oneConfigMap, configMap(), &request.UpdateOptions{
-				DryRun: true, FieldManager: "me", FieldValidation: request.ValidationIgnore,
+				DryRun: true, FieldManager: "me", FieldValidation: metav1.FieldValidationIgnore,
 			})
 		}},
 		{"update the status of an object of another kind", func() (*request.Request, error) {
@@ -229,7 +233,7 @@ func patches() []golden {
 		), nil)},
 		{"JSON patch without operations", patch(request.JSONPatch(), nil)},
 		{"patch with every option", patch(request.MergePatch(`{}`), &request.PatchOptions{
-			DryRun: true, FieldManager: "me", FieldValidation: request.ValidationWarn,
+			DryRun: true, FieldManager: "me", FieldValidation: metav1.FieldValidationWarn,
 		})},
 		{"patch a subresource", func() (*request.Request, error) {
 			return request.PatchObject(sub(deployment(), "scale"), request.MergePatch(`{"spec":{"replicas":2}}`), nil)
@@ -243,14 +247,17 @@ func deletes() []golden {
 		{"delete with empty options", func() (*request.Request, error) { return request.Delete(pod(), &request.DeleteOptions{}) }},
 		{"delete with every option", func() (*request.Request, error) {
 			return request.Delete(pod(), &request.DeleteOptions{
-				GracePeriod: new(30 * time.Second), Propagation: request.Foreground, UID: "u", ResourceVersion: "7", DryRun: true,
+				GracePeriod: new(30 * time.Second), Propagation: metav1.DeletePropagationForeground,
+				UID: "u", ResourceVersion: "7", DryRun: true,
 			})
 		}},
 		{"delete at once, in the background", func() (*request.Request, error) {
-			return request.Delete(pod(), &request.DeleteOptions{GracePeriod: new(time.Duration(0)), Propagation: request.Background})
+			return request.Delete(pod(), &request.DeleteOptions{
+				GracePeriod: new(time.Duration(0)), Propagation: metav1.DeletePropagationBackground,
+			})
 		}},
 		{"delete one object and orphan its dependents", func() (*request.Request, error) {
-			return request.Delete(node(), &request.DeleteOptions{UID: "u", Propagation: request.Orphan})
+			return request.Delete(node(), &request.DeleteOptions{UID: "u", Propagation: metav1.DeletePropagationOrphan})
 		}},
 		{"delete an unreadable object", func() (*request.Request, error) {
 			return request.Delete(pod(), &request.DeleteOptions{IgnoreStoreReadErrorWithClusterBreakingPotential: true})

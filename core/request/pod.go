@@ -21,8 +21,9 @@ type EvictOptions struct {
 	// GracePeriod is the time to terminate, in whole seconds. Default: that of the pod.
 	GracePeriod *time.Duration
 
-	// Propagation is how the eviction affects the objects that the pod owns. Default: that of pods, [Background].
-	Propagation DeletionPropagation
+	// Propagation is how the eviction affects the objects that the pod owns. Default: that of pods,
+	// [metav1.DeletePropagationBackground].
+	Propagation metav1.DeletionPropagation
 
 	// UID and ResourceVersion make the eviction fail with a conflict if the pod has other ones.
 	UID             types.UID

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -20,9 +21,6 @@ type GetOptions struct {
 	// ResourceVersion asks for a state at least as new as this version; "0" accepts any state in the server's cache.
 	// Default: the newest state.
 	ResourceVersion string
-
-	// IncludeObject is which part of the object its row of a [ViewTable] has. Default: IncludeMetadata.
-	IncludeObject IncludeObject
 }
 
 // ListOptions are the options of a list. See https://kubernetes.io/docs/reference/using-api/api-concepts/.
@@ -38,7 +36,7 @@ type ListOptions struct {
 
 	// ResourceVersion and ResourceVersionMatch select the state to list. Default: the newest.
 	ResourceVersion      string
-	ResourceVersionMatch VersionMatch
+	ResourceVersionMatch metav1.ResourceVersionMatch
 
 	// Timeout bounds the request, in whole seconds: the server ends it with [core.ErrTimeout], and the client ends it
 	// too, retries and reading the response included. Iterators over pages apply it to each page. Default: the
@@ -54,44 +52,11 @@ type ListOptions struct {
 	// has it behind the feature gate ManagedFieldsOptOut. Other servers ignore it and send them.
 	OmitManagedFields bool
 
-	// IncludeObject is which part of an object its row of a [ViewTable] has. Default: IncludeMetadata.
-	IncludeObject IncludeObject
+	// IncludeObject is which part of an object its row of a [ViewTable] has, see
+	// https://kubernetes.io/docs/reference/using-api/api-concepts/#receiving-resources-as-tables. Default:
+	// [metav1.IncludeMetadata].
+	IncludeObject metav1.IncludeObjectPolicy
 }
-
-// IncludeObject is which part of an object its row of a table has.
-type IncludeObject string
-
-// The parts of an object in its row of a table, see
-// https://kubernetes.io/docs/reference/using-api/api-concepts/#receiving-resources-as-tables.
-const (
-	IncludeNone     IncludeObject = "None"
-	IncludeMetadata IncludeObject = "Metadata"
-	IncludeAll      IncludeObject = "Object"
-)
-
-// check refuses values that the server does not know or would ignore.
-func (i IncludeObject) check(field string, view View) error {
-	switch i {
-	case "":
-		return nil
-	case IncludeNone, IncludeMetadata, IncludeAll:
-		if view != ViewTable {
-			return invalid(field+"IncludeObject", "is only for tables; remove it")
-		}
-		return nil
-	}
-	return invalid(field+"IncludeObject", "%q is not valid; use None, Metadata or Object", i)
-}
-
-// VersionMatch is how a list uses its ResourceVersion.
-type VersionMatch string
-
-// The ways to match a resource version, see
-// https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions.
-const (
-	NotOlderThan VersionMatch = "NotOlderThan"
-	Exact        VersionMatch = "Exact"
-)
 
 // WatchOptions are the options of a watch.
 type WatchOptions struct {
@@ -118,9 +83,6 @@ type WatchOptions struct {
 	// SendInitialEvents asks for the existing objects first, then a bookmark that marks their end, from a state
 	// at least as new as ResourceVersion: https://kubernetes.io/docs/reference/using-api/api-concepts/#streaming-lists.
 	SendInitialEvents bool
-
-	// IncludeObject is which part of an object its row of a [ViewTable] has. Default: IncludeMetadata.
-	IncludeObject IncludeObject
 }
 
 // Get builds the request for one object.
@@ -131,11 +93,7 @@ func Get(t Target, o *GetOptions) (*Request, error) {
 	}
 	q := url.Values{}
 	if o != nil {
-		if err := o.IncludeObject.check("GetOptions.", t.View); err != nil {
-			return nil, err
-		}
 		set(q, "resourceVersion", o.ResourceVersion)
-		set(q, "includeObject", string(o.IncludeObject))
 	}
 	return &Request{Verb: "get", Method: "GET", Path: path, Query: q, Accept: t.accept(), Target: t}, nil
 }
@@ -167,7 +125,7 @@ func (o *ListOptions) check(view View) error {
 	if err := checkShard(field, o.ShardSelector); err != nil {
 		return err
 	}
-	if err := o.IncludeObject.check(field, view); err != nil {
+	if err := checkInclude(field, o.IncludeObject, view); err != nil {
 		return err
 	}
 	switch {
@@ -182,12 +140,14 @@ func (o *ListOptions) check(view View) error {
 		)
 	case o.ResourceVersionMatch != "" && o.ResourceVersion == "":
 		return invalid(field+"ResourceVersionMatch", "needs a ResourceVersion")
-	case o.ResourceVersionMatch == Exact && o.ResourceVersion == "0":
+	case o.ResourceVersionMatch == metav1.ResourceVersionMatchExact && o.ResourceVersion == "0":
 		return invalid(field+"ResourceVersionMatch", "Exact needs a ResourceVersion other than 0")
-	case o.ResourceVersionMatch != "" && o.ResourceVersionMatch != Exact && o.ResourceVersionMatch != NotOlderThan:
-		return invalid(field+"ResourceVersionMatch", "%q is not valid; use Exact or NotOlderThan", o.ResourceVersionMatch)
 	}
-	return nil
+	switch o.ResourceVersionMatch {
+	case "", metav1.ResourceVersionMatchExact, metav1.ResourceVersionMatchNotOlderThan:
+		return nil
+	}
+	return invalid(field+"ResourceVersionMatch", "%q is not valid; use Exact or NotOlderThan", o.ResourceVersionMatch)
 }
 
 func (o *ListOptions) encode(q url.Values) {
@@ -204,6 +164,20 @@ func (o *ListOptions) encode(q url.Values) {
 	if o.Timeout > 0 {
 		q.Set("timeout", o.Timeout.String()) // timeoutSeconds is for watches
 	}
+}
+
+// checkInclude refuses values that the server does not know or would ignore.
+func checkInclude(field string, include metav1.IncludeObjectPolicy, view View) error {
+	switch include {
+	case "":
+		return nil
+	case metav1.IncludeNone, metav1.IncludeMetadata, metav1.IncludeObject:
+		if view != ViewTable {
+			return invalid(field+"IncludeObject", "is only for tables; remove it")
+		}
+		return nil
+	}
+	return invalid(field+"IncludeObject", "%q is not valid; use None, Metadata or Object", include)
 }
 
 // checkSelectors refuses invalid selectors with the parsers of the server.
@@ -253,9 +227,6 @@ func Watch(t Target, o *WatchOptions) (*Request, error) {
 	if err := checkShard("WatchOptions.", o.ShardSelector); err != nil {
 		return nil, err
 	}
-	if err := o.IncludeObject.check("WatchOptions.", t.View); err != nil {
-		return nil, err
-	}
 	timeout := o.Timeout
 	switch {
 	case timeout == 0:
@@ -274,13 +245,12 @@ func Watch(t Target, o *WatchOptions) (*Request, error) {
 	set(q, "fieldSelector", o.FieldSelector)
 	set(q, "resourceVersion", o.ResourceVersion)
 	set(q, "shardSelector", o.ShardSelector)
-	set(q, "includeObject", string(o.IncludeObject))
 	if !o.NoBookmarks {
 		q.Set("allowWatchBookmarks", "true")
 	}
 	if o.SendInitialEvents {
 		q.Set("sendInitialEvents", "true")
-		q.Set("resourceVersionMatch", string(NotOlderThan))
+		q.Set("resourceVersionMatch", string(metav1.ResourceVersionMatchNotOlderThan))
 	}
 	accept := t.acceptStream()
 	if o.OmitManagedFields {

@@ -16,35 +16,25 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// FieldValidation is how the server handles unknown and duplicate fields of a body.
-type FieldValidation string
-
-// The ways of field validation, see https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation.
-const (
-	ValidationStrict FieldValidation = "Strict" // refuse them
-	ValidationWarn   FieldValidation = "Warn"   // drop them with a warning; the server's default
-	ValidationIgnore FieldValidation = "Ignore" // drop them
-)
-
 // CreateOptions are the options of a create.
 type CreateOptions struct {
-	DryRun          bool            // run the request without storing the result
-	FieldManager    string          // the owner of the fields; default: the client's, or derived from the user agent
-	FieldValidation FieldValidation // default: the server's
+	DryRun          bool   // run the request without storing the result
+	FieldManager    string // the owner of the fields; default: the client's, or derived from the user agent
+	FieldValidation string // such as [metav1.FieldValidationStrict]; default: the server's
 }
 
 // UpdateOptions are the options of an update.
 type UpdateOptions struct {
-	DryRun          bool            // run the request without storing the result
-	FieldManager    string          // the owner of the fields; default: the client's, or derived from the user agent
-	FieldValidation FieldValidation // default: the server's
+	DryRun          bool   // run the request without storing the result
+	FieldManager    string // the owner of the fields; default: the client's, or derived from the user agent
+	FieldValidation string // such as [metav1.FieldValidationStrict]; default: the server's
 }
 
 // PatchOptions are the options of a patch.
 type PatchOptions struct {
-	DryRun          bool            // run the request without storing the result
-	FieldManager    string          // the owner of the fields; default: the client's, or derived from the user agent
-	FieldValidation FieldValidation // default: the server's
+	DryRun          bool   // run the request without storing the result
+	FieldManager    string // the owner of the fields; default: the client's, or derived from the user agent
+	FieldValidation string // such as [metav1.FieldValidationStrict]; default: the server's
 }
 
 // ApplyOptions are the options of a server-side apply. It has no field validation: an apply is always strict.
@@ -208,7 +198,7 @@ func matchObject(t Target, obj core.Object) error {
 	return nil
 }
 
-func encodeWrite(q url.Values, prefix string, dryRun bool, manager string, validation FieldValidation) error {
+func encodeWrite(q url.Values, prefix string, dryRun bool, manager string, validation string) error {
 	if dryRun {
 		q.Set("dryRun", "All")
 	}
@@ -217,8 +207,8 @@ func encodeWrite(q url.Values, prefix string, dryRun bool, manager string, valid
 	}
 	set(q, "fieldManager", manager)
 	switch validation {
-	case "", ValidationStrict, ValidationWarn, ValidationIgnore:
-		set(q, "fieldValidation", string(validation))
+	case "", metav1.FieldValidationStrict, metav1.FieldValidationWarn, metav1.FieldValidationIgnore:
+		set(q, "fieldValidation", validation)
 		return nil
 	}
 	return invalid(prefix+"FieldValidation", "%q is not valid; use Strict, Warn or Ignore", validation)

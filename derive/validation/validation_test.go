@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube-go/sdk/core"
-	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/derive/generate/testdata/document"
 	"github.com/kube-go/sdk/derive/validation"
 )
@@ -126,7 +125,7 @@ func TestCreateDecodesAllRepresentations(t *testing.T) {
 func TestUnknownFieldsAreDroppedUnlessStrict(t *testing.T) {
 	const spec = `{type: object, properties: {a: {type: string}}}`
 	obj := map[string]any{"metadata": map[string]any{"name": "x"}, "spec": map[string]any{"b": int64(1)}}
-	for _, mode := range []request.FieldValidation{request.ValidationWarn, request.ValidationIgnore} {
+	for _, mode := range []string{metav1.FieldValidationWarn, metav1.FieldValidationIgnore} {
 		if err := validator(t, spec, &validation.Options{FieldValidation: mode}).Create(obj); err != nil {
 			t.Errorf("with %s: %v", mode, err)
 		}

@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube-go/sdk/core"
-	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/derive"
 	"github.com/kube-go/sdk/derive/internal/cel"
 	"github.com/kube-go/sdk/derive/internal/openapi"
@@ -20,9 +20,9 @@ import (
 
 // Options are the options of a [Validator].
 type Options struct {
-	// FieldValidation determines how unknown and duplicate fields are handled. With Strict, they are errors. With Warn
-	// and Ignore, they are dropped. Default: Strict.
-	FieldValidation request.FieldValidation
+	// FieldValidation determines how unknown and duplicate fields are handled. With [metav1.FieldValidationStrict], they
+	// are errors. With [metav1.FieldValidationWarn] and [metav1.FieldValidationIgnore], they are dropped. Default: Strict.
+	FieldValidation string
 }
 
 // DefinitionError reports that the definition of a kind is invalid, so that its objects can't be validated.
@@ -68,7 +68,7 @@ func New(crd *unstructured.Unstructured, version string, o *Options) (*Validator
 		o = &Options{}
 	}
 	switch o.FieldValidation {
-	case "", request.ValidationStrict, request.ValidationWarn, request.ValidationIgnore:
+	case "", metav1.FieldValidationStrict, metav1.FieldValidationWarn, metav1.FieldValidationIgnore:
 	default:
 		return nil, fmt.Errorf("validation: FieldValidation %q is invalid: use Strict, Warn or Ignore", o.FieldValidation)
 	}
@@ -88,7 +88,7 @@ func New(crd *unstructured.Unstructured, version string, o *Options) (*Validator
 	val := &Validator{
 		group: def.Spec.Group, kind: def.Spec.Names.Kind, version: version, clustered: def.Spec.Scope == "Cluster",
 		root: v.Root(), spec: value.NewChecker(v.Root()), rules: rules,
-		strict: o.FieldValidation == "" || o.FieldValidation == request.ValidationStrict,
+		strict: o.FieldValidation == "" || o.FieldValidation == metav1.FieldValidationStrict,
 	}
 	if s := v.Subresources; s != nil {
 		val.scale, val.hasStatus = s.Scale, s.Status != nil

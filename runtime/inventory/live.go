@@ -211,9 +211,9 @@ func createdByOthers(t *target) error {
 
 // delete implements world.
 func (s *server) delete(ctx context.Context, t *target, uid types.UID, foreground bool) error {
-	o := &request.DeleteOptions{UID: uid, Propagation: request.Background}
+	o := &request.DeleteOptions{UID: uid, Propagation: metav1.DeletePropagationBackground}
 	if foreground {
-		o.Propagation = request.Foreground
+		o.Propagation = metav1.DeletePropagationForeground
 	}
 	return s.api(t).Delete(ctx, t.ref.Name, o)
 }

@@ -253,7 +253,7 @@ func readCases() []requestCase {
 			ours: func(ctx context.Context, c *client.Client) error {
 				_, err := pods(c).List(ctx, &request.ListOptions{
 					LabelSelector: "app=web,tier in (a,b)", FieldSelector: "spec.nodeName=n1", Limit: 50, Timeout: 5 * time.Minute,
-					ResourceVersion: "12", ResourceVersionMatch: request.NotOlderThan,
+					ResourceVersion: "12", ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
 				})
 				return err
 			},
@@ -348,7 +348,7 @@ func writeCases() []requestCase {
 			name: "create with all options",
 			ours: func(ctx context.Context, c *client.Client) error {
 				_, err := client.Dynamic(c, widgets).In("prod").Create(ctx, widget(),
-					&request.CreateOptions{DryRun: true, FieldManager: "me", FieldValidation: request.ValidationStrict})
+					&request.CreateOptions{DryRun: true, FieldManager: "me", FieldValidation: metav1.FieldValidationStrict})
 				return err
 			},
 			theirs: func(ctx context.Context, c clients) error {
@@ -411,7 +411,8 @@ func writeCases() []requestCase {
 			name: "delete with all options",
 			ours: func(ctx context.Context, c *client.Client) error {
 				return client.Dynamic(c, widgets).In("prod").Delete(ctx, "w", &request.DeleteOptions{
-					GracePeriod: new(10 * time.Second), Propagation: request.Foreground, UID: "u-1", ResourceVersion: "7", DryRun: true,
+					GracePeriod: new(10 * time.Second), Propagation: metav1.DeletePropagationForeground,
+					UID: "u-1", ResourceVersion: "7", DryRun: true,
 				})
 			},
 			theirs: func(ctx context.Context, c clients) error {
@@ -424,7 +425,9 @@ func writeCases() []requestCase {
 		{
 			name: "delete a collection",
 			ours: func(ctx context.Context, c *client.Client) error {
-				return client.Dynamic(c, widgets).In("prod").DeleteCollection(ctx, &request.DeleteOptions{Propagation: request.Orphan}, &request.ListOptions{LabelSelector: "a=b"})
+				return client.Dynamic(c, widgets).In("prod").DeleteCollection(ctx,
+					&request.DeleteOptions{Propagation: metav1.DeletePropagationOrphan},
+					&request.ListOptions{LabelSelector: "a=b"})
 			},
 			theirs: func(ctx context.Context, c clients) error {
 				return c.dynamic.Resource(widgetsGVR).Namespace("prod").DeleteCollection(ctx,

@@ -9,10 +9,10 @@ import (
 	"path/filepath"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/kube"
 )
 
@@ -78,7 +78,7 @@ func takes(t *testing.T, c *kube.Client, path string) {
 	}
 	want := crd.DeepCopy()
 	crds := kube.Dynamic(c, kube.CRDResource())
-	got, err := crds.Create(limit(t), crd, &kube.CreateOptions{DryRun: true, FieldValidation: request.ValidationStrict})
+	got, err := crds.Create(limit(t), crd, &kube.CreateOptions{DryRun: true, FieldValidation: metav1.FieldValidationStrict})
 	if err != nil {
 		t.Errorf("%s: %v", filepath.Base(path), err)
 		return

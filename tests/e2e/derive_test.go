@@ -31,7 +31,7 @@ func TestServerEnforcesTheMarkersOfAGoType(t *testing.T) {
 	good := v1.DocumentSpec{Title: "Title", Body: "some words"}
 	create := func(t *testing.T, name string, spec v1.DocumentSpec) *v1.Document {
 		t.Helper()
-		strict := &kube.CreateOptions{FieldValidation: request.ValidationStrict}
+		strict := &kube.CreateOptions{FieldValidation: metav1.FieldValidationStrict}
 		doc, err := docs.Create(limit(t), v1.NewDocument("", name, spec), strict)
 		if err != nil {
 			t.Fatal(err)
@@ -60,7 +60,7 @@ func TestServerEnforcesTheMarkersOfAGoType(t *testing.T) {
 			t.Fatal(err)
 		}
 		again.SetResourceVersion(got.GetResourceVersion())
-		strict := &kube.UpdateOptions{FieldValidation: request.ValidationStrict, DryRun: true}
+		strict := &kube.UpdateOptions{FieldValidation: metav1.FieldValidationStrict, DryRun: true}
 		if _, err := crds.Update(limit(t), again, strict); err != nil {
 			t.Errorf("update with strict validation: %v", err)
 		}
@@ -121,7 +121,7 @@ func TestServerEnforcesTheMarkersOfAGoType(t *testing.T) {
 			"metadata": map[string]any{"name": "strange"},
 			"spec":     map[string]any{"title": "x", "titel": "y"},
 		}}
-		strict := &kube.CreateOptions{FieldValidation: request.ValidationStrict}
+		strict := &kube.CreateOptions{FieldValidation: metav1.FieldValidationStrict}
 		_, err = kube.Dynamic(c, res).In(docs.Namespace()).Create(limit(t), doc, strict)
 		if !errors.Is(err, core.ErrBadRequest) || !strings.Contains(err.Error(), `unknown field "spec.titel"`) {
 			t.Errorf("error = %v, want an error that names spec.titel", err)

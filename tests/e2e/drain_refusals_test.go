@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	nodeverbs "github.com/kube-go/sdk/client/node"
-	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/kube"
 	"github.com/kube-go/sdk/runtime/drain"
 )
@@ -94,7 +93,7 @@ func testDrainRefusals(t *testing.T, c *kube.Client) {
 	check("a drain without evictions", states, err,
 		map[string]drain.State{"agent": drain.Skipped, "guarded": drain.Gone})
 
-	orphan := &kube.DeleteOptions{Propagation: request.Orphan}
+	orphan := &kube.DeleteOptions{Propagation: metav1.DeletePropagationOrphan}
 	if err := kube.DeleteAndWait(limit(t), kube.Namespaced[appsv1.DaemonSet](c, ns), "agent", orphan); err != nil {
 		t.Fatal(err)
 	}

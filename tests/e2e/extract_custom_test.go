@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube-go/sdk/core/managed"
-	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/core/wire"
 	"github.com/kube-go/sdk/kube"
 )
@@ -82,7 +81,7 @@ func TestExtractedConfigurationChangesNothingWhenApplied(t *testing.T) {
 		return obj
 	}
 	eventually(t, "the schema is served", func(ctx context.Context) error {
-		o := &kube.CreateOptions{DryRun: true, FieldValidation: request.ValidationStrict}
+		o := &kube.CreateOptions{DryRun: true, FieldValidation: metav1.FieldValidationStrict}
 		_, err := widgets.Create(ctx, garden(gardens()[0].text), o)
 		return err
 	})

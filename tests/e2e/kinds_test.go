@@ -15,10 +15,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core"
-	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/kube"
 )
 
@@ -58,7 +58,7 @@ func kindOf[K any, P core.ObjectPtr[K]](sample *K) kind {
 		list: func(ctx context.Context, c *kube.Client, version string) (any, int, string, error) {
 			o := &kube.ListOptions{ResourceVersion: version}
 			if version != "" {
-				o.ResourceVersionMatch = request.Exact
+				o.ResourceVersionMatch = metav1.ResourceVersionMatchExact
 			}
 			list, err := kube.ClusterWide[K, P](c).List(ctx, o)
 			if err != nil {

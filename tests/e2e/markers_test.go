@@ -11,10 +11,10 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/kube"
 )
 
@@ -52,7 +52,7 @@ func TestDeclaredValidationIsEnforced(t *testing.T) {
 		t.Run(tt.Name, func(t *testing.T) {
 			obj := &unstructured.Unstructured{Object: map[string]any{"spec": withText(tt.Create)}}
 			obj.SetGenerateName("case-")
-			made, err := objects.Create(limit(t), obj, &kube.CreateOptions{FieldValidation: request.ValidationStrict})
+			made, err := objects.Create(limit(t), obj, &kube.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
 			if tt.Update != nil {
 				if err != nil {
 					t.Fatalf("Create before the update: %v", err)

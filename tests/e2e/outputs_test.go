@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/derive/generate"
 	"github.com/kube-go/sdk/kube"
 )
@@ -47,7 +47,7 @@ func TestGeneratedSamplesAreValid(t *testing.T) {
 				if res.Namespaced {
 					in = ns
 				}
-				strict := &kube.CreateOptions{FieldValidation: request.ValidationStrict, DryRun: true}
+				strict := &kube.CreateOptions{FieldValidation: metav1.FieldValidationStrict, DryRun: true}
 				if _, err := kube.Dynamic(c, res).In(in).Create(limit(t), obj, strict); err != nil {
 					t.Errorf("%s: %v", filepath.Base(samples.Files[i].Path), err)
 				}

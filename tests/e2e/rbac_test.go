@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/kube"
 )
 
@@ -81,7 +80,7 @@ func fromMarkers(t *testing.T, ns, command string) []*unstructured.Unstructured 
 func accepts(t *testing.T, c *kube.Client, res kube.Resource, obj *unstructured.Unstructured) {
 	t.Helper()
 	want := obj.DeepCopy()
-	strict := &kube.CreateOptions{DryRun: true, FieldValidation: request.ValidationStrict}
+	strict := &kube.CreateOptions{DryRun: true, FieldValidation: metav1.FieldValidationStrict}
 	got, err := kube.Dynamic(c, res).In(obj.GetNamespace()).Create(limit(t), obj, strict)
 	if err != nil {
 		t.Errorf("%s %s: %v", obj.GetKind(), obj.GetName(), err)

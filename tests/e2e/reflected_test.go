@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/derive"
 	"github.com/kube-go/sdk/kube"
 )
@@ -69,7 +68,7 @@ func TestReflectedDefinitionIsEnforced(t *testing.T) {
 		t.Fatal(err)
 	}
 	crds := kube.Dynamic(c, kube.CRDResource())
-	strict := &kube.CreateOptions{DryRun: true, FieldValidation: request.ValidationStrict}
+	strict := &kube.CreateOptions{DryRun: true, FieldValidation: metav1.FieldValidationStrict}
 	stored, err := crds.Create(limit(t), crd.DeepCopy(), strict)
 	if err != nil {
 		t.Fatal(err)

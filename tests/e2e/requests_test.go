@@ -95,7 +95,7 @@ func TestServerUnderstandsRequests(t *testing.T) {
 			{"binding of a deleted pod", bind(request.BindOptions{UID: "0"}), kube.ErrConflict},
 			{"binding of an old version of a pod", bind(request.BindOptions{ResourceVersion: "1"}), kube.ErrConflict},
 			{"eviction", evict(request.EvictOptions{
-				UID: pod.UID, Propagation: request.Background, GracePeriod: new(time.Duration(0)),
+				UID: pod.UID, Propagation: metav1.DeletePropagationBackground, GracePeriod: new(time.Duration(0)),
 			}), nil},
 		} {
 			if tt.want == nil && tt.err != nil || !errors.Is(tt.err, tt.want) {
@@ -144,10 +144,7 @@ func TestServerUnderstandsRequests(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Labels: map[string]string{"c": "d"}},
 		}
 		for _, tt := range []struct{ name, got, want string }{
-			{
-				"get of a table",
-				kindOf(request.Get(table, &request.GetOptions{IncludeObject: request.IncludeAll})), "Table",
-			},
+			{"get of a table", kindOf(request.Get(table, nil)), "Table"},
 			{"get of metadata", kindOf(request.Get(metadata, nil)), "PartialObjectMetadata"},
 			{"patch for metadata", kindOf(request.PatchObject(metadata, patch, nil)), "PartialObjectMetadata"},
 			{
@@ -168,7 +165,7 @@ func TestServerUnderstandsRequests(t *testing.T) {
 	t.Run("a watch of a table", func(t *testing.T) {
 		table := target[corev1.Pod](t, ns, "")
 		table.View = request.ViewTable
-		r, err := request.Watch(table, &request.WatchOptions{Timeout: time.Minute, IncludeObject: request.IncludeNone})
+		r, err := request.Watch(table, &request.WatchOptions{Timeout: time.Minute})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,8 +186,8 @@ func TestServerUnderstandsRequests(t *testing.T) {
 			t.Fatal(err)
 		}
 		rows := event.Object.Rows
-		if event.Type != "ADDED" || event.Object.Kind != "Table" || len(rows) != 1 || rows[0].Object.Raw != nil {
-			t.Errorf("the first event is %s, want ADDED with a table of one row without its object", line)
+		if event.Type != "ADDED" || event.Object.Kind != "Table" || len(rows) != 1 || rows[0].Object.Raw == nil {
+			t.Errorf("the first event is %s, want ADDED with a table of one row and its metadata", line)
 		}
 	})
 
@@ -219,7 +216,9 @@ func TestServerUnderstandsRequests(t *testing.T) {
 	t.Run("the timeout of a list", func(t *testing.T) {
 		// The server waits three seconds for a future resource version, and then responds that the version is too large. A
 		// shorter timeout ends that wait.
-		from := request.ListOptions{ResourceVersion: "9000000000000000", ResourceVersionMatch: request.NotOlderThan}
+		from := request.ListOptions{
+			ResourceVersion: "9000000000000000", ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
+		}
 		for timeout, wantCause := range map[time.Duration]bool{0: true, time.Second: false} {
 			from.Timeout = timeout
 			r, err := request.List(target[corev1.Pod](t, ns, ""), &from)

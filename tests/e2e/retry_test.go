@@ -14,10 +14,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube-go/sdk/client/middleware"
-	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/kube"
 	"github.com/kube-go/sdk/tests/cluster"
 )
@@ -122,7 +122,7 @@ func TestWarningsReachTheCallback(t *testing.T) {
 		"metadata": map[string]any{"name": "odd"}, "dota": map[string]any{"a": "b"},
 	}}
 	maps := kube.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}
-	warn := &kube.CreateOptions{FieldValidation: request.ValidationWarn}
+	warn := &kube.CreateOptions{FieldValidation: metav1.FieldValidationWarn}
 	if _, err := kube.Dynamic(c, maps).In(ns).Create(t.Context(), odd, warn); err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
 	"github.com/kube-go/sdk/core"
-	"github.com/kube-go/sdk/core/request"
 	v1 "github.com/kube-go/sdk/examples/document-controller/api/v1"
 	"github.com/kube-go/sdk/kube"
 )
@@ -99,7 +98,7 @@ func TestStrategicMergePatchMatchesKubectl(t *testing.T) {
 func checkPatch(t *testing.T, api *kube.API[appsv1.Deployment], before, want *appsv1.Deployment, patch string) {
 	t.Helper()
 	got, err := api.Patch(limit(t), before.Name, kube.StrategicMergePatch(patch),
-		&kube.PatchOptions{DryRun: true, FieldValidation: request.ValidationStrict})
+		&kube.PatchOptions{DryRun: true, FieldValidation: metav1.FieldValidationStrict})
 	if err != nil {
 		t.Fatal(err)
 	}

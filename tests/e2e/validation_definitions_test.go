@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/derive/validation"
 	"github.com/kube-go/sdk/kube"
 )
@@ -73,7 +72,7 @@ func TestValidationOfDefinitionsMatchesServer(t *testing.T) {
 		t.Run(row.Name, func(t *testing.T) {
 			crd := row.definition()
 			problems := validation.Check(enforced.of(crd))
-			_, err := crds.Create(limit(t), crd, &kube.CreateOptions{DryRun: true, FieldValidation: request.ValidationStrict})
+			_, err := crds.Create(limit(t), crd, &kube.CreateOptions{DryRun: true, FieldValidation: metav1.FieldValidationStrict})
 			if (err == nil) != (len(problems) == 0) {
 				t.Fatalf("the server reports %v, Check reports %v", err, problems)
 			}

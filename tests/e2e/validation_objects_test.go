@@ -10,10 +10,10 @@ import (
 	"maps"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/derive/validation"
 	"github.com/kube-go/sdk/kube"
 )
@@ -187,7 +187,7 @@ func (k *rowOfKind) validate(
 	t *testing.T, v *validation.Validator, row objectCase, obj, old *unstructured.Unstructured,
 ) (theirs, ours error) {
 	t.Helper()
-	update := &kube.UpdateOptions{DryRun: true, FieldValidation: request.ValidationStrict}
+	update := &kube.UpdateOptions{DryRun: true, FieldValidation: metav1.FieldValidationStrict}
 	switch {
 	case row.StatusOf != nil:
 		next := old.DeepCopy()
@@ -199,7 +199,7 @@ func (k *rowOfKind) validate(
 		_, theirs = k.api.Update(limit(t), obj, update)
 		return theirs, v.Update(obj, old)
 	}
-	create := &kube.CreateOptions{DryRun: true, FieldValidation: request.ValidationStrict}
+	create := &kube.CreateOptions{DryRun: true, FieldValidation: metav1.FieldValidationStrict}
 	_, theirs = k.api.Create(limit(t), obj, create)
 	return theirs, v.Create(obj)
 }

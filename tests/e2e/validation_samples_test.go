@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/derive/validation"
 	"github.com/kube-go/sdk/kube"
 )
@@ -137,7 +136,7 @@ func (s *sampling) passes(t *testing.T) *unstructured.Unstructured {
 		if err != nil {
 			t.Fatal(err)
 		}
-		strict := &kube.CreateOptions{DryRun: true, FieldValidation: request.ValidationStrict}
+		strict := &kube.CreateOptions{DryRun: true, FieldValidation: metav1.FieldValidationStrict}
 		if _, err := s.api.Create(limit(t), obj, strict); err != nil {
 			t.Fatalf("the server rejects the sample %v: %v", obj.Object, err)
 		}

@@ -289,7 +289,7 @@ func wantExpired(t *testing.T, maps *kube.API[corev1.ConfigMap], old metav1.List
 	}
 	for _, o := range []kube.ListOptions{
 		{Continue: old.Continue, Limit: 1},
-		{ResourceVersion: old.ResourceVersion, ResourceVersionMatch: request.Exact},
+		{ResourceVersion: old.ResourceVersion, ResourceVersionMatch: metav1.ResourceVersionMatchExact},
 	} {
 		if _, err := maps.List(limit(t), &o); !errors.Is(err, kube.ErrExpired) {
 			t.Errorf("a list with %+v: %v, want ErrExpired", o, err)

@@ -553,11 +553,10 @@ func allowed() map[string]map[string]string {
 		},
 		"./derive/validation": {
 			"./core":                                            "the error of a response",
-			"./core/request":                                    "the modes of field validation",
 			"./core/wire":                                       "reads and writes JSON",
 			"k8s.io/apimachinery/pkg/api/errors":                "the API server's responses",
 			"k8s.io/apimachinery/pkg/api/validation":            "the API server's rules for metadata",
-			"k8s.io/apimachinery/pkg/apis/meta/v1":              "the API server's reasons",
+			"k8s.io/apimachinery/pkg/apis/meta/v1":              "the API server's reasons, and the modes of field validation",
 			"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured": "objects of any kind",
 			"k8s.io/apimachinery/pkg/runtime":                   "copies values",
 			"k8s.io/apimachinery/pkg/runtime/schema":            "the names of kinds",
