@@ -8,15 +8,22 @@
 // See https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/.
 //
 //	func handle(w http.ResponseWriter, r *http.Request) {
-//		req, err := admission.Read(r.Body, nil)
-//		if err != nil {
-//			http.Error(w, err.Error(), http.StatusBadRequest)
-//			return
-//		}
-//		body, err := review(req).Encode(req)
+//		body, err := respond(r.Body)
 //		…
 //		w.Header().Set("Content-Type", "application/json")
 //		w.Write(body)
+//	}
+//
+//	func respond(body io.Reader) ([]byte, error) {
+//		req, err := admission.Read(body, nil)
+//		if err == nil {
+//			return review(req).Encode(req)
+//		}
+//		invalid, ok := errors.AsType[*admission.ReviewError](err)
+//		if !ok {
+//			invalid = &admission.ReviewError{Err: err} // the UID of the review can't be read
+//		}
+//		return invalid.Encode(http.StatusBadRequest)
 //	}
 //
 //	func review(req *admission.Request) *admission.Response {
@@ -33,8 +40,9 @@
 //
 // # Errors
 //
-// [Read] returns an error for a review that is not of admission.k8s.io/v1 or has a duplicate field. [Response.Encode]
-// returns an error for a response that the server would not honor.
+// [Read] returns an error for a review that is not of admission.k8s.io/v1 or has a duplicate field. The response to it
+// is the review of [ReviewError.Encode], since a server does not show the text of a response with another HTTP status
+// than 200. [Response.Encode] returns an error for a response that the server would not honor.
 //
 // # Concurrency
 //

@@ -105,7 +105,7 @@ type userInfo struct {
 
 // Read reads the review of an HTTP request's body. The limits bound the body; nil means defaults.
 //
-// Errors: [*wire.TooLargeError]; an [*InvalidError] if the UID of the review could be read.
+// Errors: [*wire.TooLargeError]; a [*ReviewError] if the UID of the review could be read.
 func Read(r io.Reader, limits *wire.Limits) (*Request, error) {
 	body, head, err := reviews.Read(r, limits)
 	var req *Request
@@ -117,7 +117,7 @@ func Read(r io.Reader, limits *wire.Limits) (*Request, error) {
 	}
 	err = fmt.Errorf("admission review: %w", err)
 	if head.Kind == kind && head.UID != "" {
-		err = &InvalidError{UID: head.UID, APIVersion: head.APIVersion, Err: err}
+		err = &ReviewError{UID: head.UID, APIVersion: head.APIVersion, Err: err}
 	}
 	return nil, err
 }

@@ -156,23 +156,23 @@ func (b *responseBody) encode(version string) ([]byte, error) {
 	return data, nil
 }
 
-// InvalidError is the error of an invalid review whose UID could be read, so that a response is possible.
-type InvalidError struct {
+// ReviewError is the error of an invalid review whose UID could be read, so that a response is possible.
+type ReviewError struct {
 	UID        types.UID
 	APIVersion string // of the review
 	Err        error
 }
 
 // Error returns the message of Err.
-func (e *InvalidError) Error() string { return e.Err.Error() }
+func (e *ReviewError) Error() string { return e.Err.Error() }
 
 // Unwrap returns Err.
-func (e *InvalidError) Unwrap() error { return e.Err }
+func (e *ReviewError) Unwrap() error { return e.Err }
 
 // Encode returns the body of the HTTP response: a denial whose status has the code, and the error as its message. It
 // has the version of the review, since a server does not understand another one. The status of the HTTP response is
 // 200, because a server shows no message of another one.
-func (e *InvalidError) Encode(code int) ([]byte, error) {
+func (e *ReviewError) Encode(code int) ([]byte, error) {
 	version := e.APIVersion
 	if !strings.HasPrefix(version, group) {
 		version = apiVersion

@@ -63,7 +63,7 @@ type responseBody struct {
 // Read reads the review of an HTTP request's body. The limits bound the body; nil means defaults. A server may send all
 // objects of a list in one review.
 //
-// Errors: [*wire.TooLargeError]; an [*InvalidError] if the UID of the review could be read.
+// Errors: [*wire.TooLargeError]; a [*ReviewError] if the UID of the review could be read.
 func Read(r io.Reader, limits *wire.Limits) (*Request, error) {
 	body, head, err := reviews.Read(r, limits)
 	var req *Request
@@ -75,7 +75,7 @@ func Read(r io.Reader, limits *wire.Limits) (*Request, error) {
 	}
 	err = fmt.Errorf("conversion review: %w", err)
 	if head.Kind == kind && head.UID != "" {
-		err = &InvalidError{UID: head.UID, APIVersion: head.APIVersion, Err: err}
+		err = &ReviewError{UID: head.UID, APIVersion: head.APIVersion, Err: err}
 	}
 	return nil, err
 }
@@ -177,22 +177,22 @@ func (b *responseBody) encode(version string) ([]byte, error) {
 	return data, nil
 }
 
-// InvalidError is the error of an invalid review whose UID could be read, so that a response is possible.
-type InvalidError struct {
+// ReviewError is the error of an invalid review whose UID could be read, so that a response is possible.
+type ReviewError struct {
 	UID        types.UID
 	APIVersion string // of the review
 	Err        error
 }
 
 // Error returns the message of Err.
-func (e *InvalidError) Error() string { return e.Err.Error() }
+func (e *ReviewError) Error() string { return e.Err.Error() }
 
 // Unwrap returns Err.
-func (e *InvalidError) Unwrap() error { return e.Err }
+func (e *ReviewError) Unwrap() error { return e.Err }
 
 // Encode returns the body of the HTTP response: a failure with the error as its message. It has the version of the
 // review, since a server does not understand another one. The status of the HTTP response is 200.
-func (e *InvalidError) Encode() ([]byte, error) {
+func (e *ReviewError) Encode() ([]byte, error) {
 	version := e.APIVersion
 	if !strings.HasPrefix(version, group) {
 		version = apiVersion

@@ -8,15 +8,22 @@
 // https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/#webhook-conversion.
 //
 //	func handle(w http.ResponseWriter, r *http.Request) {
-//		req, err := conversion.Read(r.Body, nil)
-//		if err != nil {
-//			http.Error(w, err.Error(), http.StatusBadRequest)
-//			return
-//		}
-//		body, err := conversion.Convert(req, converter.Convert).Encode(req)
+//		body, err := respond(r.Body)
 //		…
 //		w.Header().Set("Content-Type", "application/json")
 //		w.Write(body)
+//	}
+//
+//	func respond(body io.Reader) ([]byte, error) {
+//		req, err := conversion.Read(body, nil)
+//		if err == nil {
+//			return conversion.Convert(req, converter.Convert).Encode(req)
+//		}
+//		invalid, ok := errors.AsType[*conversion.ReviewError](err)
+//		if !ok {
+//			invalid = &conversion.ReviewError{Err: err} // the UID of the review can't be read
+//		}
+//		return invalid.Encode()
 //	}
 //
 // # Converters
@@ -45,8 +52,10 @@
 //
 // # Errors
 //
-// [Read] returns an error for a review that is not of apiextensions.k8s.io/v1 or has a duplicate field. If the
-// conversion of one object fails, or changes its identity, the whole response is a failure that names the object.
+// [Read] returns an error for a review that is not of apiextensions.k8s.io/v1 or has a duplicate field. The response to
+// it is the review of [ReviewError.Encode], since a server does not show the text of a response with another HTTP
+// status than 200. If the conversion of one object fails, or changes its identity, the whole response is a failure that
+// names the object.
 //
 // # Concurrency
 //

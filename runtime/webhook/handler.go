@@ -39,14 +39,14 @@ func Conversion(convert conversion.Func, o *HandlerOptions) http.Handler {
 			return conversion.Convert(req, convert).Encode(req)
 		},
 		refuse: func(body io.Reader, limits *wire.Limits, err error, _ int) []byte {
-			refused := &conversion.InvalidError{Err: err}
+			refused := &conversion.ReviewError{Err: err}
 			if body == nil {
-				if invalid, ok := errors.AsType[*conversion.InvalidError](err); ok {
+				if invalid, ok := errors.AsType[*conversion.ReviewError](err); ok {
 					refused = invalid
 				}
 			} else if req, err := conversion.Read(body, limits); err == nil {
 				refused.UID = req.UID
-			} else if invalid, ok := errors.AsType[*conversion.InvalidError](err); ok {
+			} else if invalid, ok := errors.AsType[*conversion.ReviewError](err); ok {
 				refused.UID, refused.APIVersion = invalid.UID, invalid.APIVersion
 			}
 			return encoded(refused.Encode())
@@ -74,14 +74,14 @@ func Admission(review func(context.Context, *admission.Request) *admission.Respo
 			return resp.Encode(req)
 		},
 		refuse: func(body io.Reader, limits *wire.Limits, err error, code int) []byte {
-			refused := &admission.InvalidError{Err: err}
+			refused := &admission.ReviewError{Err: err}
 			if body == nil {
-				if invalid, ok := errors.AsType[*admission.InvalidError](err); ok {
+				if invalid, ok := errors.AsType[*admission.ReviewError](err); ok {
 					refused = invalid
 				}
 			} else if req, err := admission.Read(body, limits); err == nil {
 				refused.UID = req.UID
-			} else if invalid, ok := errors.AsType[*admission.InvalidError](err); ok {
+			} else if invalid, ok := errors.AsType[*admission.ReviewError](err); ok {
 				refused.UID, refused.APIVersion = invalid.UID, invalid.APIVersion
 			}
 			return encoded(refused.Encode(code))
