@@ -24,11 +24,11 @@ type UndefinedKindError struct {
 // Error returns the type and the remedies.
 func (e *UndefinedKindError) Error() string {
 	return e.Type + ": has no CustomResourceDefinition: generate it with kube-derive, give it a method KubeCRD() []byte, " +
-		"or have derive.CRD make one by reflection"
+		"or make one by reflection with derive.Reflect"
 }
 
-// CRD returns the CustomResourceDefinition of K, which must be a [Definer]. The caller owns the result. The function of
-// the same name in package derive makes one for any other struct by reflection; that package is heavier.
+// CRD returns the CustomResourceDefinition of K, which must be a [Definer]. The caller owns the result. The function
+// Reflect of package derive makes one for any other struct by reflection; that package is heavier.
 //
 // Errors: [*UndefinedKindError].
 func CRD[K any, P ObjectPtr[K]]() (*unstructured.Unstructured, error) {

@@ -64,7 +64,7 @@ func TestCRDOfOtherTypesIsAnError(t *testing.T) {
 		t.Errorf("CRD of a Pod: %v, want an UndefinedKindError that names it", err)
 	}
 	const want = "v1.Pod: has no CustomResourceDefinition: generate it with kube-derive, give it a method KubeCRD() []byte, " +
-		"or have derive.CRD make one by reflection"
+		"or make one by reflection with derive.Reflect"
 	if err == nil || err.Error() != want {
 		t.Errorf("CRD of a Pod: %v, want %s", err, want)
 	}

@@ -49,20 +49,9 @@ type Scale struct {
 	LabelSelectorPath  string // such as .status.selector; default: autoscalers can't find the pods
 }
 
-// CRD returns the CustomResourceDefinition of K. For a generated kind, it returns the generated definition, and
-// otherwise the result of [Reflect] without options. The caller can modify the result.
-//
-// Errors: [*ReflectError], [*core.UnknownKindError].
-func CRD[K any, P core.ObjectPtr[K]]() (*unstructured.Unstructured, error) {
-	made, err := core.CRD[K, P]()
-	if _, undefined := errors.AsType[*core.UndefinedKindError](err); undefined {
-		return Reflect[K, P](nil)
-	}
-	return made, err
-}
-
 // Reflect generates the CustomResourceDefinition of K from its Go type, its struct tags and its methods, as described
-// in the package documentation. The definition has one version.
+// in the package documentation. The definition has one version. The caller owns the result. For a generated kind, use
+// [core.CRD], which returns the generated definition.
 //
 // Errors: [*ReflectError], [*core.UnknownKindError].
 func Reflect[K any, P core.ObjectPtr[K]](o *Options) (*unstructured.Unstructured, error) {

@@ -19,7 +19,6 @@ import (
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/derive"
-	"github.com/kube-go/sdk/derive/generate/testdata/document"
 	"github.com/kube-go/sdk/derive/generate/testdata/zoo"
 )
 
@@ -60,16 +59,6 @@ type ShipStatus struct {
 	Selector string `json:"selector,omitempty"`
 }
 
-func ExampleCRD() {
-	crd, err := derive.CRD[document.Document]()
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(crd.GetKind(), crd.GetName())
-	// Output: CustomResourceDefinition documents.docs.example.com
-}
-
 func ExampleReflect() {
 	crd, err := derive.Reflect[Ship](&derive.Options{
 		Columns: []derive.Column{{Name: "Name", JSONPath: ".spec.name"}, {Name: "Crew", JSONPath: ".spec.crew"}},
@@ -95,7 +84,7 @@ func ExampleReflect() {
 }
 
 func TestCRDMatchesGeneratedFile(t *testing.T) {
-	crd, err := derive.CRD[zoo.Zoo]()
+	crd, err := core.CRD[zoo.Zoo]()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,12 +180,12 @@ spec:
 }
 
 func TestReflectReturnsCopies(t *testing.T) {
-	first, err := derive.CRD[Ship]()
+	first, err := derive.Reflect[Ship](nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	first.Object["spec"] = "changed"
-	second, err := derive.CRD[Ship]()
+	second, err := derive.Reflect[Ship](nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,14 +193,6 @@ func TestReflectReturnsCopies(t *testing.T) {
 		t.Errorf("spec = %v, want a map", second.Object["spec"])
 	}
 }
-
-// broken is a kind whose definition is invalid JSON.
-type broken struct {
-	metav1.TypeMeta
-	metav1.ObjectMeta
-}
-
-func (*broken) KubeCRD() []byte { return []byte("{") }
 
 // wrong is a type with several mistakes.
 type wrong struct {
@@ -239,22 +220,17 @@ func TestReflectRejectsInvalidTypes(t *testing.T) {
 	}{
 		{
 			"a type without a resource",
-			func() (*unstructured.Unstructured, error) { return derive.CRD[metav1.PartialObjectMetadata]() },
+			func() (*unstructured.Unstructured, error) { return derive.Reflect[metav1.PartialObjectMetadata](nil) },
 			"v1.PartialObjectMetadata: has no resource of its own: it can be of any kind; name the resource explicitly",
 		},
 		{
 			"a built-in kind",
-			func() (*unstructured.Unstructured, error) { return derive.CRD[corev1.Namespace]() },
+			func() (*unstructured.Unstructured, error) { return derive.Reflect[corev1.Namespace](nil) },
 			`v1.Namespace: group "" is invalid: use a domain name with a dot, such as docs.example.com`,
 		},
 		{
-			"a definition that is invalid JSON",
-			func() (*unstructured.Unstructured, error) { return derive.CRD[broken]() },
-			"decode the CustomResourceDefinition of derive_test.broken: unexpected end of JSON input",
-		},
-		{
 			"several mistakes of a type",
-			func() (*unstructured.Unstructured, error) { return derive.CRD[wrong]() },
+			func() (*unstructured.Unstructured, error) { return derive.Reflect[wrong](nil) },
 			`derive_test.wrong: group "example" is invalid: use a domain name with a dot, such as docs.example.com
 derive_test.wrong: wrong.Spec.Any: an interface has no schema: use runtime.RawExtension for any object, or a struct with one field for each alternative
 derive_test.wrong: wrong.Spec.Name: tag jsonschema: maxLenght: unknown keyword; did you mean maxLength?`,
@@ -293,12 +269,12 @@ derive_test.wrong: wrong.Spec.Name: tag jsonschema: maxLenght: unknown keyword; 
 			}
 		})
 	}
-	_, err := derive.CRD[wrong]()
+	_, err := derive.Reflect[wrong](nil)
 	if e, ok := errors.AsType[*derive.ReflectError](err); !ok || !strings.HasSuffix(e.Type, "wrong") || len(e.Problems) != 3 {
 		t.Errorf("error = %#v, want a ReflectError with three problems", err)
 	}
-	if _, ok := errors.AsType[*core.UnknownKindError](firstError(derive.CRD[metav1.PartialObjectMetadata]())); !ok {
-		t.Error("CRD of PartialObjectMetadata: not an UnknownKindError")
+	if _, ok := errors.AsType[*core.UnknownKindError](firstError(derive.Reflect[metav1.PartialObjectMetadata](nil))); !ok {
+		t.Error("Reflect of PartialObjectMetadata: not an UnknownKindError")
 	}
 }
 

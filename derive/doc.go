@@ -5,7 +5,7 @@
 //
 // Use it in a program that installs definitions of kinds without generated code, such as a test or a demo:
 //
-//	crd, err := derive.CRD[v1.Ship]()
+//	crd, err := derive.Reflect[v1.Ship](nil)
 //	if err != nil {
 //		return err
 //	}

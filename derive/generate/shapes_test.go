@@ -63,7 +63,7 @@ func TestSourceAndReflectionAgree(t *testing.T) {
 	if err := fromSource.UnmarshalJSON(asJSON); err != nil {
 		t.Fatal(err)
 	}
-	byReflection, err := derive.CRD[shapes.Shape]()
+	byReflection, err := derive.Reflect[shapes.Shape](nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestServersKeepWhatIsBelowARecursiveField(t *testing.T) {
 	if err := yaml.Unmarshal(files.Files[0].Content, &fromSource.Object); err != nil {
 		t.Fatal(err)
 	}
-	byReflection, err := derive.CRD[shapes.Shape]()
+	byReflection, err := derive.Reflect[shapes.Shape](nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func (Task) KubeResource() core.Resource {
 }
 
 func TestReflectionTakesWhatKubernetesHas(t *testing.T) {
-	crd, err := derive.CRD[Task]()
+	crd, err := derive.Reflect[Task](nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -82,6 +82,36 @@ func TestTypedObjects(t *testing.T) {
 	}
 }
 
+// ship is a kind without a generated definition.
+type ship struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec struct {
+		Name string `json:"name" jsonschema:"maxLength=3"`
+	} `json:"spec"`
+}
+
+func (ship) KubeResource() core.Resource {
+	return core.Resource{Group: "docs.example.com", Version: "v1", Kind: "Ship", Plural: "ships", Namespaced: true}
+}
+
+func TestKindWithoutADefinitionIsReflected(t *testing.T) {
+	v, err := validation.For[ship](nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	obj := &ship{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "a"}}
+	obj.Spec.Name = "Ann"
+	if err := v.Create(obj); err != nil {
+		t.Errorf("Create = %v", err)
+	}
+	obj.Spec.Name = "Anna"
+	if err := v.Create(obj); !errors.Is(err, core.ErrInvalid) {
+		t.Errorf("Create with a name that is too long = %v, want an invalid error", err)
+	}
+}
+
 func TestCreateDecodesAllRepresentations(t *testing.T) {
 	v := validator(t, `{type: object, required: [a], properties: {a: {type: string, maxLength: 3}}}`, nil)
 	const head = `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"x"},`

@@ -99,11 +99,15 @@ func New(crd *unstructured.Unstructured, version string, o *Options) (*Validator
 	return val, nil
 }
 
-// For returns a Validator for K, with the definition that [derive.CRD] returns.
+// For returns a Validator for K, with its generated definition, or otherwise with that of [derive.Reflect] without
+// options.
 //
-// Errors: [*DefinitionError], and those of [derive.CRD].
+// Errors: [*DefinitionError], and those of [derive.Reflect].
 func For[K any, P core.ObjectPtr[K]](o *Options) (*Validator, error) {
-	crd, err := derive.CRD[K, P]()
+	crd, err := core.CRD[K, P]()
+	if _, undefined := errors.AsType[*core.UndefinedKindError](err); undefined {
+		crd, err = derive.Reflect[K, P](nil)
+	}
 	if err != nil {
 		return nil, err
 	}

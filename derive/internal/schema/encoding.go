@@ -35,7 +35,7 @@ func (b *Builder) encoded(t *types.Named, decl *load.Decl) *jsonschema.Schema {
 		return shape.Text(t.Obj().Pkg().Path(), t.Obj().Name())
 	case typed == nil && b.describer(t) != "":
 		return b.refuse(b.describer(t)+" returns its schema, which is known only at run time",
-			"set it with +"+typeMarker+" or other markers, or generate the definition with derive.CRD")
+			"set it with +"+typeMarker+" or other markers, or generate the definition with derive.Reflect")
 	case asJSON == nil:
 		return nil
 	}
