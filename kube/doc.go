@@ -76,7 +76,7 @@
 // [Await] returns when a condition of an object holds, [AwaitGone] when the object is deleted. Both watch, and do not
 // poll:
 //
-//	crd, err := kube.Await(ctx, crds, name, kube.Established[unstructured.Unstructured](), nil)
+//	crd, err := kube.Await(ctx, crds, name, kube.Ready, nil)
 //
 // # Caches
 //

@@ -19,8 +19,8 @@ import (
 type WaitOptions = wait.Options
 
 // Await watches an object until a condition holds, and returns the object. A condition is a func(*K) error that returns
-// nil when it holds, and otherwise an error that says what is missing: [Ready], or a result of [StatusCondition],
-// [JSONPath] or [Established]. See [wait.Await].
+// nil when it holds, and otherwise an error that says what is missing: [Ready], or a result of [StatusCondition] or
+// [JSONPath]. See [wait.Await].
 func Await[K any, P core.ObjectPtr[K]](
 	ctx context.Context, api *API[K], name string, c wait.Condition[K], o *WaitOptions,
 ) (*K, error) {
@@ -53,10 +53,6 @@ func JSONPath[K any](path, value string) wait.Condition[K] { return wait.JSONPat
 func StatusCondition[K any](conditionType string, status metav1.ConditionStatus) wait.Condition[K] {
 	return wait.StatusCondition[K](conditionType, status)
 }
-
-// Established returns the condition for [Await] that the server serves a CustomResourceDefinition. See
-// [wait.Established].
-func Established[K any]() wait.Condition[K] { return wait.Established[K]() }
 
 // InstallOptions are the options of [InstallCRDs]: FieldManager, AllowDowngrade. See [install.Options].
 type InstallOptions = install.Options

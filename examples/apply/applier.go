@@ -181,7 +181,7 @@ func (a *applier) follow(
 	}
 	ctx, cancel := a.limit(ctx)
 	defer cancel()
-	_, err := kube.Await(ctx, api, obj.GetName(), kube.Established[unstructured.Unstructured](), nil)
+	_, err := kube.Await(ctx, api, obj.GetName(), kube.Ready, nil)
 	return err
 }
 

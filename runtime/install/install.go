@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube-go/sdk/client"
@@ -167,7 +168,7 @@ func (i *installer) migrate(ctx context.Context, d *definition) error {
 
 // await waits until the kinds of a definition can be used.
 func (i *installer) await(ctx context.Context, d *definition) error {
-	if _, err := wait.Await(ctx, i.api, d.Metadata.Name, wait.Established[unstructured.Unstructured](), nil); err != nil {
+	if _, err := wait.Await(ctx, i.api, d.Metadata.Name, established, nil); err != nil {
 		return err
 	}
 	for _, v := range d.Spec.Versions {
@@ -179,6 +180,17 @@ func (i *installer) await(ctx context.Context, d *definition) error {
 		}
 	}
 	return nil
+}
+
+// established is the condition that a definition is served. Unlike [wait.Ready], it also holds while the server refuses
+// new names of the definition and serves the old ones.
+func established(crd *unstructured.Unstructured) error {
+	status := wait.StatusCondition[unstructured.Unstructured]
+	err := status("Established", metav1.ConditionTrue)(crd)
+	if refused := status("NamesAccepted", metav1.ConditionFalse)(crd) == nil; err != nil && refused {
+		return status("NamesAccepted", metav1.ConditionTrue)(crd) // with the reason
+	}
+	return err
 }
 
 // awaitServed waits until a kind can be watched, which is shortly after it is established: the server first has to fill

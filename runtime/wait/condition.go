@@ -59,19 +59,6 @@ func StatusCondition[K any](conditionType string, status metav1.ConditionStatus)
 	}
 }
 
-// Established returns a condition that holds if a CustomResourceDefinition is served. K is any type for
-// CustomResourceDefinitions. The server refuses the names of a definition while another one has them: that is not
-// final, since the other one may be deleted.
-func Established[K any]() Condition[K] {
-	return func(crd *K) error {
-		s, err := readSubject(crd, conditionsPath)
-		if err != nil {
-			return err
-		}
-		return s.established()
-	}
-}
-
 // JSONPath returns a condition that holds if the path leads to the value, or to any value if that is empty. Path and
 // value are those of kubectl wait --for=jsonpath:
 //
@@ -238,15 +225,6 @@ func (s *subject) check(conditionType string, status metav1.ConditionStatus) err
 		return found.unlike()
 	}
 	return nil
-}
-
-// established returns nil for a definition that is served.
-func (s *subject) established() error {
-	err := s.check("Established", metav1.ConditionTrue)
-	if names := s.find("NamesAccepted"); err != nil && names != nil && names.Status == metav1.ConditionFalse {
-		return names.unlike()
-	}
-	return err
 }
 
 // unlike returns an error with the status, the reason and the message of the condition.

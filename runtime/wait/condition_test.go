@@ -146,35 +146,6 @@ func TestStatusConditionFailsForConditionsOfAnotherShape(t *testing.T) {
 	}
 }
 
-func TestEstablishedHoldsForAServedDefinition(t *testing.T) {
-	tests := []struct{ name, in, want string }{
-		{name: "served", in: `{"status": {"conditions": [{"type": "Established", "status": "True"}]}}`},
-		{
-			name: "served under the old names, while new names are refused",
-			in:   `{"status": {"conditions": [{"type": "Established", "status": "True"}, {"type": "NamesAccepted", "status": "False"}]}}`,
-		},
-		{name: "new", in: `{}`, want: "condition Established is missing"},
-		{
-			name: "being installed",
-			in:   `{"status": {"conditions": [{"type": "NamesAccepted", "status": "True"}, {"type": "Established", "status": "False", "reason": "Installing"}]}}`,
-			want: "condition Established is False: Installing",
-		},
-		{
-			name: "names in use",
-			in: `{"status": {"conditions": [{"type": "Established", "status": "False", "reason": "NotAccepted"},
-				{"type": "NamesAccepted", "status": "False", "reason": "KindConflict", "message": "\"Document\" is already in use"}]}}`,
-			want: `condition NamesAccepted is False: KindConflict: "Document" is already in use`,
-		},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			if got := wait.Established[document]()(decode[document](t, tt.in)); message(got) != tt.want {
-				t.Errorf("Established() = %v, want %q", got, tt.want)
-			}
-		})
-	}
-}
-
 // TestJSONPathComparesOneValue checks the condition with structs, lean types and unstructured objects.
 func TestJSONPathComparesOneValue(t *testing.T) {
 	const in = `{"apiVersion": "docs.example.com/v1", "kind": "Document", "metadata": {"name": "a", "generation": 3},

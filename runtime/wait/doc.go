@@ -25,11 +25,10 @@
 //
 // # Conditions
 //
-// [Ready] knows when an object of any kind is ready: a Deployment is rolled out, a Job is complete, a custom resource
-// has the condition Ready. [StatusCondition] and [JSONPath] check what kubectl wait checks, and [Established] is for
-// CustomResourceDefinitions. They work with every Go type of the kind: with the struct of k8s.io/api, with a lean
-// struct and with unstructured.Unstructured. A struct that does not declare the fields that a condition needs is an
-// error.
+// [Ready] knows when an object of any kind is ready: a Deployment is rolled out, a Job is complete, the kind of a
+// CustomResourceDefinition is served, a custom resource has the condition Ready. [StatusCondition] and [JSONPath] check
+// what kubectl wait checks. They work with every Go type of the kind: with the struct of k8s.io/api, with a lean struct
+// and with unstructured.Unstructured. A struct that does not declare the fields that a condition needs is an error.
 //
 //	deployment, err := wait.Await(ctx, deployments, "web", wait.Ready, nil)
 //	pod, err := wait.Await(ctx, pods, "web-0", wait.JSONPath[corev1.Pod]("{.status.phase}", "Running"), nil)

@@ -296,11 +296,10 @@ func (w *workload) pod() error {
 
 // definition is stricter than established: a server that refuses new names serves a definition under its old ones.
 func (s *subject) definition() error {
-	if err := s.established(); err != nil {
+	err := s.check("Established", metav1.ConditionTrue)
+	names := s.find("NamesAccepted")
+	if names == nil || err != nil && names.Status != metav1.ConditionFalse {
 		return err
-	}
-	if s.find("NamesAccepted") == nil {
-		return nil
 	}
 	return s.check("NamesAccepted", metav1.ConditionTrue)
 }

@@ -213,6 +213,18 @@ func TestReadyKnowsTheRulesOfKinds(t *testing.T) {
 		},
 		{"a definition", `{` + definition + `}`, "condition Established is missing"},
 		{
+			"a definition that is being installed",
+			`{` + definition + `, "status": {"conditions": [{"type": "NamesAccepted", "status": "True"},
+				{"type": "Established", "status": "False", "reason": "Installing"}]}}`,
+			"condition Established is False: Installing",
+		},
+		{
+			"a definition with names that another one has",
+			`{` + definition + `, "status": {"conditions": [{"type": "Established", "status": "False", "reason": "NotAccepted"},
+				{"type": "NamesAccepted", "status": "False", "reason": "KindConflict", "message": "is already in use"}]}}`,
+			"condition NamesAccepted is False: KindConflict: is already in use",
+		},
+		{
 			"a definition that is established",
 			`{` + definition + `, "status": {"conditions": [{"type": "Established", "status": "True"}]}}`, "",
 		},

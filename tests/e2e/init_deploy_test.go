@@ -31,10 +31,9 @@ func testDeployed(t *testing.T, u user, group string) {
 	loadImages(t, c, u.buildImage(t, "docker.io/library/order-controller:dev"))
 
 	definitions := kube.Dynamic(c, kube.CRDResource())
-	established := kube.Established[unstructured.Unstructured]()
 	for _, plural := range []string{"orders", "invoices"} {
 		applyAll(t, c, readObjects(t, filepath.Join(u.dir, "config/crd", group+"_"+plural+".yaml")))
-		if _, err := kube.Await(limit(t), definitions, plural+"."+group, established, nil); err != nil {
+		if _, err := kube.Await(limit(t), definitions, plural+"."+group, kube.Ready, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

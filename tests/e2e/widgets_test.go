@@ -65,8 +65,7 @@ func defineKind(t *testing.T, c *kube.Client, definition *unstructured.Unstructu
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { deleteNow(t, crds, definition.GetName()) })
-	established := kube.Established[unstructured.Unstructured]()
-	if _, err := kube.Await(limit(t), crds, definition.GetName(), established, nil); err != nil {
+	if _, err := kube.Await(limit(t), crds, definition.GetName(), kube.Ready, nil); err != nil {
 		t.Fatal(err)
 	}
 	mapper := kube.NewMapper(c, nil)

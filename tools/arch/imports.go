@@ -354,9 +354,10 @@ func allowed() map[string]map[string]string {
 			"./runtime/wait":       "the condition Ready",
 		},
 		"./runtime/install": {
-			"./client":       "applies objects",
-			"./core/managed": "migrates the ownership of fields",
-			"./runtime/wait": "waits until definitions are established",
+			"./client":                             "applies objects",
+			"./core/managed":                       "migrates the ownership of fields",
+			"./runtime/wait":                       "waits until definitions are established",
+			"k8s.io/apimachinery/pkg/apis/meta/v1": "the status of conditions",
 			"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured": "objects of any kind",
 		},
 		"./runtime/inventory": {
