@@ -69,7 +69,7 @@ func authMiddleware(cfg *config.Config, o *Options) (middleware.Func, certSource
 		if err != nil {
 			return nil, nil, err
 		}
-		return provider.Layer, nil, nil
+		return provider.Middleware, nil, nil
 	}
 	plugin, err := auth.NewPlugin(cfg, o.Plugin)
 	if err != nil {
@@ -77,10 +77,10 @@ func authMiddleware(cfg *config.Config, o *Options) (middleware.Func, certSource
 	}
 	if o.Transport != nil {
 		return func(next http.RoundTripper) http.RoundTripper {
-			return plugin.Layer(noCertificate(plugin)(next))
+			return plugin.Middleware(noCertificate(plugin)(next))
 		}, nil, nil
 	}
-	return plugin.Layer, plugin.Certificate, nil
+	return plugin.Middleware, plugin.Certificate, nil
 }
 
 // usesPlugin reports whether the exec plugin of a configuration runs.

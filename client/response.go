@@ -48,7 +48,7 @@ func statusError(resp *http.Response, sent *redact.Secrets, limits *wire.Limits)
 	if status.Code == 0 {
 		status.Code = int32(resp.StatusCode)
 	}
-	wait, _ := middleware.RetryAfter(resp.Header)
+	wait, _ := middleware.ParseRetryAfter(resp.Header)
 	return &core.StatusError{Status: *status, Body: kept, RetryAfter: wait}
 }
 

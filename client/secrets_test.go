@@ -112,7 +112,7 @@ func TestPrintingShowsNoSecret(t *testing.T) {
 		serviceaccount.Token{Token: secret},
 		plugin, &struct{ unexported *auth.Plugin }{plugin}, provider, &struct{ unexported *auth.OIDC }{provider},
 		&struct{ unexported *client.Client }{c},
-		plugin.Layer(next), provider.Layer(next), middleware.Bearer(secret)(next), middleware.Basic("ann", secret)(next),
+		plugin.Middleware(next), provider.Middleware(next), middleware.Bearer(secret)(next), middleware.Basic("ann", secret)(next),
 		middleware.TokenFile("/no/such/file", secret)(next),
 	} {
 		checkHidden(t, fmt.Sprintf("a %T", v), printed(t, v), secret, argument, variable, refresh)

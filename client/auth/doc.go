@@ -9,7 +9,7 @@
 //	if err != nil {
 //		return err
 //	}
-//	rt := plugin.Layer(transport) // transport presents plugin.Certificate(ctx) as its client certificate
+//	rt := plugin.Middleware(transport) // transport presents plugin.Certificate(ctx) as its client certificate
 //
 // # Expiration
 //

@@ -114,8 +114,8 @@ func NewOIDC(cfg *config.Config, o *OIDCOptions) (*OIDC, error) {
 	return p, nil
 }
 
-// Layer sends the ID token with each request that has no credentials yet, see [middleware.Authorize].
-func (p *OIDC) Layer(next http.RoundTripper) http.RoundTripper {
+// Middleware sends the ID token with each request that has no credentials yet, see [middleware.Authorize].
+func (p *OIDC) Middleware(next http.RoundTripper) http.RoundTripper {
 	return middleware.Authorize(p.authorization)(next)
 }
 

@@ -138,7 +138,7 @@ func TestOIDC(t *testing.T) {
 	expect := func(when string, status, redeemed int, tokens ...string) {
 		t.Helper()
 		to.seen = nil
-		got, err := send(t, p.Layer, to, nil)
+		got, err := send(t, p.Middleware, to, nil)
 		if got != status || err != nil || i.redeemed != redeemed {
 			t.Errorf("%s: %d, %v after %d refreshes; want %d after %d", when, got, err, i.redeemed, status, redeemed)
 		}
@@ -285,7 +285,7 @@ func TestOIDCFailures(t *testing.T) {
 			}
 			p, err := auth.NewOIDC(&config.Config{AuthProvider: &config.AuthProvider{Name: "oidc", Config: settings}}, nil)
 			if err == nil {
-				_, err = send(t, p.Layer, &bearer{}, nil)
+				_, err = send(t, p.Middleware, &bearer{}, nil)
 				if _, ok := errors.AsType[*auth.OIDCError](err); !ok {
 					t.Errorf("error = %v, want an OIDCError", err)
 				}
@@ -344,7 +344,7 @@ func TestOIDCKeepsTokens(t *testing.T) {
 	expect := func(p *auth.OIDC, when, want string, redeemed int) {
 		t.Helper()
 		to := &bearer{}
-		if _, err := send(t, p.Layer, to, nil); err != nil || len(to.seen) != 1 || named(to.seen[0]) != want ||
+		if _, err := send(t, p.Middleware, to, nil); err != nil || len(to.seen) != 1 || named(to.seen[0]) != want ||
 			i.redeemed != redeemed {
 			t.Errorf("%s: tokens %q, %v after %d refreshes; want %s after %d", when, to.seen, err, i.redeemed, want, redeemed)
 		}
@@ -362,7 +362,7 @@ func TestOIDCKeepsTokens(t *testing.T) {
 	if err := os.Mkdir(file+".lock", 0o700); err != nil { // a lock that is never released
 		t.Fatal(err)
 	}
-	if got, err := send(t, first.Layer, &bearer{token: "none"}, nil); got != 401 || err != nil || i.redeemed != 2 {
+	if got, err := send(t, first.Middleware, &bearer{token: "none"}, nil); got != 401 || err != nil || i.redeemed != 2 {
 		t.Errorf("%d, %v after %d refreshes; want 401 after 2", got, err, i.redeemed)
 	}
 	if text := logged.String(); !strings.Contains(text, "level=WARN") ||
@@ -373,7 +373,7 @@ func TestOIDCKeepsTokens(t *testing.T) {
 	if err := os.Remove(file + ".lock"); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := send(t, first.Layer, &bearer{token: "none"}, nil); got != 401 || err != nil || i.redeemed != 3 {
+	if got, err := send(t, first.Middleware, &bearer{token: "none"}, nil); got != 401 || err != nil || i.redeemed != 3 {
 		t.Errorf("with tokens that could not be written: %d, %v after %d refreshes; want 401 after 3", got, err, i.redeemed)
 	}
 	expect(program(), "in a program that starts later", "id-3", 3)
@@ -386,7 +386,7 @@ func TestOIDCKeepsTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	logged.Reset()
-	if got, err := send(t, first.Layer, &bearer{token: "none"}, nil); got != 401 || err != nil || i.redeemed != 4 {
+	if got, err := send(t, first.Middleware, &bearer{token: "none"}, nil); got != 401 || err != nil || i.redeemed != 4 {
 		t.Errorf("with a user that has changed: %d, %v after %d refreshes; want 401 after 4", got, err, i.redeemed)
 	}
 	if got := load(t, file); got.AuthProvider != nil || got.BearerToken != "abc" {
@@ -411,7 +411,7 @@ func TestOIDCOfManyPrograms(t *testing.T) {
 			t.Fatal(err)
 		}
 		programs.Go(func() {
-			if got, err := send(t, p.Layer, &bearer{}, nil); got != 200 || err != nil {
+			if got, err := send(t, p.Middleware, &bearer{}, nil); got != 200 || err != nil {
 				t.Errorf("%d, %v", got, err)
 			}
 		})
@@ -437,7 +437,7 @@ func TestOIDCRefreshOutlivesItsCallers(t *testing.T) {
 	get := func(ctx context.Context) (string, error) {
 		to := &bearer{}
 		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "https://kube.example.com/version", nil)
-		resp, err := p.Layer(to).RoundTrip(r)
+		resp, err := p.Middleware(to).RoundTrip(r)
 		if err != nil {
 			return "", err
 		}
@@ -482,14 +482,14 @@ func TestOIDCKeepsARefreshTokenWithoutIDToken(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := send(t, p.Layer, &bearer{}, nil); err == nil {
+			if _, err := send(t, p.Middleware, &bearer{}, nil); err == nil {
 				t.Error("want an error without an ID token")
 			}
 			if got := load(t, file).AuthProvider.Config["refresh-token"]; got != "refresh-next" {
 				t.Errorf("the kubeconfig has the refresh token %q, want refresh-next", string(got))
 			}
 			i.answer = nil
-			if got, err := send(t, p.Layer, &bearer{}, nil); got != 200 || err != nil {
+			if got, err := send(t, p.Middleware, &bearer{}, nil); got != 200 || err != nil {
 				t.Errorf("with the new refresh token: %d, %v; want 200", got, err)
 			}
 		})

@@ -162,9 +162,9 @@ func (p *Plugin) errorf(format string, args ...any) *PluginError {
 	return &PluginError{Command: p.command, Err: fmt.Errorf(format, args...)}
 }
 
-// Layer sends the plugin's token with each request that has no credentials yet, see [middleware.Authorize]. The plugin
-// does not run for requests that have credentials.
-func (p *Plugin) Layer(next http.RoundTripper) http.RoundTripper {
+// Middleware sends the plugin's token with each request that has no credentials yet, see [middleware.Authorize]. The
+// plugin does not run for requests that have credentials.
+func (p *Plugin) Middleware(next http.RoundTripper) http.RoundTripper {
 	authorized := middleware.Authorize(p.authorization)(next)
 	return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
 		if r.Header.Get("Authorization") != "" {

@@ -90,7 +90,7 @@ func TestPluginInfo(t *testing.T) {
 			p.cfg.Exec.Env = append(p.cfg.Exec.Env, config.EnvVar{Name: "GREETING", Value: "hello"})
 			tc.change(p.cfg)
 			p.printToken(t, "abc")
-			if _, err := send(t, p.start(t, nil).Layer, &bearer{}, nil); err != nil {
+			if _, err := send(t, p.start(t, nil).Middleware, &bearer{}, nil); err != nil {
 				t.Fatal(err)
 			}
 			want := []call{{[]string{"get", "token"}, tc.want + "\n", "hello"}}
@@ -173,7 +173,7 @@ func TestPluginOutput(t *testing.T) {
 			p.set(t, "stdout", tc.in)
 			p.set(t, "stderr", "\x1b[31mlog in\r\n\tagain\x1b[0m\n")
 			to := &bearer{}
-			_, err := send(t, p.start(t, nil).Layer, to, nil)
+			_, err := send(t, p.start(t, nil).Middleware, to, nil)
 			if tc.wantErr == "" {
 				if err != nil || len(to.seen) != 1 || to.seen[0] != tc.token {
 					t.Errorf("tokens %q, %v; want %q", to.seen, err, tc.token)
@@ -287,7 +287,7 @@ func TestPluginFailures(t *testing.T) {
 				if tc.change != nil {
 					tc.change(p.cfg.Exec)
 				}
-				_, err := send(t, p.start(t, tc.options).Layer, &bearer{}, nil)
+				_, err := send(t, p.start(t, tc.options).Middleware, &bearer{}, nil)
 				return p, err
 			}
 			p, err := run()
@@ -341,7 +341,7 @@ func TestPluginErrorContainsNoPartOfASecret(t *testing.T) {
 			p := newPlugin(t)
 			p.set(t, "exit", "1")
 			p.set(t, "stderr", tc.stderr)
-			_, err := send(t, p.start(t, nil).Layer, &bearer{}, nil)
+			_, err := send(t, p.start(t, nil).Middleware, &bearer{}, nil)
 			failed, ok := errors.AsType[*auth.PluginError](err)
 			if !ok {
 				t.Fatalf("error = %v, want a PluginError", err)
@@ -365,7 +365,7 @@ func TestPluginErrorContainsNoSecretArgument(t *testing.T) {
 	p.cfg.Exec.Args = []string{"get-token", "--client-secret=s3cret", "--password", "s3cret-2", "--issuer=https://idp"}
 	p.set(t, "exit", "1")
 	p.set(t, "stderr", "usage: get-token --client-secret=s3cret --password s3cret-2 --issuer=https://idp")
-	_, err := send(t, p.start(t, nil).Layer, &bearer{}, nil)
+	_, err := send(t, p.start(t, nil).Middleware, &bearer{}, nil)
 	const want = "usage: get-token --client-secret=[redacted] --password [redacted] --issuer=https://idp"
 	if failed, ok := errors.AsType[*auth.PluginError](err); !ok || failed.Stderr != want {
 		t.Errorf("error = %v\n want %s", err, want)
@@ -420,7 +420,7 @@ func TestPluginRuns(t *testing.T) {
 	expect := func(when string, status, runs int, tokens ...string) {
 		t.Helper()
 		to.seen = nil
-		got, err := send(t, plug.Layer, to, nil)
+		got, err := send(t, plug.Middleware, to, nil)
 		if got != status || err != nil || len(p.calls(t)) != runs {
 			t.Errorf("%s: %d, %v after %d runs; want %d after %d", when, got, err, len(p.calls(t)), status, runs)
 		}
@@ -429,7 +429,7 @@ func TestPluginRuns(t *testing.T) {
 		}
 	}
 
-	if got, err := send(t, plug.Layer, to, http.Header{"Authorization": {"Bearer one"}}); got != 200 || err != nil ||
+	if got, err := send(t, plug.Middleware, to, http.Header{"Authorization": {"Bearer one"}}); got != 200 || err != nil ||
 		p.calls(t) != nil {
 		t.Errorf("a request with its own token: %d, %v after %d runs; want 200 after none", got, err, len(p.calls(t)))
 	}
@@ -445,12 +445,12 @@ func TestPluginRuns(t *testing.T) {
 	p = newPlugin(t)
 	p.printToken(t, "one")
 	plug, to = p.start(t, nil), &bearer{token: "two"}
-	if got, err := send(t, plug.Layer, &bearer{}, nil); got != 200 || err != nil {
+	if got, err := send(t, plug.Middleware, &bearer{}, nil); got != 200 || err != nil {
 		t.Fatalf("%d, %v", got, err)
 	}
 	p.set(t, "exit", "1")
 	p.set(t, "stderr", "log in again")
-	_, err := send(t, plug.Layer, to, nil)
+	_, err := send(t, plug.Middleware, to, nil)
 	want := "the server rejected the credentials, and new ones could not be obtained: exec plugin " +
 		strconv.Quote(os.Args[0]) +
 		": exit status 1: log in again"
@@ -461,7 +461,7 @@ func TestPluginRuns(t *testing.T) {
 	// The next request, of the same operation for example, gets the error of the failed run. On a very slow machine, it
 	// may start after the pause.
 	runs, failed := len(p.calls(t)), time.Now()
-	_, again := send(t, plug.Layer, to, nil)
+	_, again := send(t, plug.Middleware, to, nil)
 	if again == nil || again.Error() != want || len(p.calls(t)) != runs && time.Since(failed) < time.Second {
 		t.Errorf("error after %d runs = %v, want that of run %d: %s", len(p.calls(t)), again, runs, want)
 	}
@@ -488,7 +488,7 @@ func TestPluginCrowd(t *testing.T) {
 			continue
 		}
 		long.Go(func() {
-			if got, err := send(t, plug.Layer, &bearer{token: "one"}, nil); got != 200 || err != nil {
+			if got, err := send(t, plug.Middleware, &bearer{token: "one"}, nil); got != 200 || err != nil {
 				t.Errorf("%d, %v", got, err)
 			}
 		})
@@ -523,7 +523,7 @@ func TestPluginCertificate(t *testing.T) {
 		}
 		return (&bearer{}).RoundTrip(r)
 	})
-	if _, err := send(t, plug.Layer, look, http.Header{"Authorization": {"Bearer x"}}); err != nil || p.calls(t) != nil {
+	if _, err := send(t, plug.Middleware, look, http.Header{"Authorization": {"Bearer x"}}); err != nil || p.calls(t) != nil {
 		t.Errorf("%v after %d runs, want none", err, len(p.calls(t)))
 	}
 	first, err := plug.Certificate(t.Context())
@@ -531,21 +531,21 @@ func TestPluginCertificate(t *testing.T) {
 		t.Fatalf("Certificate = %v, %v; want that of one", first, err)
 	}
 	set(one, "b")
-	if got, err := send(t, plug.Layer, &bearer{token: "b"}, nil); got != 200 || err != nil {
+	if got, err := send(t, plug.Middleware, &bearer{token: "b"}, nil); got != 200 || err != nil {
 		t.Errorf("%d, %v", got, err)
 	}
 	if same, err := plug.Certificate(t.Context()); same != first || err != nil {
 		t.Errorf("a new token changed the certificate: %v", err)
 	}
 	set(two, "c")
-	if got, err := send(t, plug.Layer, &bearer{token: "c"}, nil); got != 200 || err != nil {
+	if got, err := send(t, plug.Middleware, &bearer{token: "c"}, nil); got != 200 || err != nil {
 		t.Errorf("%d, %v", got, err)
 	}
 	second, err := plug.Certificate(t.Context())
 	if err != nil || second == first || second.Leaf.Subject.CommonName != "two" {
 		t.Errorf("Certificate = %v, %v; want that of two", second, err)
 	}
-	if _, err := send(t, plug.Layer, look, http.Header{"Authorization": {"Bearer x"}}); err != nil {
+	if _, err := send(t, plug.Middleware, look, http.Header{"Authorization": {"Bearer x"}}); err != nil {
 		t.Error(err)
 	}
 	if diff := cmp.Diff([]bool{true, false}, idle); diff != "" {
@@ -628,7 +628,7 @@ func TestPluginPolicy(t *testing.T) {
 			p.printToken(t, "one")
 			made, err := auth.NewPlugin(p.cfg, tc.options)
 			if err == nil {
-				_, err = send(t, made.Layer, &bearer{}, nil)
+				_, err = send(t, made.Middleware, &bearer{}, nil)
 			}
 			ran := len(p.calls(t))
 			switch {
@@ -647,14 +647,14 @@ func TestPluginStderr(t *testing.T) {
 	p.printToken(t, "one")
 	p.set(t, "stderr", "almost there\n")
 	var heard bytes.Buffer
-	if _, err := send(t, p.start(t, &auth.PluginOptions{Stderr: &heard}).Layer, &bearer{}, nil); err != nil {
+	if _, err := send(t, p.start(t, &auth.PluginOptions{Stderr: &heard}).Middleware, &bearer{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if heard.String() != "almost there\n" {
 		t.Errorf("heard %q", heard.String())
 	}
 	p.set(t, "exit", "1")
-	_, err := send(t, p.start(t, &auth.PluginOptions{Stderr: &heard}).Layer, &bearer{}, nil)
+	_, err := send(t, p.start(t, &auth.PluginOptions{Stderr: &heard}).Middleware, &bearer{}, nil)
 	if err == nil || !strings.HasSuffix(err.Error(), "exit status 1: almost there") {
 		t.Errorf("error = %v, want it to contain the standard error", err)
 	}
@@ -670,7 +670,7 @@ func TestPluginDoesNotWaitForItsChildren(t *testing.T) {
 	p.printToken(t, "one")
 	p.set(t, "child", sleep)
 	to := &bearer{}
-	if _, err := send(t, p.start(t, nil).Layer, to, nil); err != nil || to.seen[0] != "one" {
+	if _, err := send(t, p.start(t, nil).Middleware, to, nil); err != nil || to.seen[0] != "one" {
 		t.Errorf("tokens %q, %v; want one", to.seen, err)
 	}
 	data, err := os.ReadFile(filepath.Join(p.dir, "pid"))
@@ -735,7 +735,7 @@ func TestPluginInteractive(t *testing.T) {
 			p := newPlugin(t)
 			p.cfg.Exec.InteractiveMode = tc.mode
 			p.printToken(t, "one")
-			if _, err := send(t, p.start(t, &tc.options).Layer, &bearer{}, nil); err != nil {
+			if _, err := send(t, p.start(t, &tc.options).Middleware, &bearer{}, nil); err != nil {
 				t.Fatal(err)
 			}
 			if got := strings.Contains(p.calls(t)[0].Info, `"interactive":true`); got != tc.want {
@@ -774,7 +774,7 @@ func TestPluginOutlivesItsCallers(t *testing.T) {
 	}
 	time.AfterFunc(300*time.Millisecond, func() { p.release(t) })
 	to := &bearer{token: "one"}
-	if got, err := send(t, plug.Layer, to, nil); got != 200 || err != nil || len(p.calls(t)) != 1 {
+	if got, err := send(t, plug.Middleware, to, nil); got != 200 || err != nil || len(p.calls(t)) != 1 {
 		t.Errorf("%d, %v after %d runs; want 200 after one", got, err, len(p.calls(t)))
 	}
 }

@@ -203,17 +203,10 @@ func ExampleCallOf() {
 	// Output: list pods
 }
 
-func ExampleRetryAfter() {
-	wait, asked := middleware.RetryAfter(http.Header{"Retry-After": {"30"}})
+func ExampleParseRetryAfter() {
+	wait, asked := middleware.ParseRetryAfter(http.Header{"Retry-After": {"30"}})
 	fmt.Println(wait, asked)
 	// Output: 30s true
-}
-
-func ExampleParseWarnings() {
-	for _, w := range middleware.ParseWarnings(http.Header{"Warning": {`299 - "unknown field \"spec.replica\""`}}) {
-		fmt.Println(w.Text)
-	}
-	// Output: unknown field "spec.replica"
 }
 
 func ExampleLogWarnings() {

@@ -32,7 +32,7 @@ func outcomeOf(resp *http.Response, err error) outcome {
 		return outcome{status: resp.StatusCode}
 	}
 	o := outcome{status: resp.StatusCode}
-	o.asked, o.asks = RetryAfter(resp.Header)
+	o.asked, o.asks = ParseRetryAfter(resp.Header)
 	return o
 }
 

@@ -452,7 +452,7 @@ func TestRetryOptions(t *testing.T) {
 	}
 }
 
-func FuzzRetryAfter(f *testing.F) {
+func FuzzParseRetryAfter(f *testing.F) {
 	for _, s := range []string{
 		"", "0", "5", "-1", "99999999999999999999", "Sat, 01 Jan 2000 00:00:09 GMT", "soon",
 		" 7 ",
@@ -460,8 +460,8 @@ func FuzzRetryAfter(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, value string) {
-		if wait, ok := middleware.RetryAfter(retryAfter(value)); wait < 0 || !ok && wait != 0 {
-			t.Errorf("RetryAfter(%q) = %v, %v", value, wait, ok)
+		if wait, ok := middleware.ParseRetryAfter(retryAfter(value)); wait < 0 || !ok && wait != 0 {
+			t.Errorf("ParseRetryAfter(%q) = %v, %v", value, wait, ok)
 		}
 	})
 }

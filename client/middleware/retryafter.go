@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// RetryAfter returns the delay that the Retry-After header of a response requests, and reports whether there is one.
-// The header contains seconds or a date; a date in the past requests no delay.
-func RetryAfter(header http.Header) (time.Duration, bool) {
+// ParseRetryAfter returns the delay that the Retry-After header of a response requests, and reports whether there is
+// one. The header contains seconds or a date; a date in the past requests no delay.
+func ParseRetryAfter(header http.Header) (time.Duration, bool) {
 	value := strings.TrimSpace(header.Get("Retry-After"))
 	// After ErrRange, n is the maximum.
 	if n, err := strconv.ParseUint(value, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {

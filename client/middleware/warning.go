@@ -40,7 +40,7 @@ func Warnings(handle func(context.Context, Warning)) Func {
 			if err != nil {
 				return nil, err
 			}
-			for _, w := range ParseWarnings(resp.Header) {
+			for _, w := range parseWarnings(resp.Header) {
 				if w.Code == 299 {
 					handle(r.Context(), w)
 				}
@@ -81,12 +81,12 @@ func LogWarnings(logger *slog.Logger) func(context.Context, Warning) {
 	}
 }
 
-// ParseWarnings returns the warnings in the header of a response, in the format of RFC 7234:
+// parseWarnings returns the warnings in the header of a response, in the format of RFC 7234:
 //
 //	Warning: 299 - "v1 Endpoints is deprecated", 299 - "unknown field \"x\"" "Sat, 21 Nov 2026 12:00:00 GMT"
 //
 // If a warning is malformed, the rest of its line is skipped.
-func ParseWarnings(header http.Header) []Warning {
+func parseWarnings(header http.Header) []Warning {
 	var all []Warning
 	for _, line := range header.Values("Warning") {
 		for len(all) < maxWarnings {
