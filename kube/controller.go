@@ -134,7 +134,7 @@ type (
 	// Recorder writes events. [NewRecorder] returns one. Methods: Event, which does not block; Run, which writes the
 	// events; Dropped. See [events.Recorder].
 	Recorder = events.Recorder
-	// RecorderOptions are the options of [NewRecorder]: Controller, Instance, Queue, RequestsPerSecond, FlushTimeout,
+	// RecorderOptions are the options of [NewRecorder]: Controller, Instance, QueueSize, RequestsPerSecond, FlushTimeout,
 	// Logger. See [events.Options].
 	RecorderOptions = events.Options
 	// Event describes what happened to an object: Type ([EventNormal] or [EventWarning]), Reason, Action, Note,

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -22,10 +21,6 @@ import (
 type Options struct {
 	// Cache keeps the documents of the server, so that unchanged ones are not sent again. Default: none.
 	Cache *Cache
-
-	// GroupTimeout is the time limit for the document of one group version. It applies only to servers without aggregated
-	// discovery: others report unavailable groups without a delay. Default: 2 s.
-	GroupTimeout time.Duration
 
 	// Limits are the limits for each document. Default: those of [wire.Limits].
 	Limits *wire.Limits
@@ -83,16 +78,13 @@ func Discover(ctx context.Context, c *client.Client, o *Options) (*Discovery, er
 
 // discover is Discover. If fresh is set, it uses no cached document without asking the server.
 func discover(ctx context.Context, c *client.Client, o *Options, fresh bool) (*Discovery, error) {
-	if o.GroupTimeout < 0 {
-		return nil, fmt.Errorf("discovery.Options.GroupTimeout: %v is negative; 0 means the default", o.GroupTimeout)
-	}
 	f := &fetcher{client: c, cache: o.Cache, limits: o.Limits, fresh: fresh}
 	roots := []string{"/api", "/apis"}
 	versions, errs := make([][]groupVersion, len(roots)), make([]error, len(roots))
 	var wg sync.WaitGroup
 	for i, root := range roots {
 		wg.Go(func() {
-			versions[i], errs[i] = f.root(ctx, root, o.GroupTimeout)
+			versions[i], errs[i] = f.root(ctx, root)
 		})
 	}
 	wg.Wait()

@@ -193,11 +193,10 @@ func TestDiscoverOddities(t *testing.T) {
 
 func TestDiscoverErrors(t *testing.T) {
 	for _, tc := range []struct {
-		name    string
-		in      map[string]response
-		options *discovery.Options
-		want    string
-		is      error
+		name string
+		in   map[string]response
+		want string
+		is   error
 	}{
 		{
 			name: "a forbidden root",
@@ -235,14 +234,9 @@ func TestDiscoverErrors(t *testing.T) {
 			},
 			want: "discover /apis: the server lists 5001 group versions without aggregated discovery; the limit is 4096",
 		},
-		{
-			name:    "a negative timeout",
-			options: &discovery.Options{GroupTimeout: -1},
-			want:    "discovery.Options.GroupTimeout: -1ns is negative; 0 means the default",
-		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			d, err := discovery.Discover(t.Context(), (&fakeServer{responses: tc.in}).client(t), tc.options)
+			d, err := discovery.Discover(t.Context(), (&fakeServer{responses: tc.in}).client(t), nil)
 			if err == nil || !strings.HasPrefix(err.Error(), tc.want) || d != nil {
 				t.Errorf("Discover = %v, %v; want %s", d, err, tc.want)
 			}
@@ -301,7 +295,7 @@ func TestHalfLegacy(t *testing.T) {
 		server.set("/api", recorded(t, "api.json"))
 		server.set("/apis/metrics.example.com/v1beta1", response{code: 503, contentType: "text/plain", body: "no"})
 		server.set("/apis/example.com/v1", plain(`{"kind":"Table"}`))
-		d, err := discovery.Discover(t.Context(), server.client(t), &discovery.Options{GroupTimeout: time.Second})
+		d, err := discovery.Discover(t.Context(), server.client(t), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

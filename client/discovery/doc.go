@@ -25,10 +25,10 @@
 //
 // # Errors
 //
-// A group version that cannot be discovered, for example because its server is unavailable, does not affect the others,
-// which wait for it no longer than [Options].GroupTimeout. It is reported by [Discovery.Failed], and by the errors for
-// names that it may contain. A name that matches no resource is an [*UnknownResourceError], which suggests similar
-// names.
+// A group version that cannot be discovered, for example because its server is unavailable, does not affect the others.
+// On servers without aggregated discovery, they wait for it for at most two seconds. It is reported by
+// [Discovery.Failed], and by the errors for names that it may contain. A name that matches no resource is an
+// [*UnknownResourceError], which suggests similar names.
 //
 // # Concurrency
 //

@@ -21,7 +21,7 @@ import (
 
 // Limits for servers without aggregated discovery.
 const (
-	groupTimeout     = 2 * time.Second // default of Options.GroupTimeout
+	groupTimeout     = 2 * time.Second // for the document of one group version
 	groupsAtOnce     = 16
 	maxGroupVersions = 4096
 )
@@ -35,7 +35,7 @@ type fetcher struct {
 }
 
 // root returns the group versions of /api or /apis.
-func (f *fetcher) root(ctx context.Context, root string, timeout time.Duration) ([]groupVersion, error) {
+func (f *fetcher) root(ctx context.Context, root string) ([]groupVersion, error) {
 	doc, err := f.document(ctx, root, aggregated, "APIGroupDiscoveryList", "APIVersions", "APIGroupList")
 	if err != nil {
 		return nil, err
@@ -48,9 +48,6 @@ func (f *fetcher) root(ctx context.Context, root string, timeout time.Duration) 
 		return nil, fmt.Errorf("the server lists %d group versions without aggregated discovery; the limit is %d",
 			len(names), maxGroupVersions)
 	}
-	if timeout == 0 {
-		timeout = groupTimeout
-	}
 	all := make([]groupVersion, len(names))
 	free := make(chan struct{}, groupsAtOnce)
 	var wg sync.WaitGroup
@@ -58,7 +55,7 @@ func (f *fetcher) root(ctx context.Context, root string, timeout time.Duration) 
 		free <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-free }()
-			all[i] = f.groupVersion(ctx, root, gv, timeout)
+			all[i] = f.groupVersion(ctx, root, gv)
 		})
 	}
 	wg.Wait()
@@ -69,15 +66,13 @@ func (f *fetcher) root(ctx context.Context, root string, timeout time.Duration) 
 }
 
 // groupVersion requests one group version. The result contains its error.
-func (f *fetcher) groupVersion(
-	ctx context.Context, root string, gv schema.GroupVersion, timeout time.Duration,
-) groupVersion {
+func (f *fetcher) groupVersion(ctx context.Context, root string, gv schema.GroupVersion) groupVersion {
 	all := groupVersion{GroupVersion: gv}
 	if err := (core.Resource{Group: gv.Group, Version: gv.Version, Kind: "-", Plural: "-"}).Validate(); err != nil {
 		all.errs = append(all.errs, err) // it cannot be part of a path
 		return all
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no response within %v", timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, groupTimeout, fmt.Errorf("no response within %v", groupTimeout))
 	defer cancel()
 	path := root + "/" + gv.Version
 	if gv.Group != "" {

@@ -33,8 +33,8 @@ const openAPIRoot = "/openapi/v3"
 // maxDocuments limits the index, which has one document per group version.
 const maxDocuments = 16384
 
-// FetchOpenAPI fetches the index, but no document yet. It ignores GroupTimeout. With a cache, a document is fetched
-// again only if it has changed.
+// FetchOpenAPI fetches the index, but no document yet. With a cache, a document is fetched again only if it has
+// changed.
 //
 // Errors: [core.ErrNotFound] if the server has no OpenAPI v3, which was added in Kubernetes 1.24.
 func FetchOpenAPI(ctx context.Context, c *client.Client, o *Options) (*OpenAPI, error) {

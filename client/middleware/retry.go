@@ -28,11 +28,10 @@ type RetryOptions struct {
 	// and varies at random by half. If the server requests a longer delay, that is used. Default: 100 ms and 5 s.
 	InitialBackoff, MaxBackoff time.Duration
 
-	// Budget is the maximum burst of retries of all requests together, and BudgetPerSecond their maximum average rate,
-	// so that many callers do not overload a server that has just recovered. Retries that exceed them are not made.
-	// Default: 100 and 10.
-	Budget          int
-	BudgetPerSecond float64
+	// Budget is the maximum burst of retries of all requests together, so that many callers do not overload a server that
+	// has just recovered. A tenth of it is the maximum average rate of retries per second. Retries that exceed them are
+	// not made. Default: 100.
+	Budget int
 
 	// ResponseBytes is the number of bytes of a response that are read before the caller receives it. If the connection
 	// breaks within them, the request can still be retried. The rest is streamed. Default: 8 MiB.
@@ -121,7 +120,7 @@ func Retry(o *RetryOptions) (Func, error) {
 	if opts.Attempts == 1 {
 		return nil, nil
 	}
-	shared := retrier{options: opts, budget: newBucket(opts.BudgetPerSecond, opts.Budget), answered: new(atomic.Bool)}
+	shared := retrier{options: opts, budget: newBucket(float64(opts.Budget)/10, opts.Budget), answered: new(atomic.Bool)}
 	return func(next http.RoundTripper) http.RoundTripper {
 		t := shared
 		t.next = next
@@ -140,8 +139,8 @@ func (o *RetryOptions) withDefaults() (RetryOptions, error) {
 	case d.MaxElapsedTime < 0 || d.InitialBackoff < 0 || d.MaxBackoff < 0:
 		return d, errors.New("RetryOptions: MaxElapsedTime, InitialBackoff or MaxBackoff is negative; leave it zero for " +
 			"the default")
-	case d.Budget < 0 || d.BudgetPerSecond < 0:
-		return d, errors.New("RetryOptions: Budget or BudgetPerSecond is negative; use Attempts: 1 to send each request once")
+	case d.Budget < 0:
+		return d, fmt.Errorf("RetryOptions.Budget: %d is negative; use Attempts: 1 to send each request once", d.Budget)
 	case d.ResponseBytes < 0:
 		return d, fmt.Errorf("RetryOptions.ResponseBytes: %d is negative; use 1 to stream responses", d.ResponseBytes)
 	}
@@ -150,7 +149,6 @@ func (o *RetryOptions) withDefaults() (RetryOptions, error) {
 	d.InitialBackoff = defaulted(d.InitialBackoff, 100*time.Millisecond)
 	d.MaxBackoff = max(d.InitialBackoff, defaulted(d.MaxBackoff, 5*time.Second))
 	d.Budget = defaulted(d.Budget, 100)
-	d.BudgetPerSecond = defaulted(d.BudgetPerSecond, 10)
 	d.ResponseBytes = defaulted(d.ResponseBytes, 8<<20)
 	if d.Logger == nil {
 		d.Logger = slog.New(slog.DiscardHandler)

@@ -240,10 +240,7 @@ func TestRetry(t *testing.T) {
 			steps: []step{{err: reset}}, waits: []time.Duration{50 * time.Millisecond},
 		},
 		{
-			name: "an exhausted budget", call: get, o: middleware.RetryOptions{
-				Budget:          1,
-				BudgetPerSecond: 0.001,
-			}, err: "; sent 2 times in ",
+			name: "an exhausted budget", call: get, o: middleware.RetryOptions{Budget: 1}, err: "; sent 2 times in ",
 			steps: []step{{err: reset}}, waits: []time.Duration{50 * time.Millisecond},
 		},
 	} {
@@ -412,7 +409,7 @@ func TestRetryLog(t *testing.T) {
 		}
 		s.steps = []step{{status: 503}}
 		if _, _, err := call(t.Context(), mustRetry(t,
-			&middleware.RetryOptions{Logger: logger, Budget: 1, BudgetPerSecond: 1e-9, Attempts: 3})(s), get, ""); err != nil {
+			&middleware.RetryOptions{Logger: logger, Budget: 1, Attempts: 3})(s), get, ""); err != nil {
 			t.Fatal(err)
 		}
 		const want = `level=DEBUG msg=request method=POST url=https://cluster.test/x status=503
@@ -439,7 +436,7 @@ func TestRetryOptions(t *testing.T) {
 		{"attempts", middleware.RetryOptions{Attempts: -1}, "RetryOptions.Attempts: -1 is negative"},
 		{"time", middleware.RetryOptions{MaxElapsedTime: -1}, "RetryOptions: MaxElapsedTime, "},
 		{"delay", middleware.RetryOptions{MaxBackoff: -1}, "RetryOptions: MaxElapsedTime, "},
-		{"budget", middleware.RetryOptions{BudgetPerSecond: -1}, "RetryOptions: Budget "},
+		{"budget", middleware.RetryOptions{Budget: -1}, "RetryOptions.Budget: -1 is negative"},
 		{
 			"response",
 			middleware.RetryOptions{ResponseBytes: -1},

@@ -42,9 +42,6 @@ type Options struct {
 	Debounce time.Duration
 	// MaxDebounce is the maximum time for which successive adds delay a key. Default: ten times Debounce.
 	MaxDebounce time.Duration
-	// Aging is how long a key waits before every fourth turn may go to it, whatever its priority; see [Applier]. Default:
-	// 1 s.
-	Aging time.Duration
 }
 
 func (o *Options) withDefaults() Options {
@@ -61,9 +58,6 @@ func (o *Options) withDefaults() Options {
 	if d.MaxDebounce == 0 {
 		d.MaxDebounce = 10 * d.Debounce
 	}
-	if d.Aging == 0 {
-		d.Aging = time.Second
-	}
 	if d.HoldTimeout == 0 {
 		d.HoldTimeout = 5 * time.Second
 	}
@@ -78,7 +72,6 @@ func (o *Options) Validate() error {
 		name         string
 		value, least time.Duration
 	}{
-		{"Options.Aging", d.Aging, 0},
 		{"Options.Debounce", d.Debounce, 0},
 		{"Options.MaxDebounce", d.MaxDebounce, d.Debounce},
 		{"Backoff.InitialBackoff", b.InitialBackoff, 0},
@@ -154,9 +147,9 @@ type Stats struct {
 //     after the first of the adds. A run that begins earlier for another reason covers these adds, too.
 //   - A run receives the causes of all adds that have collapsed into it: the first 8, and the number of the others.
 //   - Keys of the same priority are handed out in the order in which they were added.
-//   - A key with a higher priority is handed out first, but no key starves: once a key has waited for
-//     [Options.Aging], every fourth turn is for the key that has waited longest, whatever its priority. So a flood of
-//     keys with a low priority is processed eventually, and delays other keys only a little when it has aged.
+//   - A key with a higher priority is handed out first, but no key starves: once a key has waited for one second, every
+//     fourth turn is for the key that has waited longest, whatever its priority. So a flood of keys with a low priority
+//     is processed eventually, and delays other keys only a little when it has aged.
 //   - A waiting key has the highest priority that it was added with. When its priority rises, it becomes the last of
 //     the waiting keys with the new priority.
 //   - A key does not run while a write of its last run is unobserved, for at most [Options.HoldTimeout].

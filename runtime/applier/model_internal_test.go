@@ -55,7 +55,7 @@ type modelKey struct {
 func newModel(o Options) *model {
 	return &model{
 		quiet: o.Debounce, maxQuiet: o.MaxDebounce,
-		base: o.Backoff.InitialBackoff, most: o.Backoff.MaxBackoff, aging: o.Aging, holdFor: o.HoldTimeout, limit: o.Concurrency,
+		base: o.Backoff.InitialBackoff, most: o.Backoff.MaxBackoff, aging: aging, holdFor: o.HoldTimeout, limit: o.Concurrency,
 		keys: map[string]*modelKey{}, owned: func(string) bool { return true },
 	}
 }
@@ -394,12 +394,13 @@ func (m *model) stats(now time.Duration) Stats {
 // 0 to n-1.
 func compare(t *testing.T, steps, keys int, dice func(n int) (int, bool)) {
 	t.Helper()
-	options := Options{Backoff: Backoff{InitialBackoff: 10, MaxBackoff: 1000}, Aging: 50, HoldTimeout: 200}
+	options := Options{Backoff: Backoff{InitialBackoff: 10, MaxBackoff: 1000}, HoldTimeout: 200}
 	if debounced, _ := dice(2); debounced == 1 {
 		options.Debounce, options.MaxDebounce = 20, 50
 	}
 	s := newState[string, string](options, newBackoff(options.Backoff))
 	m := newModel(options)
+	s.ready.aging, m.aging = 50, 50
 	var now time.Duration
 	type step struct {
 		what       int

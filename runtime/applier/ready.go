@@ -12,6 +12,9 @@ import (
 // agedShare is the share of turns for the key that has waited longest: one of every agedShare turns.
 const agedShare = 4
 
+// aging is how long a key waits before every fourth turn may go to it, whatever its priority.
+const aging = time.Second
+
 // ready holds the waiting entries: a first-in, first-out list for each priority.
 type ready[K comparable, C any] struct {
 	levels []level[K, C] // highest priority first; there are at most 256, and empty ones stay

@@ -65,7 +65,7 @@ func newState[K comparable, C any](o Options, b backoff) state[K, C] {
 		maxQuiet: o.MaxDebounce,
 
 		entries: newEntries[K, C](),
-		ready:   ready[K, C]{aging: o.Aging},
+		ready:   ready[K, C]{aging: aging},
 		holds:   holds[K, C]{sources: make(map[int]*sourceHolds[K, C])},
 	}
 }

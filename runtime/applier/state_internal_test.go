@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var testOptions = Options{Backoff: Backoff{InitialBackoff: 4 * time.Second, MaxBackoff: time.Hour}, Aging: time.Second, HoldTimeout: 30 * time.Second}
+var testOptions = Options{Backoff: Backoff{InitialBackoff: 4 * time.Second, MaxBackoff: time.Hour}, HoldTimeout: 30 * time.Second}
 
 // newTestState returns a state with a first retry delay of four seconds.
 func newTestState() *state[string, string] {

@@ -64,7 +64,7 @@ func TestNoChangeIsMissedByManyWorkers(t *testing.T) {
 	for name, numKeys := range map[string]int{"few keys": 3, "many keys": 500} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				q := applier.New[int, string](&applier.Options{Backoff: applier.Backoff{MaxBackoff: 20 * time.Millisecond}, Aging: time.Millisecond})
+				q := applier.New[int, string](&applier.Options{Backoff: applier.Backoff{MaxBackoff: 20 * time.Millisecond}})
 				subjects := make([]subject, numKeys)
 				var producing, working sync.WaitGroup
 				for range producers {

@@ -33,7 +33,7 @@
 //
 // A recorder sends at most [Options.RequestsPerSecond] on average, and the requests of five seconds at once, whatever
 // the number of objects and controllers that use it. An object has at most 25 different events of one type, and one
-// more every five minutes. At most [Options.Queue] series wait to be written; when that many wait, a new series is
+// more every five minutes. At most [Options.QueueSize] series wait to be written; when that many wait, a new series is
 // dropped. If the server has internal errors in one namespace, for example because an admission webhook fails, the
 // events of that namespace are sent less often, and are the first to be dropped. The recorder holds at most five times
 // as many series, which is about 10 MB by default, even while the server is down. Notes are cut to 1024 bytes, reasons

@@ -36,8 +36,8 @@ type Options struct {
 	// is the name of the pod.
 	Instance string
 
-	// Queue is the maximum number of series of events that wait to be written. Default: 1000.
-	Queue int
+	// QueueSize is the maximum number of series of events that wait to be written. Default: 1000.
+	QueueSize int
 
 	// RequestsPerSecond is the maximum average rate of writes. After a pause, the writes of five seconds are sent without
 	// a delay. Default: 20.
@@ -97,8 +97,8 @@ func NewRecorder(c *client.Client, o *Options) *Recorder {
 		}
 	}
 	o.Instance = excerpt.Of(o.Instance, maxInstance)
-	if o.Queue == 0 {
-		o.Queue = defaultQueue
+	if o.QueueSize == 0 {
+		o.QueueSize = defaultQueue
 	}
 	if o.RequestsPerSecond == 0 {
 		o.RequestsPerSecond = defaultRate
@@ -117,13 +117,13 @@ func NewRecorder(c *client.Client, o *Options) *Recorder {
 			"or example.com/document-controller", o.Controller)
 	case !(o.RequestsPerSecond > 0) || math.IsInf(o.RequestsPerSecond, 1):
 		r.invalid = fmt.Errorf("event recorder: Options.RequestsPerSecond is %v: want a positive number", o.RequestsPerSecond)
-	case o.Queue < 0:
-		r.invalid = fmt.Errorf("event recorder: Options.Queue: %d is negative; leave it zero for the default", o.Queue)
+	case o.QueueSize < 0:
+		r.invalid = fmt.Errorf("event recorder: Options.QueueSize: %d is negative; leave it zero for the default", o.QueueSize)
 	case o.FlushTimeout < 0:
 		r.invalid = fmt.Errorf("event recorder: Options.FlushTimeout: %v is negative; leave it zero for the default",
 			o.FlushTimeout)
 	}
-	r.book = newBook(max(o.Queue, 0), o.RequestsPerSecond)
+	r.book = newBook(max(o.QueueSize, 0), o.RequestsPerSecond)
 	return r
 }
 

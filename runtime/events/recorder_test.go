@@ -320,7 +320,7 @@ func TestMissingRunIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		s := &server{}
-		rec := s.recorder(t, &events.Options{Queue: 10, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		rec := s.recorder(t, &events.Options{QueueSize: 10, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		const missing, dropped = "events are not written while Recorder.Run is not running", `msg="events dropped" count=`
 		logged := func(what string) int { return strings.Count(log.String(), what) }
 		for range 35 {
@@ -411,7 +411,7 @@ func TestStopFlushesWithinTheDeadline(t *testing.T) {
 func TestQueueIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
-		rec := s.recorder(t, &events.Options{Queue: 10})
+		rec := s.recorder(t, &events.Options{QueueSize: 10})
 		for i := range 100 { // Run is not running
 			rec.Event(doc(fmt.Sprint("a", i)), rendered)
 			rec.Event(doc("a0"), rendered)
@@ -600,7 +600,7 @@ func TestBusyRecorderReports(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		s := &server{}
-		rec := s.recorder(t, &events.Options{Queue: 10, RequestsPerSecond: 1, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		rec := s.recorder(t, &events.Options{QueueSize: 10, RequestsPerSecond: 1, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		stop := run(t, rec)
 		for i := range 3000 { // five minutes, ten times faster than the rate
 			rec.Event(doc(fmt.Sprint("a", i)), rendered)
@@ -627,7 +627,7 @@ func TestRunRejectsANilClientAndAnInvalidRate(t *testing.T) {
 		}
 	}
 	for want, o := range map[string]*events.Options{
-		"Options.Queue: -1 is negative":          {Queue: -1},
+		"Options.QueueSize: -1 is negative":      {QueueSize: -1},
 		"Options.FlushTimeout: -1ns is negative": {FlushTimeout: -1},
 	} {
 		rec := (&server{}).recorder(t, o)

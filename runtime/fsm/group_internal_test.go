@@ -157,7 +157,8 @@ func TestChildrenOutliveAFailureOfTheirParent(t *testing.T) {
 // TestAChildHasOneCondition checks the children of a state that a pass enters twice: servers reject repeated
 // conditions.
 func TestAChildHasOneCondition(t *testing.T) {
-	m, obj := herd(t, &Options{MaxVisits: 2}), new(animal)
+	m, obj := herd(t, nil), new(animal)
+	m.visits = 2
 	obj.Annotations = map[string]string{"calves": "a"}
 	once := m.states[0].step
 	m.states[0].step = func(v any, c *Ctx[animal]) outcome {

@@ -34,11 +34,6 @@ type Options struct {
 	// no entry; it logs a warning. What a removed state has declared is deleted when the machine is done. Default: none.
 	Renamed map[string]string
 
-	// MaxVisits is how often one pass may enter a state. A durable machine that would exceed it ends the pass in that
-	// state and continues after the back-off of the controller; without Durable the pass fails, since each pass would
-	// repeat the cycle. Default: 1.
-	MaxVisits int
-
 	// History is the number of previous states to keep in the status. Default: 5. Negative: none.
 	History int
 
@@ -86,9 +81,6 @@ func (o *Options) withDefaults() Options {
 	if o != nil {
 		d = *o
 	}
-	if d.MaxVisits == 0 {
-		d.MaxVisits = 1
-	}
 	if d.History == 0 {
 		d.History = 5
 	}
@@ -108,6 +100,10 @@ func (o *Options) withDefaults() Options {
 //
 // A pass begins at the initial state, so all steps before the last one are repeated and must be idempotent. With
 // [Options.Durable], it begins at the stored state, see [State].
+//
+// A pass enters each state at most once. A durable machine that would enter one again ends the pass in that state and
+// continues after the back-off of the controller. Without Durable the pass fails, since each pass would repeat the
+// cycle.
 //
 // # The kind
 //
@@ -160,6 +156,7 @@ type Machine[K any] struct {
 	object  func(*K) core.Object
 	fields  fields
 	groups  []*chart[K]
+	visits  int // how often a pass may enter a state: maxVisits, or more in tests
 	signals *signals
 	applier *inventory.Applier
 	tables  tables
@@ -175,6 +172,9 @@ type Machine[K any] struct {
 	invalid error  // all mistakes, or nil
 }
 
+// maxVisits is how often one pass may enter a state, so that a cycle does not keep a worker busy.
+const maxVisits = 1
+
 // New returns a machine without states. The name must be qualified by a domain, such as "example.com/database", and
 // unique among the machines and controllers of the kind: it is the field manager of the machine's writes, and its
 // finalizer.
@@ -184,6 +184,7 @@ func New[K any, P core.ObjectPtr[K]](c *client.Client, name string, o *Options) 
 		name:    name,
 		server:  c.Server(),
 		opts:    d,
+		visits:  maxVisits,
 		signals: newSignals(),
 		applier: inventory.New(c, name, &inventory.Options{Views: d.Views}),
 		object:  func(obj *K) core.Object { return P(obj) },
@@ -248,9 +249,6 @@ func (m *Machine[K]) build() {
 	m.graph = graphOf(m)
 	m.version = m.name + "@" + m.graph.version()
 	problems := slices.Concat(m.problems, m.graph.problems())
-	if n := m.opts.MaxVisits; n < 0 {
-		problems = append(problems, fmt.Errorf("Options.MaxVisits: %d is negative; leave it zero for the default", n))
-	}
 	for old, renamed := range m.opts.Renamed {
 		switch {
 		case m.has(old):

@@ -123,7 +123,6 @@ func TestNewRejectsWrongArguments(t *testing.T) {
 	for want, check := range map[string]func() error{
 		`the name "animal" is not qualified`:                       New[animal](c, "animal", nil).Check,
 		`the name "" is not qualified`:                             New[animal](c, "", nil).Check,
-		"Options.MaxVisits: -1 is negative":                        New[animal](c, "example.com/a", &Options{MaxVisits: -1}).Check,
 		`Options.Conditions has "Ready", which the machine writes`: New[animal](c, "example.com/a", &Options{Conditions: []string{"Ready"}}).Check,
 		`Options.Conditions has "no no", which is not`:             New[animal](c, "example.com/a", &Options{Conditions: []string{"no no"}}).Check,
 		`Options.Conditions has "end", which the machine`: func() error {

@@ -198,7 +198,8 @@ func TestOverviewEqualsAModelAfterPassesDeletionsAndReaders(t *testing.T) {
 // TestOverviewCountsStepsAndAges checks the numbers of an overview.
 func TestOverviewCountsStepsAndAges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFarm(t, Options{Durable: true, MaxVisits: 3, StuckAfter: 10 * time.Minute})
+		f := newFarm(t, Options{Durable: true, StuckAfter: 10 * time.Minute})
+		f.visits = 3
 		res := f.api.Resource()
 		f.states[2].step = func(_ any, c *Ctx[animal]) outcome { // works twice before it sleeps
 			if c.Visits() < 3 {

@@ -121,7 +121,7 @@ func (w *walk[K]) run(c *Ctx[K]) {
 	specChanged := w.begin(c)
 	for w.end.how == unset {
 		w.visited[w.at].times++
-		if w.visited[w.at].times > w.machine.opts.MaxVisits {
+		if w.visited[w.at].times > w.machine.visits {
 			w.exceed()
 			break
 		}
@@ -452,7 +452,7 @@ func (w *walk[K]) exceed() {
 	name := w.current()
 	if !w.machine.opts.Durable {
 		w.end = outcome{how: fails, err: fmt.Errorf("the pass has entered state %s %d times, and each pass would repeat that: "+
-			"let a state stay, set Options.Durable, or raise Options.MaxVisits", name, w.visited[w.at].times)}
+			"let a state stay, or set Options.Durable", name, w.visited[w.at].times)}
 		return
 	}
 	w.end, w.again = outcome{how: stays, reason: continues}, true

@@ -149,7 +149,8 @@ func joined[E any](to To[E], delays ...time.Duration) Result[E] {
 
 // TestRestartForgetsTheVisits checks where a pass begins again, and what it keeps.
 func TestRestartForgetsTheVisits(t *testing.T) {
-	m, obj := newMachine(t, &Options{Durable: true, MaxVisits: 2}), new(animal)
+	m, obj := newMachine(t, &Options{Durable: true}), new(animal)
+	m.visits = 2
 	obj.Generation, obj.Status.FSM = 1, storedAt("work")
 	again := false
 	m.states[m.find("work")].step = func(any, *Ctx[animal]) outcome {
