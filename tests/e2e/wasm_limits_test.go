@@ -45,10 +45,10 @@ func TestWasmControllerThatIsTooComplexIsRefused(t *testing.T) {
 	h := runWasmHost(t, s.client, s.ns, operator.Options{Store: s.store})
 	ready := kube.StatusCondition[v1alpha1.WasmController]("Ready", metav1.ConditionTrue)
 	s.create(t, "other", v1alpha1.WasmControllerSpec{Image: s.registry.Push(wasmVersion('1'))})
-	before := s.await(t, "other", 1, v1alpha1.Running, ready)
+	before := s.await(t, "other", 1, "Running", ready)
 
 	s.create(t, "complex", v1alpha1.WasmControllerSpec{Image: s.registry.Push(loopsModule(2001))})
-	obj := s.await(t, "complex", 1, v1alpha1.Quarantined)
+	obj := s.await(t, "complex", 1, "Quarantined")
 	const want = "function 0 has 2001 loops: at most 2000 are supported"
 	for _, c := range obj.Status.Conditions {
 		if c.Type == "Stalled" && (c.Status != metav1.ConditionTrue || !strings.Contains(c.Message, want)) {
@@ -72,12 +72,12 @@ func TestWasmControllerThatIsTooComplexIsRefused(t *testing.T) {
 		t.Error(err)
 	}
 	after, err := s.objects.Get(limit(t), "other", nil)
-	if err != nil || ready(after) != nil || !after.Status.Since.Equal(before.Status.Since) {
-		t.Errorf("the other module is %+v, %v, want that it runs since %v", after.Status, err, before.Status.Since)
+	if err != nil || ready(after) != nil || !after.Status.FSM.Since.Equal(&before.Status.FSM.Since) {
+		t.Errorf("the other module is %+v, %v, want that it runs since %v", after.Status, err, before.Status.FSM.Since)
 	}
 
 	generation := s.change(t, "complex", map[string]any{"image": s.registry.Push(wasmVersion('2'))})
-	obj = s.await(t, "complex", generation, v1alpha1.Running, ready, digestOf(t, wasmVersion('2')))
+	obj = s.await(t, "complex", generation, "Running", ready, digestOf(t, wasmVersion('2')))
 	if obj.Status.LastError != "" {
 		t.Errorf("the last error of the replaced module is %q", obj.Status.LastError)
 	}

@@ -93,12 +93,12 @@ func runWasmHost(t *testing.T, c *kube.Client, ns string, o operator.Options) *w
 // wasmCondition is a condition of [kube.Await].
 type wasmCondition = func(*v1alpha1.WasmController) error
 
-// wasmIs is a condition: the machine has observed the generation and is in a phase.
-func wasmIs(generation int64, phase v1alpha1.Phase, more []wasmCondition) wasmCondition {
+// wasmIs is a condition: the machine has observed the generation and is in a state.
+func wasmIs(generation int64, state string, more []wasmCondition) wasmCondition {
 	return func(o *v1alpha1.WasmController) error {
 		s := &o.Status
-		if s.FSM == nil || s.FSM.Generation < generation || s.Phase != phase {
-			return fmt.Errorf("the phase is %q, the last error %q, %+v", s.Phase, s.LastError, s.FSM)
+		if s.FSM == nil || s.FSM.Generation < generation || s.FSM.State != state {
+			return fmt.Errorf("the last error is %q, the position %+v, want the state %s", s.LastError, s.FSM, state)
 		}
 		for _, f := range more {
 			if err := f(o); err != nil {
@@ -150,10 +150,10 @@ func (s *wasmSuite) change(t *testing.T, name string, spec map[string]any) int64
 }
 
 func (s *wasmSuite) await(
-	t *testing.T, name string, generation int64, phase v1alpha1.Phase, more ...wasmCondition,
+	t *testing.T, name string, generation int64, state string, more ...wasmCondition,
 ) *v1alpha1.WasmController {
 	t.Helper()
-	obj, err := kube.Await(whileCompiling(t), s.objects, name, wasmIs(generation, phase, more), nil)
+	obj, err := kube.Await(whileCompiling(t), s.objects, name, wasmIs(generation, state, more), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,8 +210,8 @@ func TestWasmControllerFromItsCreationToItsDeletion(t *testing.T) {
 		Env: []v1alpha1.EnvVar{{Name: "A", Value: "b"}},
 	})
 	s.create(t, "other", v1alpha1.WasmControllerSpec{Image: s.registry.Push(first), Args: []string{"ticker"}})
-	other := s.await(t, "other", 1, v1alpha1.Running, ready, digestOf(t, first))
-	obj := s.await(t, "a", 1, v1alpha1.Running, ready, digestOf(t, first))
+	other := s.await(t, "other", 1, "Running", ready, digestOf(t, first))
+	obj := s.await(t, "a", 1, "Running", ready, digestOf(t, first))
 	if obj.Spec.ServiceAccountName != "default" {
 		t.Errorf("the service account is %q", obj.Spec.ServiceAccountName)
 	}
@@ -223,12 +223,12 @@ func TestWasmControllerFromItsCreationToItsDeletion(t *testing.T) {
 	}
 
 	generation := s.change(t, "a", map[string]any{"image": s.registry.Push(second)})
-	s.await(t, "a", generation, v1alpha1.Running, ready, digestOf(t, second))
+	s.await(t, "a", generation, "Running", ready, digestOf(t, second))
 
 	failing := registrytest.Guest{Fails: true}.Module()
 	generation = s.change(t, "a", map[string]any{"image": s.registry.Push(failing)})
 	isStalled := kube.StatusCondition[v1alpha1.WasmController]("Stalled", metav1.ConditionTrue)
-	obj = s.await(t, "a", generation, v1alpha1.Quarantined, isStalled)
+	obj = s.await(t, "a", generation, "Quarantined", isStalled)
 	if obj.Status.Failures != 3 || obj.Status.LastError == "" {
 		t.Errorf("the status has %d failures, the last with %q", obj.Status.Failures, obj.Status.LastError)
 	}
@@ -249,16 +249,16 @@ func TestWasmControllerFromItsCreationToItsDeletion(t *testing.T) {
 	})
 
 	generation = s.change(t, "a", map[string]any{"image": s.registry.Push(second)})
-	obj = s.await(t, "a", generation, v1alpha1.Running, ready)
+	obj = s.await(t, "a", generation, "Running", ready)
 	if obj.Status.Failures != 0 || obj.Status.LastError != "" {
 		t.Errorf("the replaced module has %d failures, the last with %q", obj.Status.Failures, obj.Status.LastError)
 	}
 
 	generation = s.change(t, "a", map[string]any{"suspend": true})
-	s.await(t, "a", generation, v1alpha1.Suspended)
+	s.await(t, "a", generation, "Stopped")
 	eventually(t, "suspended", func(context.Context) error { return wasmNames(h.host, s.ns+"/other") })
 	generation = s.change(t, "a", map[string]any{"suspend": false})
-	s.await(t, "a", generation, v1alpha1.Running, ready)
+	s.await(t, "a", generation, "Running", ready)
 
 	if err := kube.DeleteAndWait(limit(t), s.objects, "a", nil); err != nil {
 		t.Fatal(err)
@@ -267,7 +267,7 @@ func TestWasmControllerFromItsCreationToItsDeletion(t *testing.T) {
 		t.Error(err)
 	}
 	obj, err = s.objects.Get(limit(t), "other", nil)
-	if err != nil || obj.Status.Since == nil || !obj.Status.Since.Equal(other.Status.Since) {
+	if err != nil || !obj.Status.FSM.Since.Equal(&other.Status.FSM.Since) {
 		t.Errorf("the other module was restarted: %v, %v", obj.Status, err)
 	}
 	if err := kube.DeleteAndWait(limit(t), s.objects, "other", nil); err != nil {
@@ -313,17 +313,17 @@ func TestWasmControllerThatCannotRunSaysWhy(t *testing.T) {
 		}
 	}
 	s.create(t, "file", v1alpha1.WasmControllerSpec{File: "a.wasm"})
-	s.await(t, "file", 1, v1alpha1.Pulling, says("spec.file: this host reads no files"))
+	s.await(t, "file", 1, "Pulling", says("spec.file: this host reads no files"))
 	unknown := s.registry.Host + "/modules/test@sha256:" + strings.Repeat("0", 64)
 	s.create(t, "unknown", v1alpha1.WasmControllerSpec{Image: unknown})
-	s.await(t, "unknown", 1, v1alpha1.Pulling, says("not found"))
+	s.await(t, "unknown", 1, "Pulling", says("not found"))
 	// The module appears in the registry: the next attempt finds it.
 	generation := s.change(t, "unknown", map[string]any{"image": image, "args": []string{"ticker"}})
-	s.await(t, "unknown", generation, v1alpha1.Running, digestOf(t, guest))
+	s.await(t, "unknown", generation, "Running", digestOf(t, guest))
 	// The next module can't be compiled: the previous one still runs.
 	bad := s.registry.Push([]byte("\x00asm\x01\x00\x00\x00garbage"))
 	generation = s.change(t, "unknown", map[string]any{"image": bad})
-	obj := s.await(t, "unknown", generation, v1alpha1.Quarantined, digestOf(t, guest))
+	obj := s.await(t, "unknown", generation, "Quarantined", digestOf(t, guest))
 	if err := kube.StatusCondition[v1alpha1.WasmController]("Stalled", metav1.ConditionTrue)(obj); err != nil {
 		t.Error(err)
 	}
@@ -367,7 +367,7 @@ func TestWasmControllerHasTheIdentityOfItsServiceAccount(t *testing.T) {
 		})
 	}
 	s.create(t, "default", v1alpha1.WasmControllerSpec{Image: image, Args: []string{"get", path}})
-	s.await(t, "default", 1, v1alpha1.Running)
+	s.await(t, "default", 1, "Running")
 	says(`response {\"status\":403`)
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "reader"}}
 	if _, err := kube.Namespaced[corev1.ServiceAccount](s.client, s.ns).Create(limit(t), account, nil); err != nil {
@@ -397,12 +397,12 @@ func TestWasmControllerFollowsItsFileAndSurvivesARestart(t *testing.T) {
 		}
 	}
 	s.create(t, "a", v1alpha1.WasmControllerSpec{File: "a.wasm", Args: []string{"ticker"}})
-	s.await(t, "a", 1, v1alpha1.Pulling)
+	s.await(t, "a", 1, "Pulling")
 	first, second := wasmVersion('1'), wasmVersion('2')
 	write(first)
-	s.await(t, "a", 1, v1alpha1.Running, digestOf(t, first))
+	s.await(t, "a", 1, "Running", digestOf(t, first))
 	write(second)
-	s.await(t, "a", 1, v1alpha1.Running, digestOf(t, second))
+	s.await(t, "a", 1, "Running", digestOf(t, second))
 	if err := h.stop(); err != nil {
 		t.Error(err)
 	}
@@ -412,9 +412,9 @@ func TestWasmControllerFollowsItsFileAndSurvivesARestart(t *testing.T) {
 	}
 	write(bytes.Clone(first))
 	runWasmHost(t, s.client, s.ns, operator.Options{Files: dir})
-	after := s.await(t, "a", 1, v1alpha1.Running, digestOf(t, first))
-	if !after.Status.Since.After(before.Status.Since.Add(-time.Second)) {
-		t.Errorf("the module runs since %v, before %v", after.Status.Since, before.Status.Since)
+	after := s.await(t, "a", 1, "Running", digestOf(t, first))
+	if !after.Status.FSM.Since.After(before.Status.FSM.Since.Time) {
+		t.Errorf("the module runs since %v, before %v", after.Status.FSM.Since, before.Status.FSM.Since)
 	}
 	if err := kube.DeleteAndWait(limit(t), s.objects, "a", nil); err != nil {
 		t.Fatal(err)
@@ -462,7 +462,7 @@ func TestKubeWasmRunsObjectsFilesAndADirectory(t *testing.T) {
 	})
 	t.Cleanup(func() { _ = ended() })
 	for _, name := range []string{"file", "image"} {
-		s.await(t, name, 1, v1alpha1.Running)
+		s.await(t, name, 1, "Running")
 	}
 	eventually(t, "logs", func(context.Context) error {
 		for _, want := range []string{

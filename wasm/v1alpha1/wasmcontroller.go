@@ -17,7 +17,7 @@ import (
 //kube:resource group=wasm.kube-go.dev version=v1alpha1 kind=WasmController shortName=wasmctl
 //kube:description A WasmController is a controller that runs as a WebAssembly module in a host that many modules share.
 //kube:subresource status
-//kube:printcolumn name=Phase jsonPath=.status.phase
+//kube:printcolumn name=State jsonPath=.status.fsm.state
 //kube:printcolumn name=Ready jsonPath=.status.conditions[?(@.type=="Ready")].status
 //kube:printcolumn name=Failures jsonPath=.status.failures type=integer
 //kube:printcolumn name=Digest jsonPath=.status.digest priority=1
@@ -138,29 +138,18 @@ type Limits struct {
 	Logs int32 `json:"logs,omitempty"`
 }
 
-// Phase is what a WasmController does.
-// +kubebuilder:validation:Enum=Pulling;Compiling;Starting;Running;BackOff;Quarantined;Suspended;Terminating
-type Phase string
-
-// The phases.
-const (
-	Pulling     Phase = "Pulling"     // the module is read from the registry or the file
-	Compiling   Phase = "Compiling"   // the host compiles the module
-	Starting    Phase = "Starting"    // the program of the module starts
-	Running     Phase = "Running"     // the module runs
-	BackOff     Phase = "BackOff"     // the module has failed, and starts again after a delay
-	Quarantined Phase = "Quarantined" // the module can't run, and waits until it changes
-	Suspended   Phase = "Suspended"   // spec.suspend is true
-	Terminating Phase = "Terminating" // the object is deleted, and the module ends
-)
-
-// WasmControllerStatus is what the host does with the module.
+// WasmControllerStatus is what the host does with the module. The state, status.fsm.state, is one of:
+//
+//   - Pulling: the module is read from the registry or the file.
+//   - Compiling: the host compiles the module.
+//   - Starting: the program of the module starts.
+//   - Running: the module runs.
+//   - BackOff: the module has failed, and starts again after a delay.
+//   - Quarantined: the module can't run, and waits until it changes.
+//   - Stopped: spec.suspend is true.
+//   - Terminating: the object is deleted, and the module ends.
 type WasmControllerStatus struct {
 	machine.Status `json:",inline"`
-
-	// Phase is what the host does with the module.
-	// +optional
-	Phase Phase `json:"phase,omitempty"`
 
 	// Digest is the digest of the module that runs, or was the last to run. It is not that of the image's manifest.
 	// +optional
@@ -174,12 +163,8 @@ type WasmControllerStatus struct {
 	// +optional
 	LastError string `json:"lastError,omitempty"`
 
-	// Since is when the phase of the module in the host began.
-	// +optional
-	Since *metav1.Time `json:"since,omitempty"`
-
-	// Stats are the counters of the module since it was set, at the last change of its phase. The metrics of the host have
-	// the current ones.
+	// Stats are the counters of the module since it was set, when its state, its digest or its failures last changed. The
+	// metrics of the host have the current ones.
 	// +optional
 	Stats *Stats `json:"stats,omitempty"`
 }

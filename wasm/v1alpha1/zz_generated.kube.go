@@ -148,9 +148,6 @@ func (in *Limits) DeepCopy() *Limits {
 func (in *WasmControllerStatus) DeepCopyInto(out *WasmControllerStatus) {
 	*out = *in
 	in.Status.DeepCopyInto(&out.Status)
-	if in.Since != nil {
-		out.Since = new(*in.Since)
-	}
 	if in.Stats != nil {
 		out.Stats = new(*in.Stats)
 	}
@@ -206,8 +203,8 @@ const wasmControllerCRD = `{
    {
     "additionalPrinterColumns": [
      {
-      "jsonPath": ".status.phase",
-      "name": "Phase",
+      "jsonPath": ".status.fsm.state",
+      "name": "State",
       "type": "string"
      },
      {
@@ -417,7 +414,7 @@ const wasmControllerCRD = `{
         ]
        },
        "status": {
-        "description": "WasmControllerStatus is what the host does with the module.",
+        "description": "WasmControllerStatus is what the host does with the module. The state, status.fsm.state, is one of:\n\n  - Pulling: the module is read from the registry or the file.\n  - Compiling: the host compiles the module.\n  - Starting: the program of the module starts.\n  - Running: the module runs.\n  - BackOff: the module has failed, and starts again after a delay.\n  - Quarantined: the module can't run, and waits until it changes.\n  - Stopped: spec.suspend is true.\n  - Terminating: the object is deleted, and the module ends.",
         "type": "object",
         "properties": {
          "conditions": {
@@ -659,27 +656,8 @@ const wasmControllerCRD = `{
           "description": "LastError is the last failure of the module.",
           "type": "string"
          },
-         "phase": {
-          "description": "Phase is what the host does with the module.",
-          "type": "string",
-          "enum": [
-           "Pulling",
-           "Compiling",
-           "Starting",
-           "Running",
-           "BackOff",
-           "Quarantined",
-           "Suspended",
-           "Terminating"
-          ]
-         },
-         "since": {
-          "description": "Since is when the phase of the module in the host began.",
-          "type": "string",
-          "format": "date-time"
-         },
          "stats": {
-          "description": "Stats are the counters of the module since it was set, at the last change of its phase. The metrics of the host have\nthe current ones.",
+          "description": "Stats are the counters of the module since it was set, when its state, its digest or its failures last changed. The\nmetrics of the host have the current ones.",
           "type": "object",
           "properties": {
            "cacheBytes": {

@@ -55,8 +55,8 @@ type (
 	Stopped     struct{}
 	fromStopped interface{ fromStopped() }
 
-	// Removing is an object that is deleted.
-	Removing struct{}
+	// Terminating is an object that is deleted.
+	Terminating struct{}
 )
 
 func (Compiling) fromPulling()     {}
@@ -87,7 +87,7 @@ func newMachine(c *client.Client, name string, m *Modules) *fsm.Machine[v1alpha1
 	fsm.Add(machine, BackOff{})
 	fsm.Add(machine, Quarantined{})
 	fsm.Add(machine, Stopped{})
-	fsm.OnDelete(machine, Removing{})
+	fsm.OnDelete(machine, Terminating{})
 	return machine
 }
 
@@ -97,7 +97,6 @@ func (Pulling) Step(c ctx, to fsm.To[fromPulling]) fsm.Result[fromPulling] {
 	if c.Obj.Spec.Suspend {
 		return to.Go(Stopped{})
 	}
-	s.Phase = v1alpha1.Pulling
 	if err := m.check(&c.Obj.Spec); err != nil {
 		s.LastError = shorten(err.Error())
 		stall(c, "InvalidSpec", err.Error())
@@ -120,8 +119,7 @@ func (Pulling) Step(c ctx, to fsm.To[fromPulling]) fsm.Result[fromPulling] {
 
 // Step waits until the host has compiled the module.
 func (Compiling) Step(c ctx, to fsm.To[fromCompiling]) fsm.Result[fromCompiling] {
-	s, m := &c.Obj.Status, fsm.Env[*Modules](c)
-	s.Phase = v1alpha1.Compiling
+	m := fsm.Env[*Modules](c)
 	if c.Planning() {
 		return to.Stay("the module must be compiled", 0)
 	}
@@ -131,7 +129,7 @@ func (Compiling) Step(c ctx, to fsm.To[fromCompiling]) fsm.Result[fromCompiling]
 		return to.Stay("the module is being compiled", 0)
 	case !r.done: // the module can't be read any more
 		unreadable(c, r)
-		return to.Stay(s.LastError, r.wait)
+		return to.Stay(c.Obj.Status.LastError, r.wait)
 	}
 	switch at := m.observe(c.Obj); {
 	case at.rejected != nil:
@@ -155,7 +153,6 @@ func (Starting) Step(c ctx, to fsm.To[fromStarting]) fsm.Result[fromStarting] {
 	case at.runs():
 		return to.Go(Running{}).Event(normal("Started", "the module runs"))
 	}
-	c.Obj.Status.Phase = v1alpha1.Starting
 	return to.Stay("the module starts", checkAfter(c))
 }
 
@@ -172,7 +169,6 @@ func (Running) Step(c ctx, to fsm.To[fromRunning]) fsm.Result[fromRunning] {
 	case at.status.Phase == host.Starting:
 		return to.Go(Starting{})
 	}
-	c.Obj.Status.Phase = v1alpha1.Running
 	return to.Idle("the module runs", checkAfter(c))
 }
 
@@ -189,7 +185,6 @@ func (BackOff) Step(c ctx, to fsm.To[fromBackOff]) fsm.Result[fromBackOff] {
 	case at.status.Phase == host.Starting:
 		return to.Go(Starting{})
 	}
-	c.Obj.Status.Phase = v1alpha1.BackOff
 	return to.Stay(at.reason(), checkAfter(c))
 }
 
@@ -202,7 +197,6 @@ func (Quarantined) Step(c ctx, to fsm.To[fromQuarantined]) fsm.Result[fromQuaran
 	case !at.quarantined():
 		return to.Go(Starting{})
 	}
-	c.Obj.Status.Phase = v1alpha1.Quarantined
 	stall(c, "Quarantined", at.reason())
 	return to.Stay(at.reason(), checkAfter(c))
 }
@@ -213,7 +207,7 @@ func (Stopped) Step(c ctx, to fsm.To[fromStopped]) fsm.Result[fromStopped] {
 	if !c.Obj.Spec.Suspend {
 		return to.Go(Pulling{})
 	}
-	s.Phase, s.Failures, s.LastError, s.Since = v1alpha1.Suspended, 0, "", nil
+	s.Failures, s.LastError = 0, ""
 	if !c.Planning() && !fsm.Env[*Modules](c).remove(nameOf(c.Obj)).done {
 		return to.Stay("the module is being stopped", 0)
 	}
@@ -221,8 +215,7 @@ func (Stopped) Step(c ctx, to fsm.To[fromStopped]) fsm.Result[fromStopped] {
 }
 
 // Step removes the module. The machine then removes the finalizer.
-func (Removing) Step(c ctx, to fsm.To[fsm.Terminal]) fsm.Result[fsm.Terminal] {
-	c.Obj.Status.Phase = v1alpha1.Terminating
+func (Terminating) Step(c ctx, to fsm.To[fsm.Terminal]) fsm.Result[fsm.Terminal] {
 	if !c.Planning() && !fsm.Env[*Modules](c).remove(nameOf(c.Obj)).done {
 		return to.Stay("the module is being stopped", 0)
 	}
@@ -243,12 +236,11 @@ func follow(c ctx) situation {
 	if at.lost {
 		return at
 	}
-	s.Digest, s.Failures, s.LastError = at.status.Digest, int32(at.status.Failures), ""
-	since := at.status.Since.Truncate(time.Second)
-	if !since.IsZero() && (s.Since == nil || !s.Since.Time.Equal(since)) {
-		s.Since = new(metav1.NewTime(since))
+	digest, failures := at.status.Digest, int32(at.status.Failures)
+	if digest != "" && (entered(c) || digest != s.Digest || failures != s.Failures) {
 		s.Stats = statsOf(at.status.Stats) // only now, so that counters do not cause writes
 	}
+	s.Digest, s.Failures, s.LastError = digest, failures, ""
 	switch {
 	case at.rejected != nil:
 		s.LastError = shorten(at.rejected.Error())
@@ -256,6 +248,12 @@ func follow(c ctx) situation {
 		s.LastError = shorten(at.status.Err.Error())
 	}
 	return at
+}
+
+// entered reports whether the pass has entered the current state.
+func entered(c ctx) bool {
+	stored := c.Obj.Status.FSM
+	return stored == nil || !stored.Since.Time.Equal(c.Since())
 }
 
 // statsOf returns the counters of a module for its status.

@@ -108,7 +108,7 @@ func TestConfigDependsOnTheObjectAndItsSpec(t *testing.T) {
 		}
 		all[config] = name
 		obj.Labels = map[string]string{"a": "b"}
-		obj.Status.Phase = v1alpha1.Running
+		obj.Status.Digest = "sha256:1"
 		if configOf(obj) != config {
 			t.Errorf("%s: the config depends on the metadata or the status", name)
 		}
