@@ -114,7 +114,7 @@ func TestDeletedWasmControllerStops(t *testing.T) {
 	}
 	s.create(t, "loop", v1alpha1.WasmControllerSpec{
 		Image: s.registry.Push(loop), Args: []string{"loop"},
-		Limits: v1alpha1.Limits{Wake: &metav1.Duration{Duration: 5 * time.Minute}},
+		Limits: v1alpha1.Limits{CallTimeout: &metav1.Duration{Duration: 5 * time.Minute}},
 	})
 	const source = "source"
 	write := func(value string) {
@@ -181,7 +181,7 @@ func TestLogsOfAFailingReconcilerAreLimited(t *testing.T) {
 	shared.writeAll(t, sources, "1")
 	began := time.Now()
 	failing := s.greeterSpec(t, "failing", "reader")
-	failing.Limits.Logs = 1
+	failing.Limits.LogsPerSecond = 1
 	s.create(t, "failing", failing)
 	s.create(t, "other", s.greeterSpec(t, "other", "greeter"))
 	eventually(t, "many records are dropped", func(context.Context) error {

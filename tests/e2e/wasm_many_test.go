@@ -85,7 +85,7 @@ func newCrowd(t *testing.T, o host.Options) *crowd {
 	c := &crowd{sent: &requests{}, log: &wasmHost{log: &guarded[string]{}}, modules: map[string]host.Module{}}
 	c.client = connect(t, &kube.ClientOptions{Middleware: []kube.Middleware{c.sent.layer}})
 	c.ns, c.other = newNamespace(t, c.client), newNamespace(t, c.client)
-	o.Logger, o.BackOff, o.MaxFailures = slog.New(slog.NewTextHandler(c.log, nil)), 50*time.Millisecond, 3
+	o.Logger, o.InitialBackoff, o.MaxFailures = slog.New(slog.NewTextHandler(c.log, nil)), 50*time.Millisecond, 3
 	var err error
 	if c.host, err = host.New(t.Context(), c.client, &o); err != nil {
 		t.Fatal(err)
@@ -240,13 +240,16 @@ type misbehavior struct {
 // misbehaviors returns a hostile module of each kind.
 func misbehaviors(ns string) map[string]misbehavior {
 	configMaps, began := "/api/v1/namespaces/"+ns+"/configmaps", time.Now()
-	patient := host.Limits{Wake: time.Minute} // of those that do not fail, on a slow machine
+	patient := host.Limits{CallTimeout: time.Minute} // of those that do not fail, on a slow machine
 	return map[string]misbehavior{
-		"trap":     {fails: "unreachable"},
-		"loop":     {fails: "time limit", limits: host.Limits{Wake: time.Second}},
-		"invalid":  {fails: "time limit", limits: host.Limits{Wake: time.Second}}, // calls of the host in a loop
-		"memory":   {fails: "unreachable", limits: host.Limits{MemoryBytes: 64 << 20, Wake: time.Minute}, says: "has allocated "},
-		"deadlock": {fails: "time limit", limits: host.Limits{Wake: time.Second}},
+		"trap":    {fails: "unreachable"},
+		"loop":    {fails: "time limit", limits: host.Limits{CallTimeout: time.Second}},
+		"invalid": {fails: "time limit", limits: host.Limits{CallTimeout: time.Second}}, // calls of the host in a loop
+		"memory": {
+			fails: "unreachable", limits: host.Limits{MemoryBytes: 64 << 20, CallTimeout: time.Minute},
+			says: "has allocated ",
+		},
+		"deadlock": {fails: "time limit", limits: host.Limits{CallTimeout: time.Second}},
 		"write":    {says: "fd_write 0", limits: patient},
 		"bodies": {number: "1000", path: configMaps + "/none", says: `then -4"`, limits: patient, check: func(s host.Status) string {
 			if s.Stats.BufferBytes > 80<<20 {

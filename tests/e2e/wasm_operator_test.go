@@ -71,7 +71,9 @@ func runWasmHost(t *testing.T, c *kube.Client, ns string, o operator.Options) *w
 	t.Helper()
 	w := &wasmHost{log: &guarded[string]{}}
 	logger := slog.New(slog.NewMultiHandler(debugLogger(t).Handler(), slog.NewTextHandler(w, nil)))
-	h, err := host.New(t.Context(), c, &host.Options{Logger: logger, BackOff: 50 * time.Millisecond, MaxFailures: 3})
+	h, err := host.New(t.Context(), c, &host.Options{
+		Logger: logger, InitialBackoff: 50 * time.Millisecond, MaxFailures: 3,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -93,7 +93,7 @@ func (c *crowd) awaitAttempt(t *testing.T, name string, want attempt) (number in
 func TestRevokedModulesLoseTheirReadsAndTheOthersKeepTheirWatch(t *testing.T) {
 	inC, inGo := buildInC(t, "wasm/host/testdata/greeter.c"), buildInGo(t, "./testdata/greeter")
 	reader := buildInC(t, "wasm/conformance/testdata/reader.c")
-	c := newCrowd(t, host.Options{Recheck: time.Second})
+	c := newCrowd(t, host.Options{AuthorizationInterval: time.Second})
 	// The API server has watches of others, which it may replace: the most of some numbers counts.
 	others := 0
 	for range 20 {

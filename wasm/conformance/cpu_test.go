@@ -28,7 +28,7 @@ func TestModulesThatAlwaysHaveItemsDoNotDelayOthers(t *testing.T) {
 			for n := range 2 { // as many as can run at the same time
 				w.add(t, host.Module{
 					Name: fmt.Sprint("busy-", n), Binary: busy(delays).encode(),
-					Limits: host.Limits{Requests: 1000, BufferBytes: 20 << 20, CPU: 1000}, // so that they never wait
+					Limits: host.Limits{RequestsPerSecond: 1000, BufferBytes: 20 << 20, CPU: 1000}, // so that they never wait
 				})
 			}
 			for n := range 2 {
@@ -55,7 +55,7 @@ func TestCPUTimeOfAModuleIsLimitedOverTime(t *testing.T) {
 			}
 			w.add(t, host.Module{
 				Name: "busy", Binary: m.encode(),
-				Limits: host.Limits{CPU: 1e-9, Requests: 1000, BufferBytes: 4 << 20, InFlight: 8},
+				Limits: host.Limits{CPU: 1e-9, RequestsPerSecond: 1000, BufferBytes: 4 << 20, InFlight: 8},
 			})
 			w.await(t, "the wait of the module", func() bool { return w.status("busy").Stats.Throttled > 0 })
 			calls := w.status("busy").Stats.Calls

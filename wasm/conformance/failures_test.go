@@ -69,7 +69,7 @@ func logClaims() []claim {
 		run: func(g *guest) {
 			name := g.module.Name + "-2"
 			g.set(g.t, host.Module{
-				Name: name, Args: []string{"1 log-many 20000"}, Limits: host.Limits{Logs: 10},
+				Name: name, Args: []string{"1 log-many 20000"}, Limits: host.Limits{LogsPerSecond: 10},
 			})
 			g.await(g.t, "the start", func() bool { return g.status(name).Phase == host.Running })
 			if n := len(g.logged(name)); n == 0 || n > 2000 {
@@ -163,7 +163,7 @@ func wasiClaims() []claim {
 		},
 	}, {
 		name:   "poll_oneoff without descriptor 100 ends an instance that waits beyond the time limit",
-		limits: host.Limits{Wake: 4 * time.Second},
+		limits: host.Limits{CallTimeout: 4 * time.Second},
 		run: func(g *guest) {
 			g.send("wait 3600000")
 			g.session(2)
@@ -273,7 +273,7 @@ func failureClaims() []claim {
 	} {
 		limits := host.Limits{MemoryBytes: 32 << 20}
 		if kind == "loop" || kind == "deadlock" {
-			limits.Wake = 4 * time.Second // the others must not exceed it on a busy machine
+			limits.CallTimeout = 4 * time.Second // the others must not exceed it on a busy machine
 		}
 		all = append(all, claim{
 			name: text + " ends only the instance", limits: limits,

@@ -162,7 +162,7 @@ func newWorld(t *testing.T, p program, o host.Options) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Logger, o.CompilationDir, o.BackOff = slog.New(handler{to: w.records}), p.compilation, time.Millisecond
+	o.Logger, o.CompilationDir, o.InitialBackoff = slog.New(handler{to: w.records}), p.compilation, time.Millisecond
 	o.MaxFailures = cmp.Or(o.MaxFailures, 3)
 	w.Host, err = host.New(t.Context(), c, &o)
 	if err != nil {
@@ -240,8 +240,8 @@ type guest struct {
 // set adds a module, which is removed when the test ends.
 func (w *world) set(t *testing.T, m host.Module) *guest {
 	t.Helper()
-	m.Limits.Logs = cmp.Or(m.Limits.Logs, 1<<20)
-	m.Limits.Requests = cmp.Or(m.Limits.Requests, 1<<20)
+	m.Limits.LogsPerSecond = cmp.Or(m.Limits.LogsPerSecond, 1<<20)
+	m.Limits.RequestsPerSecond = cmp.Or(m.Limits.RequestsPerSecond, 1<<20)
 	if m.Binary == nil {
 		m.Binary = w.program.actor
 	}

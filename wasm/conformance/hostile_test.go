@@ -162,7 +162,7 @@ func TestInitialisationWithoutEndDoesNotDelayOtherModules(t *testing.T) {
 			m.describes, m.waits = actor, "_initialize"
 			hangs := m.encode()
 			for n := range 5 {
-				w.add(t, host.Module{Name: fmt.Sprint("hostile-", n), Binary: hangs, Limits: host.Limits{Wake: time.Minute}})
+				w.add(t, host.Module{Name: fmt.Sprint("hostile-", n), Binary: hangs, Limits: host.Limits{CallTimeout: time.Minute}})
 			}
 			w.await(t, "a start", func() bool { return w.status("hostile-0").Stats.Starts > 0 })
 			w.add(t, host.Module{Name: "other", Binary: module{describes: actor}.encode()})
@@ -179,7 +179,8 @@ func TestEndlessLoopsDoNotDelayOtherModules(t *testing.T) {
 	binary := hostile(t)
 	for n := range 6 {
 		w.add(t, host.Module{
-			Name: fmt.Sprint("hostile-", n), Binary: binary, Args: []string{"loop"}, Limits: host.Limits{Wake: time.Minute},
+			Name: fmt.Sprint("hostile-", n), Binary: binary, Args: []string{"loop"},
+			Limits: host.Limits{CallTimeout: time.Minute},
 		})
 	}
 	w.await(t, "the loops", func() bool { return w.status("hostile-5").Stats.Starts > 0 })
@@ -192,7 +193,7 @@ func TestFunctionsOfTheHostObeyTheTimeLimit(t *testing.T) {
 	for _, act := range []string{"invalid", "loop"} {
 		t.Run(act, func(t *testing.T) {
 			w := newHostileWorld(t, host.Options{MaxFailures: 1})
-			limits := host.Limits{Wake: 50 * time.Millisecond}
+			limits := host.Limits{CallTimeout: 50 * time.Millisecond}
 			w.add(t, host.Module{Name: "a", Binary: binary, Args: []string{act}, Limits: limits})
 			w.awaitFor(t, prompt, "the quarantine", func() bool { return w.status("a").Phase == host.Quarantined })
 			if err := w.status("a").Err; !strings.Contains(err.Error(), "time limit") {
@@ -223,7 +224,7 @@ func TestGuestCanNotFillTheMemoryOfTheHost(t *testing.T) {
 			m.describes = actor
 			w.add(t, host.Module{
 				Name: "a", Binary: m.encode(), ServiceAccount: core.ObjectRef{Namespace: "home", Name: "greedy"},
-				Limits: host.Limits{BufferBytes: limit, Requests: 1 << 20},
+				Limits: host.Limits{BufferBytes: limit, RequestsPerSecond: 1 << 20},
 			})
 			w.await(t, "the start of the requests", func() bool { return w.status("a").Stats.BufferBytes > 0 })
 			// The buffers are full when neither the guest nor the server can send any more.
@@ -294,7 +295,7 @@ func TestForbiddenAndEndedWatchesLeaveNothingBehind(t *testing.T) {
 	before := heap()
 	w.add(t, host.Module{
 		Name: "a", Binary: binary, Args: []string{"cancelled", "5000"}, ServiceAccount: account,
-		Limits: host.Limits{Wake: time.Minute},
+		Limits: host.Limits{CallTimeout: time.Minute},
 	})
 	w.says(t, "a", "accepted")
 	within(t, "Remove", func() { w.Remove(t.Context(), "a") })
@@ -318,7 +319,7 @@ func TestSelectorsAreLimited(t *testing.T) {
 }
 
 func TestDeletedServiceAccountLosesItsReads(t *testing.T) {
-	w := newWorld(t, buildProgram(t, "C"), host.Options{Recheck: 20 * time.Millisecond})
+	w := newWorld(t, buildProgram(t, "C"), host.Options{AuthorizationInterval: 20 * time.Millisecond})
 	account := core.ObjectRef{Namespace: "home", Name: "reader"}
 	g := w.start(t, host.Module{Name: "g", ServiceAccount: account})
 	g.put("a", nil)
@@ -339,7 +340,7 @@ func TestDeletedServiceAccountLosesItsReads(t *testing.T) {
 }
 
 func TestRevokedRoleEndsTheReads(t *testing.T) {
-	w := newWorld(t, buildProgram(t, "C"), host.Options{Recheck: 20 * time.Millisecond})
+	w := newWorld(t, buildProgram(t, "C"), host.Options{AuthorizationInterval: 20 * time.Millisecond})
 	g := w.start(t, host.Module{Name: "g", ServiceAccount: core.ObjectRef{Namespace: "home", Name: "reader"}})
 	g.put("a", nil)
 	id := g.watch("w", configMaps("g"))
@@ -352,7 +353,7 @@ func TestRevokedRoleEndsTheReads(t *testing.T) {
 
 // TestRefusedReviewEndsNoWatchUntilItPersists has a server that refuses access reviews, as one that has just started.
 func TestRefusedReviewEndsNoWatchUntilItPersists(t *testing.T) {
-	w := newWorld(t, buildProgram(t, "C"), host.Options{Recheck: 20 * time.Millisecond})
+	w := newWorld(t, buildProgram(t, "C"), host.Options{AuthorizationInterval: 20 * time.Millisecond})
 	g := w.start(t, host.Module{Name: "g", ServiceAccount: core.ObjectRef{Namespace: "home", Name: "reader"}})
 	refuse := func(reviews int) {
 		w.server.mu.Lock()
@@ -387,7 +388,7 @@ func TestRequestsForAReconcilerAreLimited(t *testing.T) {
 	binary := hostile(t, "-DRECONCILER")
 	putTask(w, "often")
 	begun := time.Now()
-	w.add(t, host.Module{Name: "a", Binary: binary, Limits: host.Limits{Requests: 20}})
+	w.add(t, host.Module{Name: "a", Binary: binary, Limits: host.Limits{RequestsPerSecond: 20}})
 	patches := func() int {
 		return len(w.server.received(func(r received) bool { return r.method == "PATCH" }))
 	}
@@ -410,7 +411,9 @@ func TestResultWithTooManyObjectsIsRefused(t *testing.T) {
 
 func TestGuestHasNoFilesAndNoSockets(t *testing.T) {
 	w := newHostileWorld(t, host.Options{})
-	w.add(t, host.Module{Name: "a", Binary: hostile(t), Args: []string{"system"}, Limits: host.Limits{Logs: 1000}})
+	w.add(t, host.Module{
+		Name: "a", Binary: hostile(t), Args: []string{"system"}, Limits: host.Limits{LogsPerSecond: 1000},
+	})
 	w.says(t, "a", "sock_shutdown")
 	checked := 0
 	for _, r := range w.logged("a") {

@@ -226,7 +226,7 @@ func TestHostRefusesModules(t *testing.T) {
 			t.Parallel()
 			m := host.Module{Name: moduleOf(name), Binary: c.module.encode()}
 			if c.module.waits != "" {
-				m.Limits.Wake = 200 * time.Millisecond
+				m.Limits.CallTimeout = 200 * time.Millisecond
 			}
 			err := w.Set(t.Context(), m)
 			if err == nil {

@@ -441,7 +441,7 @@ func reconcilerClaims() []reconcilerClaim {
 		name: "repeated failures of a reconciler quarantine the module", alone: true,
 		run: func(k *task) {
 			name := "failing"
-			m := host.Module{Name: name, Binary: k.program.reconciler, Limits: host.Limits{Logs: 1 << 20}}
+			m := host.Module{Name: name, Binary: k.program.reconciler, Limits: host.Limits{LogsPerSecond: 1 << 20}}
 			w := newWorld(k.t, k.program, host.Options{MaxFailures: 2})
 			w.set(k.t, m)
 			(&task{w, k.t, k.namespace}).do("trap unreachable")
@@ -481,7 +481,7 @@ func (k *task) result(want string) {
 func testReconcilers(t *testing.T, p program) {
 	t.Helper()
 	m := host.Module{
-		Name: "reconciler", Binary: p.reconciler, Limits: host.Limits{Wake: time.Minute},
+		Name: "reconciler", Binary: p.reconciler, Limits: host.Limits{CallTimeout: time.Minute},
 		Args: []string{"argument"}, Env: map[string]string{"COLOR": "green"},
 	}
 	shared := newWorld(t, p, host.Options{})
@@ -493,7 +493,7 @@ func testReconcilers(t *testing.T, p program) {
 			if c.alone {
 				w = newWorld(t, p, host.Options{MaxFailures: 1000})
 				m := m
-				m.Limits.Wake = cmp.Or(c.wake, m.Limits.Wake)
+				m.Limits.CallTimeout = cmp.Or(c.wake, m.Limits.CallTimeout)
 				w.set(t, m)
 			}
 			k := &task{w, t, moduleOf(c.name)}

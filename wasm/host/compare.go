@@ -93,7 +93,7 @@ func isolated(
 	if err := m.Limits.setDefaults(); err != nil {
 		return nil, nil, errors.Join(err, closed())
 	}
-	m.Limits.Wake = max(m.Limits.Wake, time.Duration(c.Wake)) // not less, because this machine may be slower
+	m.Limits.CallTimeout = max(m.Limits.CallTimeout, time.Duration(c.Wake)) // not less, because this machine may be slower
 	digest := digestOf(binary)
 	g = h.newGuest(m, digest)
 	if g.program, err = h.program(ctx, digest, binary); err != nil {

@@ -189,7 +189,7 @@ func (g *guest) newTape() (*tape, error) {
 	}
 	return newTape(w, &g.tapes, cover{
 		Digest: g.digest, Name: g.module.Name, Args: g.module.Args, Env: g.module.Env, Memory: g.module.Limits.MemoryBytes,
-		Wake: int64(g.module.Limits.Wake),
+		Wake: int64(g.module.Limits.CallTimeout),
 	}), nil
 }
 

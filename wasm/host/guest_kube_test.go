@@ -317,7 +317,7 @@ func TestProgramsRunAsGuests(t *testing.T) {
 	wasm := guestOf(t, ".", "./testdata/kubeguest")
 	start := func(t *testing.T, api *configMaps, args ...string) (*host.Host, *records) {
 		t.Helper()
-		h, log := run(t, api.ServeHTTP, host.Options{BackOff: time.Millisecond, MaxFailures: 2})
+		h, log := run(t, api.ServeHTTP, host.Options{InitialBackoff: time.Millisecond, MaxFailures: 2})
 		if err := h.Set(t.Context(), host.Module{Name: "a", Binary: wasm, Args: args, Namespace: "n"}); err != nil {
 			t.Fatal(err)
 		}

@@ -48,9 +48,9 @@ type Options struct {
 	// the code in it: use a directory that only this program can write. Default: none.
 	CompilationDir string
 
-	// BackOff is the time from the first failure of a module to its next start. It doubles with each failure in
+	// InitialBackoff is the time from the first failure of a module to its next start. It doubles with each failure in
 	// succession, up to 5 min. Default: 1 s.
-	BackOff time.Duration
+	InitialBackoff time.Duration
 
 	// IdleAfter is how long an actor is idle before its memory is stored in a file and released, until an item or a timer
 	// of the module is due. If it is negative, modules stay in memory. Default: 30 s.
@@ -60,8 +60,9 @@ type Options struct {
 	// for 5 min starts a new count. Default: 5.
 	MaxFailures int
 
-	// Recheck is the time between two checks whether a module may still read the objects of its watches. Default: 1 min.
-	Recheck time.Duration
+	// AuthorizationInterval is the time between two checks whether a module may still read the objects of its watches.
+	// Default: 1 min.
+	AuthorizationInterval time.Duration
 }
 
 // Module is a controller that a host runs.
@@ -93,13 +94,13 @@ type Module struct {
 
 // Limits bound what a module may use. The zero value of a field is its default.
 type Limits struct {
-	MemoryBytes int64         // bytes of memory of an instance; a reconciler has up to 8 instances; default 256 MiB
-	Wake        time.Duration // time for which one call of the guest may run; default 10 s
-	CPU         float64       // CPUs that the module may use over time, after a burst of 60 s times CPU; default 0.5
-	InFlight    int           // operations of an instance that have not ended; default 16384
-	Watches     int           // watches that have not ended, and of a reconciler those of its controllers; default 128
-	Requests    int           // requests per second and new watches, after a burst of twice as many; default 50
-	Logs        int           // records per second, with those of runs, after a burst of ten times as many; default 100
+	MemoryBytes       int64         // memory of an instance; a reconciler has up to 8 instances; default 256 MiB
+	CallTimeout       time.Duration // time for which one call of the guest may run; default 10 s
+	CPU               float64       // CPUs that the module may use, after a burst of 60 s times CPU; default 0.5
+	InFlight          int           // operations of an instance that have not ended; default 16384
+	Watches           int           // watches that have not ended, also of controllers of a reconciler; default 128
+	RequestsPerSecond int           // requests and new watches, after a burst of twice as many; default 50
+	LogsPerSecond     int           // records, with those of runs, after a burst of ten times as many; default 100
 
 	// BufferBytes is the memory of the host in bytes for operations that have not ended: their messages, the items that
 	// wait for the guest, and 512 KiB for each request, 128 KiB for each watch. One item may exceed the limit. While it is
@@ -119,16 +120,16 @@ func (l *Limits) setDefaults() error {
 		maxRate   = 1 << 27 // no module reaches it, and the bursts do not overflow
 	)
 	l.MemoryBytes = min(cmp.Or(l.MemoryBytes, 256<<20), maxMemory)
-	l.Wake = cmp.Or(l.Wake, 10*time.Second)
+	l.CallTimeout = cmp.Or(l.CallTimeout, 10*time.Second)
 	l.CPU = cmp.Or(l.CPU, 0.5)
 	l.InFlight = cmp.Or(l.InFlight, 16384)
 	l.Watches = cmp.Or(l.Watches, 128)
-	l.Requests = min(cmp.Or(l.Requests, 50), maxRate)
-	l.Logs = min(cmp.Or(l.Logs, 100), maxRate)
+	l.RequestsPerSecond = min(cmp.Or(l.RequestsPerSecond, 50), maxRate)
+	l.LogsPerSecond = min(cmp.Or(l.LogsPerSecond, 100), maxRate)
 	l.BufferBytes = cmp.Or(l.BufferBytes, 64<<20)
 	l.CacheBytes = cmp.Or(l.CacheBytes, 256<<20)
-	if min(l.MemoryBytes, int64(l.Wake), int64(l.InFlight), int64(l.Watches), int64(l.Requests), int64(l.Logs),
-		l.BufferBytes, l.CacheBytes) < 0 || !(l.CPU > 0) {
+	if min(l.MemoryBytes, int64(l.CallTimeout), int64(l.InFlight), int64(l.Watches), int64(l.RequestsPerSecond),
+		int64(l.LogsPerSecond), l.BufferBytes, l.CacheBytes) < 0 || !(l.CPU > 0) {
 		return fmt.Errorf("Module.Limits is %+v, but limits must not be negative: leave them zero for the defaults", *l)
 	}
 	return nil
@@ -196,12 +197,13 @@ func New(ctx context.Context, c *client.Client, o *Options) (*Host, error) {
 		h.options.Logger = slog.Default()
 	}
 	h.options.Workers = cmp.Or(h.options.Workers, runtime.GOMAXPROCS(0))
-	h.options.BackOff = cmp.Or(h.options.BackOff, time.Second)
+	h.options.InitialBackoff = cmp.Or(h.options.InitialBackoff, time.Second)
 	h.options.MaxFailures = cmp.Or(h.options.MaxFailures, 5)
-	h.options.Recheck = cmp.Or(h.options.Recheck, time.Minute)
-	if h.options.Workers < 0 || h.options.BackOff < 0 || h.options.MaxFailures < 0 || h.options.Recheck < 0 {
-		return nil, errors.New("host: Workers, BackOff, MaxFailures and Recheck must not be negative: leave them zero " +
-			"for the default")
+	h.options.AuthorizationInterval = cmp.Or(h.options.AuthorizationInterval, time.Minute)
+	if h.options.Workers < 0 || h.options.InitialBackoff < 0 || h.options.MaxFailures < 0 ||
+		h.options.AuthorizationInterval < 0 {
+		return nil, errors.New("host: Workers, InitialBackoff, MaxFailures and AuthorizationInterval must not be " +
+			"negative: leave them zero for the default")
 	}
 	h.options.IdleAfter = cmp.Or(h.options.IdleAfter, 30*time.Second)
 	h.slots = make(chan struct{}, h.options.Workers)
@@ -350,14 +352,16 @@ func (h *Host) newGuest(m Module, digest string) *guest {
 	m.Args, m.Env, m.Origins = slices.Clone(m.Args), maps.Clone(m.Env), slices.Clone(m.Origins)
 	g := &guest{
 		host: h, module: m, digest: digest, logger: h.options.Logger.With(slog.String("module", m.Name)),
-		logs:      rate.NewLimiter(rate.Limit(m.Limits.Logs), 10*m.Limits.Logs),
-		requests:  rate.NewLimiter(rate.Limit(m.Limits.Requests), 2*m.Limits.Requests),
-		budget:    budget{limit: m.Limits.BufferBytes},
-		quota:     quota{limit: m.Limits.CacheBytes},
-		cpu:       newCPU(m.Limits.CPU, time.Now()),
-		removing:  make(chan struct{}),
-		ended:     make(chan struct{}),
-		lifecycle: lifecycle{phase: Starting, since: time.Now(), backOff: h.options.BackOff, maxFailures: h.options.MaxFailures},
+		logs:     rate.NewLimiter(rate.Limit(m.Limits.LogsPerSecond), 10*m.Limits.LogsPerSecond),
+		requests: rate.NewLimiter(rate.Limit(m.Limits.RequestsPerSecond), 2*m.Limits.RequestsPerSecond),
+		budget:   budget{limit: m.Limits.BufferBytes},
+		quota:    quota{limit: m.Limits.CacheBytes},
+		cpu:      newCPU(m.Limits.CPU, time.Now()),
+		removing: make(chan struct{}),
+		ended:    make(chan struct{}),
+		lifecycle: lifecycle{
+			phase: Starting, since: time.Now(), backOff: h.options.InitialBackoff, maxFailures: h.options.MaxFailures,
+		},
 	}
 	g.tapes.Store(maxTapes)
 	g.ctx, g.stop = context.WithCancelCause(h.ctx)

@@ -183,12 +183,12 @@ func TestGuestWatches(t *testing.T) {
 }
 
 func TestFailingGuestIsQuarantinedAndOthersRun(t *testing.T) {
-	h, log := run(t, nil, host.Options{BackOff: time.Millisecond, MaxFailures: 2})
+	h, log := run(t, nil, host.Options{InitialBackoff: time.Millisecond, MaxFailures: 2})
 	wasm, err := build()
 	if err != nil {
 		t.Fatal(err)
 	}
-	loop := host.Limits{Wake: time.Second} // the others must not exceed it on a busy machine
+	loop := host.Limits{CallTimeout: time.Second} // the others must not exceed it on a busy machine
 	setModule(t, h, host.Module{Name: "loop", Binary: wasm, Args: []string{"loop"}, Limits: loop})
 	set(t, h, "panic", "panic")
 	set(t, h, "bomb", "bomb")

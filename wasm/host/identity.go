@@ -218,7 +218,7 @@ func whereOf(w *abi.Watch) string {
 // A few checks in succession that fail for another reason change nothing. After maxUnchecked of them, a server that
 // refuses to check counts as a refusal.
 func (g *guest) guard(ctx context.Context, w *abi.Watch) error {
-	ticker := time.NewTicker(g.host.options.Recheck)
+	ticker := time.NewTicker(g.host.options.AuthorizationInterval)
 	defer ticker.Stop()
 	unchecked := 0
 	for {

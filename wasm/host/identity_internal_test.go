@@ -140,7 +140,7 @@ func TestWarningsOfServersAreRecordsOfTheModule(t *testing.T) {
 	defer server.Close()
 	h, log := newTestHost(t, server.URL, Options{})
 	const limit = 2
-	m := Module{Name: "a", Limits: Limits{Logs: limit}}
+	m := Module{Name: "a", Limits: Limits{LogsPerSecond: limit}}
 	if err := m.Limits.setDefaults(); err != nil {
 		t.Fatal(err)
 	}

@@ -53,7 +53,7 @@ type instanceKey struct{}
 func instanceOf(ctx context.Context) *instance { return ctx.Value(instanceKey{}).(*instance) }
 
 // errTimeLimit is why a call of a guest is interrupted.
-var errTimeLimit = errors.New("the guest did not return within the time limit of a call (Limits.Wake)")
+var errTimeLimit = errors.New("the guest did not return within the time limit of a call (Limits.CallTimeout)")
 
 // invoke calls an export. An error means that the instance must not be used any more.
 func (i *instance) invoke(name string, args ...uint64) (uint64, error) {
@@ -68,13 +68,13 @@ func (i *instance) invoke(name string, args ...uint64) (uint64, error) {
 func (i *instance) limited(name string, run func(context.Context) ([]uint64, error)) ([]uint64, error) {
 	ctx, cancel := context.WithCancelCause(i.ctx)
 	defer cancel(nil)
-	i.clock = startStopwatch(i.guest.module.Limits.Wake, func() { cancel(errTimeLimit) })
+	i.clock = startStopwatch(i.guest.module.Limits.CallTimeout, func() { cancel(errTimeLimit) })
 	i.slept = 0
 	i.seat.begin()
 	results, err := run(ctx)
 	i.clock.pause()
 	i.seat.end()
-	took := i.guest.module.Limits.Wake - i.clock.left
+	took := i.guest.module.Limits.CallTimeout - i.clock.left
 	i.guest.cpu.spend(time.Now(), took-i.slept)
 	i.guest.called(i, took)
 	cause := context.Cause(ctx)

@@ -58,8 +58,8 @@ func newTestInstance(t *testing.T, l Limits) *instance {
 // TestLargestLimitsAreValid has a module for which a user wants no limits.
 func TestLargestLimitsAreValid(t *testing.T) {
 	i := newTestInstance(t, Limits{
-		MemoryBytes: math.MaxInt64, Wake: math.MaxInt64, CPU: math.MaxFloat64, InFlight: math.MaxInt,
-		Watches: math.MaxInt, Requests: math.MaxInt, Logs: math.MaxInt,
+		MemoryBytes: math.MaxInt64, CallTimeout: math.MaxInt64, CPU: math.MaxFloat64, InFlight: math.MaxInt,
+		Watches: math.MaxInt, RequestsPerSecond: math.MaxInt, LogsPerSecond: math.MaxInt,
 		BufferBytes: math.MaxInt64, CacheBytes: math.MaxInt64,
 	})
 	g := i.guest
@@ -85,7 +85,7 @@ func TestGuestThatReturnsAfterTheTimeLimitHasFailed(t *testing.T) {
 	if results, err := i.limited("kube_tick", returns); err != nil || len(results) != 1 || results[0] != 7 {
 		t.Errorf("limited = %v, %v, want the result of the guest", results, err)
 	}
-	i.guest.module.Limits.Wake = time.Millisecond
+	i.guest.module.Limits.CallTimeout = time.Millisecond
 	results, err := i.limited("kube_tick", func(ctx context.Context) ([]uint64, error) {
 		i.sleep(ctx, time.Now().Add(time.Hour))
 		return returns(ctx)
@@ -97,7 +97,7 @@ func TestGuestThatReturnsAfterTheTimeLimitHasFailed(t *testing.T) {
 
 // TestWaitForOtherGuestsIsNotTimeOfTheGuest has a guest that sleeps, while other guests take all places of the host.
 func TestWaitForOtherGuestsIsNotTimeOfTheGuest(t *testing.T) {
-	i := newTestInstance(t, Limits{Wake: time.Second})
+	i := newTestInstance(t, Limits{CallTimeout: time.Second})
 	h := i.guest.host
 	taken := make(chan struct{})
 	go func() {

@@ -198,7 +198,7 @@ func TestLimitOfLogRecordsIncludesThoseThatAReconcilerCauses(t *testing.T) {
 			h, log := runTestHost(t, newPodServer(t, 40, "").URL, Options{})
 			begun := time.Now()
 			setGuest(t, h, Module{
-				Name: "a", Binary: testGuest{describes: controllers, response: response}.encode(), Limits: Limits{Logs: 1},
+				Name: "a", Binary: testGuest{describes: controllers, response: response}.encode(), Limits: Limits{LogsPerSecond: 1},
 			})
 			await(t, "a dropped record", func() bool { return statusOf(h, "a").Stats.Dropped > 10 })
 			records := strings.Split(log.String(), "\n")

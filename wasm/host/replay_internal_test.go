@@ -15,7 +15,7 @@ import (
 
 // TestReplayHasTheTimeLimitOfTheRecording has a module with a longer limit than the default.
 func TestReplayHasTheTimeLimitOfTheRecording(t *testing.T) {
-	i := newTestInstance(t, Limits{Wake: time.Hour})
+	i := newTestInstance(t, Limits{CallTimeout: time.Hour})
 	var recording bytes.Buffer
 	i.guest.module.Record = func() (io.Writer, error) { return &recording, nil }
 	written, err := i.guest.newTape()
@@ -31,7 +31,7 @@ func TestReplayHasTheTimeLimitOfTheRecording(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if limit := g.module.Limits.Wake; limit != time.Hour {
+	if limit := g.module.Limits.CallTimeout; limit != time.Hour {
 		t.Errorf("the limit of a call is %v, want %v", limit, time.Hour)
 	}
 	if err := end(); err != nil {

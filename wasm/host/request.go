@@ -230,7 +230,7 @@ func (g *guest) pay(ctx context.Context) error {
 			return err
 		}
 		return &abi.Error{Code: abi.DeadlineExceeded, Message: "the deadline of the operation is before the time at which " +
-			"the module may send another request (Limits.Requests)"}
+			"the module may send another request (Limits.RequestsPerSecond)"}
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()

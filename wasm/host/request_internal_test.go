@@ -52,7 +52,7 @@ func TestRequestWhoseDeadlineIsBeforeItsTurnExceedsIt(t *testing.T) {
 	server := newPodServer(t, 0, "")
 	for name, origin := range map[string]string{"API server": "", "other server": server.URL} {
 		h, _ := newTestHost(t, server.URL, Options{})
-		m := Module{Name: "a", Limits: Limits{Requests: 1}}
+		m := Module{Name: "a", Limits: Limits{RequestsPerSecond: 1}}
 		g := h.newGuest(m, "")
 		var err error
 		if g.client, err = h.clientOf(t.Context(), &m, g.throttle, h.options.Logger); err != nil {
@@ -71,8 +71,8 @@ func TestRequestWhoseDeadlineIsBeforeItsTurnExceedsIt(t *testing.T) {
 		if err == nil {
 			_ = resp.Body.Close()
 		}
-		if codeOf(err) != abi.DeadlineExceeded || !strings.Contains(err.Error(), "Limits.Requests") {
-			t.Errorf("%s: the error is %v, want DeadlineExceeded because of Limits.Requests", name, err)
+		if codeOf(err) != abi.DeadlineExceeded || !strings.Contains(err.Error(), "Limits.RequestsPerSecond") {
+			t.Errorf("%s: the error is %v, want DeadlineExceeded because of Limits.RequestsPerSecond", name, err)
 		}
 	}
 	if len(server.received) > 0 {

@@ -198,7 +198,7 @@ func newTestActor(t *testing.T, server string, l Limits) *instance {
 func TestWatchesCountAsRequests(t *testing.T) {
 	const perSecond, watches = 5, 20
 	s := newPodServer(t, 1, "")
-	i := newTestActor(t, s.URL, Limits{Requests: perSecond})
+	i := newTestActor(t, s.URL, Limits{RequestsPerSecond: perSecond})
 	begun := time.Now()
 	for n := range watches {
 		selector := fmt.Sprintf(`,"labelSelector":"x!=%d"`, n%2) // so that half of them begin again

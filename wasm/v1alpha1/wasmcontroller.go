@@ -98,14 +98,14 @@ type Limits struct {
 	// +optional
 	Memory *resource.Quantity `json:"memory,omitempty"`
 
-	// Cache is the maximum memory of the host for the objects that the module watches, at most 4Gi. All objects of a watch
-	// count, also if other modules watch them. A watch that exceeds the limit ends with an error. Default: 256Mi.
+	// CacheMemory is the maximum memory of the host for the objects that the module watches, at most 4Gi. All objects of a
+	// watch count, also if other modules watch them. A watch that exceeds the limit ends with an error. Default: 256Mi.
 	// +optional
-	Cache *resource.Quantity `json:"cache,omitempty"`
+	CacheMemory *resource.Quantity `json:"cacheMemory,omitempty"`
 
-	// Wake is the time for which one call of the module may run, at most 5m. Default: 10s.
+	// CallTimeout is the time for which one call of the module may run, at most 5m. Default: 10s.
 	// +optional
-	Wake *metav1.Duration `json:"wake,omitempty"`
+	CallTimeout *metav1.Duration `json:"callTimeout,omitempty"`
 
 	// CPU is the number of CPUs that the module may use over time, such as 250m, at most 8. A module that was idle for a
 	// minute may use the CPU time of that minute at once. Default: 500m.
@@ -124,18 +124,18 @@ type Limits struct {
 	// +kubebuilder:validation:Maximum=1024
 	Watches int32 `json:"watches,omitempty"`
 
-	// Requests is the maximum number of requests per second, after a burst of twice as many. Requests that the host sends
-	// for the module count. Default: 50.
+	// RequestsPerSecond is the maximum number of requests per second, after a burst of twice as many. Requests that the
+	// host sends for the module count. Default: 50.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
-	Requests int32 `json:"requests,omitempty"`
+	RequestsPerSecond int32 `json:"requestsPerSecond,omitempty"`
 
-	// Logs is the maximum number of log records per second. Default: 100.
+	// LogsPerSecond is the maximum number of log records per second. Default: 100.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
-	Logs int32 `json:"logs,omitempty"`
+	LogsPerSecond int32 `json:"logsPerSecond,omitempty"`
 }
 
 // WasmControllerStatus is what the host does with the module. The state, status.fsm.state, is one of:

@@ -121,12 +121,12 @@ func (in *Limits) DeepCopyInto(out *Limits) {
 		out.Memory = new(resource.Quantity)
 		in.Memory.DeepCopyInto(out.Memory)
 	}
-	if in.Cache != nil {
-		out.Cache = new(resource.Quantity)
-		in.Cache.DeepCopyInto(out.Cache)
+	if in.CacheMemory != nil {
+		out.CacheMemory = new(resource.Quantity)
+		in.CacheMemory.DeepCopyInto(out.CacheMemory)
 	}
-	if in.Wake != nil {
-		out.Wake = new(*in.Wake)
+	if in.CallTimeout != nil {
+		out.CallTimeout = new(*in.CallTimeout)
 	}
 	if in.CPU != nil {
 		out.CPU = new(resource.Quantity)
@@ -311,8 +311,8 @@ const wasmControllerCRD = `{
           "description": "Limits bound what the module may use.",
           "type": "object",
           "properties": {
-           "cache": {
-            "description": "Cache is the maximum memory of the host for the objects that the module watches, at most 4Gi. All objects of a watch\ncount, also if other modules watch them. A watch that exceeds the limit ends with an error. Default: 256Mi.",
+           "cacheMemory": {
+            "description": "CacheMemory is the maximum memory of the host for the objects that the module watches, at most 4Gi. All objects of a\nwatch count, also if other modules watch them. A watch that exceeds the limit ends with an error. Default: 256Mi.",
             "pattern": "^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))))?$",
             "anyOf": [
              {
@@ -323,6 +323,10 @@ const wasmControllerCRD = `{
              }
             ],
             "x-kubernetes-int-or-string": true
+           },
+           "callTimeout": {
+            "description": "CallTimeout is the time for which one call of the module may run, at most 5m. Default: 10s.",
+            "type": "string"
            },
            "cpu": {
             "description": "CPU is the number of CPUs that the module may use over time, such as 250m, at most 8. A module that was idle for a\nminute may use the CPU time of that minute at once. Default: 500m.",
@@ -344,8 +348,8 @@ const wasmControllerCRD = `{
             "maximum": 65536,
             "minimum": 1
            },
-           "logs": {
-            "description": "Logs is the maximum number of log records per second. Default: 100.",
+           "logsPerSecond": {
+            "description": "LogsPerSecond is the maximum number of log records per second. Default: 100.",
             "type": "integer",
             "format": "int32",
             "maximum": 10000,
@@ -364,16 +368,12 @@ const wasmControllerCRD = `{
             ],
             "x-kubernetes-int-or-string": true
            },
-           "requests": {
-            "description": "Requests is the maximum number of requests per second, after a burst of twice as many. Requests that the host sends\nfor the module count. Default: 50.",
+           "requestsPerSecond": {
+            "description": "RequestsPerSecond is the maximum number of requests per second, after a burst of twice as many. Requests that the\nhost sends for the module count. Default: 50.",
             "type": "integer",
             "format": "int32",
             "maximum": 10000,
             "minimum": 1
-           },
-           "wake": {
-            "description": "Wake is the time for which one call of the module may run, at most 5m. Default: 10s.",
-            "type": "string"
            },
            "watches": {
             "description": "Watches is the maximum number of watches of the module that have not ended. Default: 128.",

@@ -487,7 +487,7 @@ func TestModulesEndWhileAnotherOneIsSet(t *testing.T) {
 	logs := []byte{0x41, 0, 0x41, 0x80, 0x08, 0x41, 5, 0x10, 0}        // log(0, 1024, 5)
 	loops := []byte{0x03, 0x40, 0x0c, 0, 0x0b, 0x01, 0x01, 0x01, 0x01} // loop, br 0, end, nop…
 	binary := bytes.Replace(registrytest.Guest{Log: "hello"}.Module(), logs, loops, 1)
-	m := host.Module{Name: "replaced", Binary: binary, Limits: host.Limits{Wake: 10 * time.Minute}}
+	m := host.Module{Name: "replaced", Binary: binary, Limits: host.Limits{CallTimeout: 10 * time.Minute}}
 	if err := h.Set(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}

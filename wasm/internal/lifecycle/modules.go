@@ -28,9 +28,9 @@ import (
 
 // The maximums of limits. A WebAssembly memory has at most 4 GiB. The memory for watches has the same maximum.
 const (
-	maxMemory = 4 << 30
-	maxWake   = 5 * time.Minute
-	maxCPU    = 8 // as many as a reconciler has instances
+	maxMemory      = 4 << 30
+	maxCallTimeout = 5 * time.Minute
+	maxCPU         = 8 // as many as a reconciler has instances
 )
 
 // How many jobs may run at the same time. Each holds a module in memory.
@@ -109,14 +109,15 @@ func (m *Modules) check(spec *v1alpha1.WasmControllerSpec) error {
 		return errors.New("spec.file: this host reads no files; start kube-wasm with -files")
 	case l.Memory != nil && (l.Memory.Sign() <= 0 || l.Memory.CmpInt64(maxMemory) > 0):
 		return fmt.Errorf("spec.limits.memory is %s, want more than 0 and at most 4Gi", l.Memory)
-	case l.Cache != nil && (l.Cache.Sign() <= 0 || l.Cache.CmpInt64(maxMemory) > 0):
-		return fmt.Errorf("spec.limits.cache is %s, want more than 0 and at most 4Gi", l.Cache)
+	case l.CacheMemory != nil && (l.CacheMemory.Sign() <= 0 || l.CacheMemory.CmpInt64(maxMemory) > 0):
+		return fmt.Errorf("spec.limits.cacheMemory is %s, want more than 0 and at most 4Gi", l.CacheMemory)
 	case l.CPU != nil && (l.CPU.Sign() <= 0 || l.CPU.CmpInt64(maxCPU) > 0):
 		return fmt.Errorf("spec.limits.cpu is %s, want more than 0 and at most %d", l.CPU, maxCPU)
-	case l.Wake != nil && (l.Wake.Duration <= 0 || l.Wake.Duration > maxWake):
-		return fmt.Errorf("spec.limits.wake is %v, want more than 0 and at most %v", l.Wake.Duration, maxWake)
-	case min(l.InFlight, l.Watches, l.Requests, l.Logs) < 0:
-		return errors.New("spec.limits: inFlight, watches, requests and logs must not be negative")
+	case l.CallTimeout != nil && (l.CallTimeout.Duration <= 0 || l.CallTimeout.Duration > maxCallTimeout):
+		return fmt.Errorf("spec.limits.callTimeout is %v, want more than 0 and at most %v", l.CallTimeout.Duration,
+			maxCallTimeout)
+	case min(l.InFlight, l.Watches, l.RequestsPerSecond, l.LogsPerSecond) < 0:
+		return errors.New("spec.limits: inFlight, watches, requestsPerSecond and logsPerSecond must not be negative")
 	}
 	for _, origin := range spec.Origins {
 		switch {
@@ -148,8 +149,8 @@ func moduleOf(obj *v1alpha1.WasmController, binary []byte) host.Module {
 		Env:            make(map[string]string, len(spec.Env)),
 		Origins:        spec.Origins,
 		Limits: host.Limits{
-			InFlight: int(spec.Limits.InFlight), Watches: int(spec.Limits.Watches), Requests: int(spec.Limits.Requests),
-			Logs: int(spec.Limits.Logs),
+			InFlight: int(spec.Limits.InFlight), Watches: int(spec.Limits.Watches),
+			RequestsPerSecond: int(spec.Limits.RequestsPerSecond), LogsPerSecond: int(spec.Limits.LogsPerSecond),
 		},
 	}
 	for _, e := range spec.Env {
@@ -158,14 +159,14 @@ func moduleOf(obj *v1alpha1.WasmController, binary []byte) host.Module {
 	if q := spec.Limits.Memory; q != nil {
 		m.Limits.MemoryBytes = q.Value()
 	}
-	if q := spec.Limits.Cache; q != nil {
+	if q := spec.Limits.CacheMemory; q != nil {
 		m.Limits.CacheBytes = q.Value()
 	}
 	if q := spec.Limits.CPU; q != nil {
 		m.Limits.CPU = q.AsApproximateFloat64()
 	}
-	if d := spec.Limits.Wake; d != nil {
-		m.Limits.Wake = d.Duration
+	if d := spec.Limits.CallTimeout; d != nil {
+		m.Limits.CallTimeout = d.Duration
 	}
 	return m
 }

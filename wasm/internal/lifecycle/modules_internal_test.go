@@ -25,8 +25,8 @@ func TestSpecBecomesAModule(t *testing.T) {
 		Args: []string{"x"}, Env: []v1alpha1.EnvVar{{Name: "A", Value: "b"}}, ServiceAccountName: "reader",
 		Origins: []string{"https://hooks.example.com"},
 		Limits: v1alpha1.Limits{
-			Memory: new(resource.MustParse("1Gi")), Wake: &metav1.Duration{Duration: time.Second}, InFlight: 3, Logs: 4,
-			Watches: 5, Requests: 6, Cache: new(resource.MustParse("64Mi")),
+			Memory: new(resource.MustParse("1Gi")), CallTimeout: &metav1.Duration{Duration: time.Second}, InFlight: 3,
+			LogsPerSecond: 4, Watches: 5, RequestsPerSecond: 6, CacheMemory: new(resource.MustParse("64Mi")),
 			CPU: new(resource.MustParse("250m")),
 		},
 	})
@@ -34,7 +34,10 @@ func TestSpecBecomesAModule(t *testing.T) {
 	if m.Name != "prod/hello" || m.Namespace != "prod" || m.Env["A"] != "b" || m.Args[0] != "x" ||
 		string(m.Binary) != "wasm" || !slices.Equal(m.Origins, obj.Spec.Origins) ||
 		m.ServiceAccount != (core.ObjectRef{Namespace: "prod", Name: "reader"}) ||
-		m.Limits != (host.Limits{MemoryBytes: 1 << 30, Wake: time.Second, InFlight: 3, Logs: 4, Watches: 5, Requests: 6, CacheBytes: 64 << 20, CPU: 0.25}) {
+		m.Limits != (host.Limits{
+			MemoryBytes: 1 << 30, CallTimeout: time.Second, InFlight: 3, LogsPerSecond: 4, Watches: 5, RequestsPerSecond: 6,
+			CacheBytes: 64 << 20, CPU: 0.25,
+		}) {
 		t.Errorf("the module is %+v", m)
 	}
 	if refOf(m.Name) != (core.ObjectRef{Namespace: "prod", Name: "hello"}) {
@@ -56,11 +59,17 @@ func TestInvalidSpecsNameTheField(t *testing.T) {
 		"spec.file: this host reads no ": {File: "a"},
 		"spec.limits.memory is 5Gi":      {Image: "a", Limits: v1alpha1.Limits{Memory: new(resource.MustParse("5Gi"))}},
 		"spec.limits.memory is -1":       {Image: "a", Limits: v1alpha1.Limits{Memory: new(resource.MustParse("-1"))}},
-		"spec.limits.cache is 5Gi":       {Image: "a", Limits: v1alpha1.Limits{Cache: new(resource.MustParse("5Gi"))}},
-		"spec.limits.cache is 0":         {Image: "a", Limits: v1alpha1.Limits{Cache: new(resource.MustParse("0"))}},
-		"spec.limits.cpu is 9,":          {Image: "a", Limits: v1alpha1.Limits{CPU: new(resource.MustParse("9"))}},
-		"spec.limits.wake is 1h0m0s":     {Image: "a", Limits: v1alpha1.Limits{Wake: &metav1.Duration{Duration: time.Hour}}},
-		"spec.limits: inFlight, watches": {Image: "a", Limits: v1alpha1.Limits{Requests: -1}},
+		"spec.limits.cacheMemory is 5Gi": {
+			Image: "a", Limits: v1alpha1.Limits{CacheMemory: new(resource.MustParse("5Gi"))},
+		},
+		"spec.limits.cacheMemory is 0": {
+			Image: "a", Limits: v1alpha1.Limits{CacheMemory: new(resource.MustParse("0"))},
+		},
+		"spec.limits.cpu is 9,": {Image: "a", Limits: v1alpha1.Limits{CPU: new(resource.MustParse("9"))}},
+		"spec.limits.callTimeout is 1h0m0s": {
+			Image: "a", Limits: v1alpha1.Limits{CallTimeout: &metav1.Duration{Duration: time.Hour}},
+		},
+		"spec.limits: inFlight, watches": {Image: "a", Limits: v1alpha1.Limits{RequestsPerSecond: -1}},
 		`spec.origins has "ftp://a"`:     {Image: "a", Origins: []string{"ftp://a"}},
 		`spec.origins has "https://a/b"`: {Image: "a", Origins: []string{"https://a/b"}},
 		`spec.origins has "https://"`:    {Image: "a", Origins: []string{"https://"}},
