@@ -53,9 +53,6 @@ type Decision struct {
 	EvaluationError string // the error that kept the server from asking all its authorizers
 }
 
-// Options are the options of [Can]. There are no options yet.
-type Options struct{}
-
 // reviews is the resource of access reviews for the requesting user.
 func reviews() core.Resource {
 	return core.Resource{
@@ -99,7 +96,7 @@ type pathAttributes struct {
 // Can asks the server whether the client is allowed to perform an action.
 //
 // Errors: [*request.InvalidError] for an invalid action.
-func Can(ctx context.Context, c *client.Client, a Action, _ *Options) (*Decision, error) {
+func Can(ctx context.Context, c *client.Client, a Action) (*Decision, error) {
 	if err := a.check(); err != nil {
 		return nil, err
 	}

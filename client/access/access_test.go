@@ -81,7 +81,7 @@ func TestCan(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c, asked := connect(201, reviewed+tc.status+"}")
-			got, err := access.Can(t.Context(), c, tc.in, nil)
+			got, err := access.Can(t.Context(), c, tc.in)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -125,7 +125,7 @@ func TestCanRejectsInvalidActions(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c, asked := connect(500, "")
-			_, err := access.Can(t.Context(), c, tc.in, nil)
+			_, err := access.Can(t.Context(), c, tc.in)
 			if _, ok := errors.AsType[*request.InvalidError](err); !ok || err.Error() != tc.want {
 				t.Errorf("error = %v, want %s", err, tc.want)
 			}
@@ -139,18 +139,18 @@ func TestCanRejectsInvalidActions(t *testing.T) {
 func TestErrorsOfReviews(t *testing.T) {
 	c, _ := connect(403,
 		`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"no","reason":"Forbidden","code":403}`)
-	_, err := access.Can(t.Context(), c, access.Action{Verb: "get", Path: "/"}, nil)
+	_, err := access.Can(t.Context(), c, access.Action{Verb: "get", Path: "/"})
 	if want := "create selfsubjectaccessreviews.authorization.k8s.io: forbidden: server said: no"; err == nil ||
 		!errors.Is(err, core.ErrForbidden) || err.Error() != want {
 		t.Errorf("Can: %v, want %s", err, want)
 	}
-	_, err = access.WhoAmI(t.Context(), c, nil)
+	_, err = access.WhoAmI(t.Context(), c)
 	if want := "create selfsubjectreviews.authentication.k8s.io: forbidden: server said: no"; err == nil ||
 		!errors.Is(err, core.ErrForbidden) || err.Error() != want {
 		t.Errorf("WhoAmI: %v, want %s", err, want)
 	}
 	c, _ = connect(404, "")
-	_, err = access.WhoAmI(t.Context(), c, nil)
+	_, err = access.WhoAmI(t.Context(), c)
 	if _, ok := errors.AsType[*client.NotServedError](err); !ok {
 		t.Errorf("WhoAmI of an old server: %v, want a NotServedError", err)
 	}
@@ -159,7 +159,7 @@ func TestErrorsOfReviews(t *testing.T) {
 func TestWhoAmI(t *testing.T) {
 	c, asked := connect(201, `{"kind":"SelfSubjectReview","apiVersion":"authentication.k8s.io/v1","status":{"userInfo":`+
 		`{"username":"eve","uid":"7","groups":["system:authenticated"],"extra":{"scopes":["a","b"]}}}}`)
-	got, err := access.WhoAmI(t.Context(), c, nil)
+	got, err := access.WhoAmI(t.Context(), c)
 	want := &access.Identity{
 		Username: "eve", UID: "7", Groups: []string{"system:authenticated"}, Extra: map[string][]string{"scopes": {"a", "b"}},
 	}
@@ -176,7 +176,7 @@ func TestWhoAmI(t *testing.T) {
 func ExampleCan() {
 	c, _ := connect(201, reviewed+`{"allowed":false,"reason":"no rule allows it"}}`) // programs: client.New(ctx, nil)
 	pods := core.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}
-	d, err := access.Can(context.Background(), c, access.Action{Verb: "delete", Resource: pods, Namespace: "prod"}, nil)
+	d, err := access.Can(context.Background(), c, access.Action{Verb: "delete", Resource: pods, Namespace: "prod"})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -188,7 +188,7 @@ func ExampleCan() {
 func ExampleWhoAmI() {
 	c, _ := connect(201,
 		`{"kind":"SelfSubjectReview","apiVersion":"authentication.k8s.io/v1","status":{"userInfo":{"username":"eve"}}}`)
-	me, err := access.WhoAmI(context.Background(), c, nil)
+	me, err := access.WhoAmI(context.Background(), c)
 	if err != nil {
 		fmt.Println(err)
 		return

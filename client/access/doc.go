@@ -6,7 +6,7 @@
 // Use it to check permissions before a long task instead of failing in the middle of it, or to leave out commands that
 // cannot succeed. It does not replace the checks that the server makes for each request.
 //
-//	d, err := access.Can(ctx, c, access.Action{Verb: "delete", Resource: pods, Namespace: "prod"}, nil)
+//	d, err := access.Can(ctx, c, access.Action{Verb: "delete", Resource: pods, Namespace: "prod"})
 //	if err == nil && !d.Allowed {
 //		fmt.Println("may not delete pods:", d.Reason)
 //	}

@@ -20,9 +20,6 @@ type Identity struct {
 	Extra    map[string][]string `json:"extra"` // attributes that authenticators add
 }
 
-// WhoAmIOptions are the options of [WhoAmI]. There are no options yet.
-type WhoAmIOptions struct{}
-
 // selfReviews is the resource of identity reviews of the requesting user.
 func selfReviews() core.Resource {
 	return core.Resource{
@@ -44,7 +41,7 @@ type selfReview struct {
 // WhoAmI asks the server which user it takes the client for. It takes impersonation into account.
 //
 // Errors: [*client.NotServedError] if the server is older than Kubernetes 1.28.
-func WhoAmI(ctx context.Context, c *client.Client, _ *WhoAmIOptions) (*Identity, error) {
+func WhoAmI(ctx context.Context, c *client.Client) (*Identity, error) {
 	r, err := client.Of[selfReview](c, selfReviews()).Create(ctx, new(selfReview), nil)
 	if err != nil {
 		return nil, err

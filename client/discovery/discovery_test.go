@@ -394,7 +394,7 @@ func TestNilClientIsAnError(t *testing.T) {
 	pod := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod"}}
 	for name, call := range map[string]func() error{
 		"Discover":     func() error { _, err := discovery.Discover(ctx, nil, nil); return err },
-		"Version":      func() error { _, err := discovery.Version(ctx, nil, nil); return err },
+		"Version":      func() error { _, err := discovery.Version(ctx, nil); return err },
 		"Health":       func() error { _, err := discovery.Health(ctx, nil, discovery.Ready, nil); return err },
 		"FetchOpenAPI": func() error { _, err := discovery.FetchOpenAPI(ctx, nil, nil); return err },
 		"Resolve":      func() error { _, err := mapper.Resolve(ctx, "pods"); return err },

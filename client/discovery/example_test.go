@@ -150,7 +150,7 @@ func ExampleFetchOpenAPI() {
 }
 
 func ExampleVersion() {
-	v, err := discovery.Version(context.Background(), connect(), nil)
+	v, err := discovery.Version(context.Background(), connect())
 	if err != nil {
 		fmt.Println(err)
 		return

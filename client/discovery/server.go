@@ -19,11 +19,8 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
-// VersionOptions are the options of [Version]. There are no options yet.
-type VersionOptions struct{}
-
 // Version asks the server for its version.
-func Version(ctx context.Context, c *client.Client, _ *VersionOptions) (*version.Info, error) {
+func Version(ctx context.Context, c *client.Client) (*version.Info, error) {
 	f := &fetcher{client: c}
 	info := new(version.Info)
 	err := f.get(ctx, "/version", wire.MediaTypeJSON, func(body []byte) error {

@@ -17,7 +17,7 @@ import (
 func TestVersion(t *testing.T) {
 	server := &fakeServer{responses: map[string]response{"/version": plain(`{"major":"1","minor":"36",` +
 		`"gitVersion":"v1.36.3","platform":"linux/amd64"}`)}}
-	v, err := discovery.Version(t.Context(), server.client(t), nil)
+	v, err := discovery.Version(t.Context(), server.client(t))
 	if err != nil || v.Major != "1" || v.Minor != "36" || v.GitVersion != "v1.36.3" || v.Platform != "linux/amd64" {
 		t.Errorf("Version = %+v, %v", v, err)
 	}
@@ -35,7 +35,7 @@ func TestVersion(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server.set("/version", tc.in)
-			if _, err := discovery.Version(t.Context(), server.client(t), nil); err == nil ||
+			if _, err := discovery.Version(t.Context(), server.client(t)); err == nil ||
 				!strings.HasPrefix(err.Error(), tc.want) {
 				t.Errorf("error = %v, want %s", err, tc.want)
 			}

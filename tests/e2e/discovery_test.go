@@ -260,7 +260,7 @@ func TestAccessReportsIdentityAndPermissions(t *testing.T) {
 	cfg.Impersonate.Groups = []string{"readers", "system:authenticated"}
 	mallory := connect(t, &kube.ClientOptions{Config: cfg})
 
-	me, err := access.WhoAmI(limit(t), mallory, nil)
+	me, err := access.WhoAmI(limit(t), mallory)
 	if err != nil || me.Username != "mallory" || !slices.Contains(me.Groups, "readers") {
 		t.Errorf("WhoAmI = %+v, %v", me, err)
 	}
@@ -299,7 +299,7 @@ func TestAccessReportsIdentityAndPermissions(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			// The authorizer observes a new grant with a delay.
 			eventually(t, "the decision", func(ctx context.Context) error {
-				got, err := access.Can(ctx, tc.c, tc.in, nil)
+				got, err := access.Can(ctx, tc.c, tc.in)
 				if err == nil && got.Allowed != tc.want {
 					err = fmt.Errorf("Can(%+v) = %+v, want allowed = %t", tc.in, got, tc.want)
 				}
@@ -312,7 +312,7 @@ func TestAccessReportsIdentityAndPermissions(t *testing.T) {
 // TestServerReportsVersionAndHealth checks the version and the health reports of a server.
 func TestServerReportsVersionAndHealth(t *testing.T) {
 	c := connect(t, nil)
-	v, err := discovery.Version(limit(t), c, nil)
+	v, err := discovery.Version(limit(t), c)
 	if err != nil || v.Major != "1" || !strings.HasPrefix(v.GitVersion, "v1.") || v.Platform == "" {
 		t.Errorf("Version = %+v, %v", v, err)
 	}

@@ -145,7 +145,7 @@ func checkLeaks() error {
 // tests.
 func TestLogsAndOutputAreRecorded(t *testing.T) {
 	before := recorder.Size(clientLog)
-	if _, err := discovery.Version(limit(t), connect(t, nil), nil); err != nil {
+	if _, err := discovery.Version(limit(t), connect(t, nil)); err != nil {
 		t.Fatal(err)
 	}
 	if recorder.Size(clientLog) == before {

@@ -43,7 +43,7 @@ const (
 // has reports whether the server has the behavior of a version or of a later one.
 func has(t *testing.T, c *kube.Client, since change) bool {
 	t.Helper()
-	v, err := discovery.Version(limit(t), c, nil)
+	v, err := discovery.Version(limit(t), c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -183,7 +183,7 @@ func (g *guest) authorize(ctx context.Context, w *abi.Watch) error {
 	for _, verb := range []string{"list", "watch"} {
 		d, err := access.Can(ctx, g.client, access.Action{
 			Verb: verb, Resource: resourceOf(w), Namespace: w.Namespace, Name: name,
-		}, nil)
+		})
 		noToken, isToken := errors.AsType[*abi.Error](err)
 		switch {
 		case errors.Is(err, errNoAccount):
