@@ -96,8 +96,9 @@ func TestThousandRecordedReconcilesReplayByteForByte(t *testing.T) {
 				<-time.After(200 * time.Millisecond) // more than a run takes
 				return w.status("reconciler").Stats.Calls == calls
 			})
+			o := &host.RecordingOptions{CompilationDir: p.compilation}
 			replay := func(tape []byte) (int, error) {
-				return host.Replay(t.Context(), p.reconciler, bytes.NewReader(tape), p.compilation)
+				return host.Replay(t.Context(), p.reconciler, bytes.NewReader(tape), o)
 			}
 			calls := 0
 			for n, tape := range tapes.copies() {
@@ -129,7 +130,7 @@ func TestThousandRecordedReconcilesReplayByteForByte(t *testing.T) {
 				t.Errorf("Rules: %v, (-want +got)\n%s", err, diff)
 			}
 			compare := func(tape []byte) *host.Comparison {
-				found, err := host.Compare(t.Context(), p.reconciler, bytes.NewReader(tape), p.compilation)
+				found, err := host.Compare(t.Context(), p.reconciler, bytes.NewReader(tape), o)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -42,19 +42,19 @@ func (d Difference) equal(other Difference) bool {
 // Compare runs a module with a recording of [Module.Record], such as one of the previous version, and compares the
 // writes and results of both. Nothing is sent to a server: a request gets the recorded response to the same request,
 // and the time is that of the recording. A request that the recording does not have fails as if the server could not be
-// reached, and is a difference. compilationDir is the directory of [Options.CompilationDir], or empty.
+// reached, and is a difference.
 //
 // A recording may end at any byte, such as after a crash of the host. A last call without its end, including one that
 // has failed, is left out.
 func Compare(
-	ctx context.Context, binary []byte, recording io.Reader, compilationDir string,
+	ctx context.Context, binary []byte, recording io.Reader, o *RecordingOptions,
 ) (found *Comparison, err error) {
 	s, err := readScript(recording)
 	if err != nil {
 		return nil, err
 	}
 	s.finish()
-	g, end, err := isolated(ctx, binary, s.cover, compilationDir)
+	g, end, err := isolated(ctx, binary, s.cover, o)
 	if err != nil {
 		return nil, err
 	}
@@ -75,11 +75,13 @@ func Compare(
 
 // isolated returns a guest of a host that has no server, and holds its only place.
 func isolated(
-	ctx context.Context, binary []byte, c cover, compilationDir string,
+	ctx context.Context, binary []byte, c cover, o *RecordingOptions,
 ) (g *guest, end func() error, err error) {
 	h := &Host{slots: make(chan struct{}, 1), programs: make(map[string]*program)}
 	h.options.Logger = slog.New(slog.DiscardHandler)
-	h.options.CompilationDir = compilationDir
+	if o != nil {
+		h.options.CompilationDir = o.CompilationDir
+	}
 	h.ctx, h.end = context.WithCancel(ctx)
 	if err := h.newRuntime(); err != nil {
 		h.end()

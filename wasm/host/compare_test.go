@@ -56,7 +56,8 @@ func TestCompareFindsWhatANewVersionWrites(t *testing.T) {
 
 	compare := func(t *testing.T, binary, recording []byte) *host.Comparison {
 		t.Helper()
-		found, err := host.Compare(t.Context(), binary, bytes.NewReader(recording), compiled)
+		o := &host.RecordingOptions{CompilationDir: compiled}
+		found, err := host.Compare(t.Context(), binary, bytes.NewReader(recording), o)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -236,12 +236,13 @@ func TestRecordingReplaysByteForByte(t *testing.T) {
 			})
 			log.await(t, map[string]string{"get": "200000 bytes", "ticker": "slept", "panic": "quarantined"}[args[0]])
 			h.Remove(t.Context(), "a")
-			calls, err := host.Replay(t.Context(), wasm, bytes.NewReader(recording.Bytes()), compiled)
+			o := &host.RecordingOptions{CompilationDir: compiled}
+			calls, err := host.Replay(t.Context(), wasm, bytes.NewReader(recording.Bytes()), o)
 			if err != nil || calls < 2 {
 				t.Errorf("Replay = %d, %v, want some calls", calls, err)
 			}
 			other := bytes.Replace(recording.Bytes(), []byte("INFO "), []byte("WARN "), 1)
-			if _, err := host.Replay(t.Context(), wasm, bytes.NewReader(other), compiled); args[0] != "panic" &&
+			if _, err := host.Replay(t.Context(), wasm, bytes.NewReader(other), o); args[0] != "panic" &&
 				(err == nil || !strings.Contains(err.Error(), "differs")) {
 				t.Errorf("Replay of a changed recording = %v, want that it differs", err)
 			}

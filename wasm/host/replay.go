@@ -17,14 +17,19 @@ import (
 	"github.com/kube-go/sdk/core/wire"
 )
 
+// RecordingOptions are the options of [Replay] and [Compare]. The zero value of a field is its default.
+type RecordingOptions struct {
+	// CompilationDir is that of [Options].
+	CompilationDir string
+}
+
 // Replay runs a module with a recording of [Module.Record], and returns the number of calls of the host that were
 // replayed. Nothing is sent to a server. What the module does is compared with the recording, byte for byte; the first
-// difference is an error. The recorded module must have the same digest. compilationDir is the
-// directory of [Options.CompilationDir], or empty.
+// difference is an error. The recorded module must have the same digest.
 //
 // A recording may end at any byte, such as after a crash of the host. Its last call is replayed as far as it is
 // recorded, and counts.
-func Replay(ctx context.Context, binary []byte, recording io.Reader, compilationDir string) (calls int, err error) {
+func Replay(ctx context.Context, binary []byte, recording io.Reader, o *RecordingOptions) (calls int, err error) {
 	t, c, err := openTape(recording)
 	if err != nil {
 		return 0, err
@@ -32,7 +37,7 @@ func Replay(ctx context.Context, binary []byte, recording io.Reader, compilation
 	if digest := digestOf(binary); digest != c.Digest {
 		return 0, fmt.Errorf("the recording is of the module %s, not of %s", c.Digest, digest)
 	}
-	g, end, err := isolated(ctx, binary, c, compilationDir)
+	g, end, err := isolated(ctx, binary, c, o)
 	if err != nil {
 		return 0, err
 	}

@@ -27,7 +27,7 @@ func TestReplayHasTheTimeLimitOfTheRecording(t *testing.T) {
 		t.Fatal(err)
 	}
 	binary := testGuest{describes: describing(podController(""))}.encode()
-	g, end, err := isolated(t.Context(), binary, c, "")
+	g, end, err := isolated(t.Context(), binary, c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestRecordedFailureOfTheInitialisationIsReplayed(t *testing.T) {
 		Name: "a", Binary: guest.encode(), Record: func() (io.Writer, error) { return &recording, nil },
 	})
 	await(t, "the quarantine", func() bool { return statusOf(h, "a").Phase == Quarantined })
-	if calls, err := Replay(t.Context(), guest.encode(), &recording, ""); err != nil || calls != 0 {
+	if calls, err := Replay(t.Context(), guest.encode(), &recording, nil); err != nil || calls != 0 {
 		t.Errorf("Replay = %d, %v, want no call and the recorded failure", calls, err)
 	}
 }

@@ -84,12 +84,12 @@ func TestRecordingsMayEndAtAnyByte(t *testing.T) {
 		}
 	}
 
-	compiled := t.TempDir()
+	o := &RecordingOptions{CompilationDir: t.TempDir()}
 	for end := runs[0]; end <= len(whole); end++ {
 		if !near(end) && end%4000 != 0 {
 			continue
 		}
-		if _, err := Replay(t.Context(), guest, bytes.NewReader(whole[:end]), compiled); err != nil {
+		if _, err := Replay(t.Context(), guest, bytes.NewReader(whole[:end]), o); err != nil {
 			t.Errorf("Replay of the first %d bytes of %d: %v", end, len(whole), err)
 		}
 		complete := 0 // runs, each of which sends a write and returns a result
@@ -98,7 +98,7 @@ func TestRecordingsMayEndAtAnyByte(t *testing.T) {
 				complete++
 			}
 		}
-		found, err := Compare(t.Context(), guest, bytes.NewReader(whole[:end]), compiled)
+		found, err := Compare(t.Context(), guest, bytes.NewReader(whole[:end]), o)
 		if err != nil {
 			t.Fatalf("Compare with the first %d bytes of %d: %v", end, len(whole), err)
 		}
@@ -119,7 +119,7 @@ func TestReplayFindsAnotherResult(t *testing.T) {
 	if err := tape.close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Replay(t.Context(), guest, &recording, ""); err == nil || !strings.Contains(err.Error(), "differs") {
+	if _, err := Replay(t.Context(), guest, &recording, nil); err == nil || !strings.Contains(err.Error(), "differs") {
 		t.Errorf("Replay of a changed recording = %v, want that it differs", err)
 	}
 }

@@ -23,7 +23,7 @@ var errDifferent = errors.New("the module does not write what the recording has"
 // compareFile compares what a module writes with a recording. It prints fields, but no values: they may be secret.
 func compareFile(ctx context.Context, args []string, stdout io.Writer) error {
 	return withRecording("compare", args, func(binary []byte, recording io.Reader) error {
-		found, err := host.Compare(ctx, binary, recording, "")
+		found, err := host.Compare(ctx, binary, recording, nil)
 		if err != nil {
 			return err
 		}

@@ -20,7 +20,7 @@ const recordings = ".tape"
 // replayFile repeats the calls of a recording.
 func replayFile(ctx context.Context, args []string, stdout io.Writer) error {
 	return withRecording("replay", args, func(binary []byte, recording io.Reader) error {
-		calls, err := host.Replay(ctx, binary, recording, "")
+		calls, err := host.Replay(ctx, binary, recording, nil)
 		if err != nil {
 			return err
 		}
