@@ -14,9 +14,8 @@ import (
 )
 
 // WatchOptions are the options of [Watch]: LabelSelector, FieldSelector, ShardSelector, OmitManagedFields, OnError,
-// OnStatus, PageSize, Paged, Server, Timeout, and ResourceVersion and Window (only for [watcher.Events]). See
-// [watcher.Options].
-type WatchOptions = watcher.Options
+// OnStatus, PageSize, Paged and Timeout. See [watcher.WatchOptions].
+type WatchOptions = watcher.WatchOptions
 
 // Watch yields the existing objects of an API as Added, and then their changes, until the context ends. The Object of
 // an event of type Bookmark has only a version: Watch yields one after the existing objects, and others later. It

@@ -185,7 +185,7 @@ func (c *logCollector) find(ctx context.Context) error {
 	}
 	watching, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	config := &watcher.Options{
+	config := &watcher.WatchOptions{
 		LabelSelector: c.opts.LabelSelector, FieldSelector: c.opts.FieldSelector,
 		OnError: func(err error) {
 			if apierr.Fatal(err) {

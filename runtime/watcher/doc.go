@@ -54,7 +54,8 @@
 //
 // # Errors
 //
-// [Options.OnError] receives errors from which the watcher recovers. A sequence yields an error only as its last pair.
+// [Options.OnError] and [WatchOptions.OnError] receive errors from which the watcher recovers. A sequence yields an
+// error only as its last pair.
 //
 // # Concurrency
 //

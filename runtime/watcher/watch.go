@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"iter"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,6 +16,50 @@ import (
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/runtime/internal/kinds"
 )
+
+// WatchOptions are the options of [Watch]. The zero value of a field is its default.
+type WatchOptions struct {
+	// LabelSelector and FieldSelector select the objects, such as "app=web" and "spec.nodeName=node-1", see
+	// [request.ListOptions]. Default: all objects.
+	LabelSelector string
+	FieldSelector string
+
+	// ShardSelector selects a subset of the objects, see [Options.ShardSelector]. Default: all objects.
+	ShardSelector string
+
+	// OmitManagedFields asks the server to omit metadata.managedFields, see [Options.OmitManagedFields]. Default: false.
+	OmitManagedFields bool
+
+	// PageSize is the number of objects on a page of a list, when the server does not support streaming lists. Default:
+	// 500.
+	PageSize int64
+
+	// Paged requests pages, without trying a streaming list, see [Options.Paged]. Default: false.
+	Paged bool
+
+	// Timeout is the time after which the server ends a watch request, in whole seconds, see [Options.Timeout]. Default: a
+	// random time from 5 to 10 minutes for each request.
+	Timeout time.Duration
+
+	// OnError receives each error from which the watcher recovers automatically, and each object that can't be decoded,
+	// see [Options.OnError]. Default: the error is logged as a warning to [slog.Default].
+	OnError func(error)
+
+	// OnStatus receives the status of the sequence when it changes, see [Options.OnStatus]. Default: none.
+	OnStatus func(Status)
+}
+
+// options returns the options of [Events].
+func (o *WatchOptions) options() *Options {
+	if o == nil {
+		return nil
+	}
+	return &Options{
+		LabelSelector: o.LabelSelector, FieldSelector: o.FieldSelector, ShardSelector: o.ShardSelector,
+		OmitManagedFields: o.OmitManagedFields, PageSize: o.PageSize, Paged: o.Paged, Timeout: o.Timeout,
+		OnError: o.OnError, OnStatus: o.OnStatus,
+	}
+}
 
 // Watch yields decoded objects without keeping a store: first the existing objects as Added, then their changes as they
 // happen, like one watch that never ends.
@@ -26,19 +71,17 @@ import (
 //
 // After each list, Watch yields a Bookmark for which [core.InitialEventsEnd] is true. Other Bookmarks have only the
 // version that the watch has reached. Callers own the objects. An object that can't be decoded is skipped, and
-// [Options.OnError] receives an error that names it.
-//
-// Watch always starts with a list: Options.ResourceVersion is an error.
+// [WatchOptions.OnError] receives an error that names it.
 //
 // If K is metav1.PartialObjectMetadata, a client's feed requests metadata only.
 func Watch[K any, P core.ObjectPtr[K]](
-	ctx context.Context, src Source, o *Options,
+	ctx context.Context, src Source, o *WatchOptions,
 ) iter.Seq2[core.WatchEvent[K], error] {
 	src = kinds.Source[K](src)
-	opts := o.withDefaults(src.Resource())
+	opts := o.options().withDefaults(src.Resource())
 	return func(yield func(core.WatchEvent[K], error) bool) {
-		if opts.ResourceVersion != "" {
-			yield(core.WatchEvent[K]{}, errVersion("is only for Events: Watch does not know the objects of that version"))
+		if err := opts.check("watcher.WatchOptions"); err != nil {
+			yield(core.WatchEvent[K]{}, err)
 			return
 		}
 		f := follower[K]{

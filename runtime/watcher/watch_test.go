@@ -25,10 +25,12 @@ import (
 )
 
 // follow receives the events of a typed watch one at a time, when the test asks for them.
-func follow(t *testing.T, server *fakesource.Server, config *watcher.Options) (want func(events ...string), stop context.CancelCauseFunc) {
+func follow(
+	t *testing.T, server *fakesource.Server, o *watcher.WatchOptions,
+) (want func(events ...string), stop context.CancelCauseFunc) {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
-	next, end := iter.Pull2(watcher.Watch[corev1.ConfigMap](ctx, server, config))
+	next, end := iter.Pull2(watcher.Watch[corev1.ConfigMap](ctx, server, o))
 	t.Cleanup(end)
 	return func(events ...string) {
 		t.Helper()
@@ -92,7 +94,7 @@ func TestWatchYieldsMissedChangesAfterANewList(t *testing.T) {
 func TestWatchNoticesOtherContentWithTheSameVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, "a", "b")
-		want, _ := follow(t, server, &watcher.Options{Paged: true})
+		want, _ := follow(t, server, &watcher.WatchOptions{Paged: true})
 		want("ADDED a uid-1@2", "ADDED b uid-2@3", "BOOKMARK@3 true")
 		restored := `{"metadata":{"namespace":"prod","name":"a","uid":"uid-1","resourceVersion":"2"},"data":{"from":"a backup"}}`
 		server.Behave(fakesource.Behaviour{OnItem: func(p wire.Packed) (wire.Packed, error) {
@@ -118,7 +120,9 @@ func TestWatchSkipsObjectsThatCannotBeDecoded(t *testing.T) {
 			return p, nil
 		}})
 		var reported []error
-		want, _ := follow(t, server, &watcher.Options{Paged: true, OnError: func(err error) { reported = append(reported, err) }})
+		want, _ := follow(t, server, &watcher.WatchOptions{
+			Paged: true, OnError: func(err error) { reported = append(reported, err) },
+		})
 		want("ADDED b uid-2@3", "BOOKMARK@3 true")
 		if len(reported) != 1 || !strings.HasPrefix(reported[0].Error(), "skip configmaps prod/a: decode json: ") {
 			t.Errorf("reported %v", reported)
@@ -153,7 +157,7 @@ func TestWatchEndsAtBreak(t *testing.T) {
 func TestWatchKeepsAnObjectThatCanNoLongerBeDecoded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, "a", "b")
-		want, _ := follow(t, server, &watcher.Options{Paged: true})
+		want, _ := follow(t, server, &watcher.WatchOptions{Paged: true})
 		want("ADDED a uid-1@2", "ADDED b uid-2@3", "BOOKMARK@3 true")
 		bad := `{"metadata":{"namespace":"prod","name":"a","uid":"uid-1","resourceVersion":"4"},"data":[]}`
 		server.Behave(fakesource.Behaviour{

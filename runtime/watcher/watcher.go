@@ -32,7 +32,7 @@ type Source interface {
 	Watch(ctx context.Context, o *request.WatchOptions) (iter.Seq2[wire.Event, error], error)
 }
 
-// Options are the options of [Watch] and [Events]. The zero value of a field is its default.
+// Options are the options of [Events]. The zero value of a field is its default.
 type Options struct {
 	// LabelSelector and FieldSelector select the objects, such as "app=web" and "spec.nodeName=node-1", see
 	// [request.ListOptions]. Default: all objects.
@@ -58,8 +58,7 @@ type Options struct {
 	// sequence of [Events] then starts with the changes after it, without a list: it sends no Init, and the first event
 	// may be a Delete. If the server no longer has the version, it starts with a list. The version must be of the same
 	// cluster and the same selectors: a server does not detect that it has never sent it, for example after its database
-	// was restored from an older backup. [Watch] can't be resumed, because it does not know the objects of that state.
-	// Default: start with a list.
+	// was restored from an older backup. Default: start with a list.
 	ResourceVersion string
 
 	// PageSize is the number of objects on a page of a list, when the server does not support streaming lists. Default:
@@ -169,15 +168,11 @@ func Events(ctx context.Context, src Source, o *Options) iter.Seq2[Event, error]
 	}
 	return func(yield func(Event, error) bool) {
 		if opts.ResourceVersion == "0" {
-			yield(Event{}, errVersion("0 means any version, not a state that can be resumed; leave it empty to list"))
+			yield(Event{}, errVersion)
 			return
 		}
-		if opts.PageSize < 0 {
-			yield(Event{}, errPageSize)
-			return
-		}
-		if opts.Timeout < 0 {
-			yield(Event{}, errTimeout)
+		if err := opts.check("watcher.Options"); err != nil {
+			yield(Event{}, err)
 			return
 		}
 		if w := opts.Window; w != nil && (w.Shards() == nil || opts.ShardSelector+opts.ResourceVersion != "") {
@@ -200,16 +195,21 @@ func Events(ctx context.Context, src Source, o *Options) iter.Seq2[Event, error]
 var errWindow = &request.InvalidError{Field: "watcher.Options.Window", Detail: "needs shards, and no ShardSelector and " +
 	"no ResourceVersion; to run a view with Selection.Sharded, add its controller to a manager with Options.Sharding"}
 
-var errPageSize = &request.InvalidError{
-	Field: "watcher.Options.PageSize", Detail: "is negative; leave it zero for the default",
+var errVersion = &request.InvalidError{
+	Field:  "watcher.Options.ResourceVersion",
+	Detail: "0 means any version, not a state that can be resumed; leave it empty to list",
 }
 
-var errTimeout = &request.InvalidError{
-	Field: "watcher.Options.Timeout", Detail: "is negative; leave it zero for the default",
-}
-
-func errVersion(detail string) error {
-	return &request.InvalidError{Field: "watcher.Options.ResourceVersion", Detail: detail}
+// check returns an error if an option that [WatchOptions] has, too, is invalid. Its field is that of a type.
+func (o *Options) check(typ string) error {
+	const negative = "is negative; leave it zero for the default"
+	switch {
+	case o.PageSize < 0:
+		return &request.InvalidError{Field: typ + ".PageSize", Detail: negative}
+	case o.Timeout < 0:
+		return &request.InvalidError{Field: typ + ".Timeout", Detail: negative}
+	}
+	return nil
 }
 
 func (o *Options) withDefaults(res core.Resource) Options {
