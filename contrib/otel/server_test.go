@@ -56,7 +56,7 @@ func (Provision) Step(c *fsm.Ctx[database], to fsm.To[fromProvision]) fsm.Result
 	case "slow":
 		return to.Stay("waiting for replicas", time.Hour)
 	case "broken":
-		return to.Fail(errBroken)
+		return to.Retry(errBroken)
 	case "wild":
 		panic("at the disco")
 	}

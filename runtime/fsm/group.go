@@ -118,10 +118,10 @@ func (c *Children) add(name string, end outcome, value any, state string) {
 // maxReasons is the number of waiting children that the reason of a [Join] has.
 const maxReasons = 3
 
-// Join reports whether a state must wait for its children, and if so returns its result: [To.Fail] with the errors of
+// Join reports whether a state must wait for its children, and if so returns its result: [To.Retry] with the errors of
 // children whose pass has failed, otherwise [To.Stay].
 //
-// When all children have ended, and some of them with [Failed], Join returns [To.Fail] with their reasons, as a
+// When all children have ended, and some of them with [Failed], Join returns [To.Retry] with their reasons, as a
 // [controller.Terminal] error. A state that handles the failure of a child calls [Ended] before Join, or its child
 // ends with [Done] in a state of its own.
 //
@@ -140,7 +140,7 @@ func Join[E any](to To[E], c *Children) (wait bool, result Result[E]) {
 		}
 		return true, Result[E]{outcome{how: fails, err: errors.Join(errs...), delay: c.delay}}
 	case len(c.waiting) == 0 && len(c.failed) > 0:
-		return true, to.Fail(controller.Terminal(errors.Join(c.failed...)))
+		return true, to.Retry(controller.Terminal(errors.Join(c.failed...)))
 	case len(c.waiting) == 0:
 		return false, result
 	}

@@ -34,7 +34,7 @@ func (end) fromBreed()   {}
 func (s unborn) Step(c *Ctx[animal], to To[fromUnborn]) Result[fromUnborn] {
 	switch c.Obj.Labels[s.Name] {
 	case "ill":
-		return to.Fail(errLabel("it is ill"))
+		return to.Retry(errLabel("it is ill"))
 	case "born":
 		return to.Go(calf{Weight: 10 * len(s.Name)})
 	}

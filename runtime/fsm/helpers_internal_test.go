@@ -66,7 +66,7 @@ func (start) Step(_ *Ctx[animal], to To[fromStart]) Result[fromStart] { return t
 func (w work) Step(c *Ctx[animal], to To[fromWork]) Result[fromWork] {
 	switch {
 	case c.Obj.Labels["fail"] != "":
-		return to.Fail(errLabel(c.Obj.Labels["fail"]))
+		return to.Retry(errLabel(c.Obj.Labels["fail"]))
 	case c.Obj.Labels["rest"] != "":
 		return to.Go(rest{})
 	case c.Obj.Labels["idle"] != "":

@@ -73,7 +73,7 @@ type Stepped struct {
 	Done   bool   // it was [Done]
 	Failed bool   // it was [Failed]
 	Reason string // of [To.Stay] or [Failed]
-	Err    error  // of [To.Fail], or of an invalid result
+	Err    error  // of [To.Retry], or of an invalid result
 }
 
 func (o *Options) withDefaults() Options {

@@ -406,7 +406,7 @@ func (w *walk[K]) follow(c *Ctx[K], s *state[K], out outcome) {
 		w.end = w.timed(c, out)
 	case fails:
 		if out.err == nil {
-			out.err = errors.New("Fail was called with nil")
+			out.err = errors.New("Retry was called with nil")
 		}
 		w.end = w.timed(c, out)
 	case ends:

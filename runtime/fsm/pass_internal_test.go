@@ -178,7 +178,7 @@ func TestWrongResults(t *testing.T) {
 		"pointer *fsm.work: pass the struct":          {how: goes, next: &work{}},
 		"Go was called with fsm.rest, which is not":   {how: goes, next: rest{}},
 		"Step has returned the zero Result":           {},
-		"Fail was called with nil":                    {how: fails},
+		"Retry was called with nil":                   {how: fails},
 		"Go was called with string, which is not add": {how: goes, next: "work"},
 	} {
 		m.states[0].step = func(any, *Ctx[animal]) outcome { return out }

@@ -84,9 +84,9 @@ func (To[E]) Idle(reason string, delay time.Duration) Result[E] {
 	return Result[E]{outcome{how: stays, idle: true, reason: reason, delay: notNegative(delay)}}
 }
 
-// Fail ends the pass with an error. The next pass takes place after the back-off of the controller, or at the deadline
-// of the state if that is earlier.
-func (To[E]) Fail(err error) Result[E] { return Result[E]{outcome{how: fails, err: err}} }
+// Retry ends the pass with an error. The next pass takes place after the back-off of the controller, or at the deadline
+// of the state if that is earlier. A [controller.Terminal] error is not retried after a back-off.
+func (To[E]) Retry(err error) Result[E] { return Result[E]{outcome{how: fails, err: err}} }
 
 // Restart begins again at the initial state, in the same pass.
 func (To[E]) Restart() Result[E] { return Result[E]{outcome{how: restarts}} }
@@ -97,11 +97,11 @@ func Done(To[Terminal]) Result[Terminal] { return Result[Terminal]{outcome{how: 
 // Failed ends the pass of a terminal state without success: the object is not ready, and its condition Stalled is True,
 // so that waits for it can end. The reason is the message of the conditions, and must not be empty. Otherwise it is
 // like Done: the next pass follows the next change, objects that no state declares any more are deleted, and the object
-// does not count as stuck. See [Join] for child machines. In the states of a deletion, Failed is [To.Fail]: the
+// does not count as stuck. See [Join] for child machines. In the states of a deletion, Failed is [To.Retry]: the
 // finalizer stays.
 func Failed(to To[Terminal], reason string) Result[Terminal] {
 	if reason == "" {
-		return to.Fail(errors.New("Failed was called without a reason"))
+		return to.Retry(errors.New("Failed was called without a reason"))
 	}
 	return Result[Terminal]{outcome{how: ends, failed: true, reason: reason}}
 }

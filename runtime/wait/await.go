@@ -33,7 +33,7 @@ type Options struct {
 // A namespaced kind needs the API of one namespace.
 //
 // Errors: the context's cause if the context ends first, with the last state that was observed; the condition's error
-// if it is marked by [Never]; the server's error if retrying cannot help, such as a missing permission.
+// if it is marked by [Terminal]; the server's error if retrying cannot help, such as a missing permission.
 func Await[K any, P core.ObjectPtr[K]](
 	ctx context.Context, api *client.API[K], name string, c Condition[K], o *Options,
 ) (*K, error) {
@@ -165,7 +165,7 @@ func (w *waiter[K, P]) run(ctx context.Context, condition func(*K) error) error 
 		switch {
 		case w.seen == nil:
 			return nil
-		case isNever(w.seen):
+		case isTerminal(w.seen):
 			err, w.seen = w.seen, nil
 			return w.failure(err)
 		}

@@ -340,12 +340,12 @@ func TestPermanentFailureEndsTheWait(t *testing.T) {
 		{name: "no namespace", object: "a", wantMsg: "choose one with API.In"},
 		{
 			name: "a condition that will never hold", object: "a", namespace: "prod",
-			condition: func(*document) error { return wait.Never(failed) },
+			condition: func(*document) error { return wait.Terminal(failed) },
 			want:      failed, wantMsg: "await documents.docs.example.com prod/a: phase is Failed.",
 		},
 		{
 			name: "a condition that will never hold, with an error that is otherwise retried", object: "a", namespace: "prod",
-			condition: func(*document) error { return wait.Never(&core.StatusError{Status: metav1.Status{Code: 503}}) },
+			condition: func(*document) error { return wait.Terminal(&core.StatusError{Status: metav1.Status{Code: 503}}) },
 			want:      core.ErrUnavailable,
 		},
 	}

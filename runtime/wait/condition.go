@@ -18,25 +18,25 @@ import (
 
 // Condition checks whether an object has reached the wanted state. It returns nil if it has, and otherwise an error
 // that says what is missing, such as "phase is Pending". The object is never nil, and the condition may keep it. An
-// error marked by [Never] ends the wait.
+// error marked by [Terminal] ends the wait.
 type Condition[K any] func(obj *K) error
 
-// Never marks a condition's error as final: the object will never meet the condition, whatever happens to it. Never
-// returns nil if err is nil.
-func Never(err error) error {
+// Terminal marks a condition's error as final: the object will never meet the condition, whatever happens to it.
+// Terminal returns nil for nil.
+func Terminal(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &neverError{err}
+	return &terminalError{err}
 }
 
-type neverError struct{ err error }
+type terminalError struct{ err error }
 
-func (e *neverError) Error() string { return e.err.Error() }
-func (e *neverError) Unwrap() error { return e.err }
+func (e *terminalError) Error() string { return e.err.Error() }
+func (e *terminalError) Unwrap() error { return e.err }
 
-func isNever(err error) bool {
-	_, ok := errors.AsType[*neverError](err)
+func isTerminal(err error) bool {
+	_, ok := errors.AsType[*terminalError](err)
 	return ok
 }
 
@@ -77,7 +77,7 @@ func StatusCondition[K any](conditionType string, status metav1.ConditionStatus)
 func JSONPath[K any](path, value string) Condition[K] {
 	steps, invalid := parsePath(path)
 	if invalid != nil {
-		invalid = Never(fmt.Errorf("JSON path %q: %w", path, invalid))
+		invalid = Terminal(fmt.Errorf("JSON path %q: %w", path, invalid))
 	}
 	return func(obj *K) error {
 		if invalid != nil {
@@ -85,7 +85,7 @@ func JSONPath[K any](path, value string) Condition[K] {
 		}
 		var doc any
 		if err := convert(obj, &doc); err != nil {
-			return Never(fmt.Errorf("read %s: %w", path, err))
+			return Terminal(fmt.Errorf("read %s: %w", path, err))
 		}
 		found := find(steps, doc, nil)
 		switch {
@@ -94,13 +94,13 @@ func JSONPath[K any](path, value string) Condition[K] {
 		case len(found) == 0:
 			return fmt.Errorf("%s does not exist", path)
 		case len(found) > 1:
-			return Never(fmt.Errorf("%s matches %d values: want a path to one", path, len(found)))
+			return Terminal(fmt.Errorf("%s matches %d values: want a path to one", path, len(found)))
 		case value == "":
 			return nil
 		}
 		switch found[0].(type) {
 		case map[string]any, []any:
-			return Never(fmt.Errorf("%s is an object or a list: want a path to a string, a number or a boolean", path))
+			return Terminal(fmt.Errorf("%s is an object or a list: want a path to a string, a number or a boolean", path))
 		}
 		if seen := textOf(found[0]); seen != value {
 			return fmt.Errorf("%s is %q, want %q", path, seen, value)
@@ -111,7 +111,7 @@ func JSONPath[K any](path, value string) Condition[K] {
 
 // undeclared returns the error of a type that has no field at the path.
 func undeclared[K any](path string) error {
-	return Never(fmt.Errorf("the type %T declares no %s: wait with a type that does, or with unstructured.Unstructured",
+	return Terminal(fmt.Errorf("the type %T declares no %s: wait with a type that does, or with unstructured.Unstructured",
 		*new(K), path))
 }
 
@@ -145,7 +145,7 @@ func readSubject[K any](obj *K, paths ...string) (*subject, error) {
 		err = wire.UnmarshalJSON(s.data, s)
 	}
 	if err != nil {
-		return nil, Never(fmt.Errorf("read the conditions: %w", err))
+		return nil, Terminal(fmt.Errorf("read the conditions: %w", err))
 	}
 	return s, nil
 }

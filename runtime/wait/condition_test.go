@@ -217,7 +217,7 @@ func TestJSONPathFailsForAFieldThatTheTypeDoesNotDeclare(t *testing.T) {
 }
 
 func TestNeverReturnsNilForNil(t *testing.T) {
-	if err := wait.Never(nil); err != nil {
-		t.Errorf("Never(nil) = %v", err)
+	if err := wait.Terminal(nil); err != nil {
+		t.Errorf("Terminal(nil) = %v", err)
 	}
 }

@@ -22,7 +22,7 @@ import (
 //   - Deployment, StatefulSet, DaemonSet, ReplicaSet, ReplicationController: all replicas have the current template and
 //     are available, and no surplus ones exist. A StatefulSet updates the replicas from its partition on, and with the
 //     strategy OnDelete any template is current. The error of a Deployment that has exceeded its progress deadline is
-//     final, see [Never];
+//     final, see [Terminal];
 //   - Job: it is complete. A failure is final;
 //   - Pod: it is ready or has succeeded. A failure is final;
 //   - PersistentVolumeClaim: it is bound. A claim whose storage class waits for the first consumer is bound only when a
@@ -37,7 +37,7 @@ import (
 func Ready[K any](obj *K) error {
 	gk, err := groupKindOf(obj)
 	if err != nil {
-		return Never(err)
+		return Terminal(err)
 	}
 	check, paths := ruleOf(gk.String())
 	if strings.HasPrefix(reflect.TypeFor[K]().PkgPath(), "k8s.io/api/") {
@@ -110,7 +110,7 @@ func detailed(check func(*workload) error) func(*subject) error {
 	return func(s *subject) error {
 		w := &workload{subject: s}
 		if err := wire.UnmarshalJSON(s.data, w); err != nil {
-			return Never(fmt.Errorf("read the spec and the status: %w", err))
+			return Terminal(fmt.Errorf("read the spec and the status: %w", err))
 		}
 		return check(w)
 	}
@@ -203,7 +203,7 @@ func (w *workload) deployment() error {
 	case w.Spec.Paused:
 		return fmt.Errorf("it is paused: %w", err)
 	case progress != nil && progress.Reason == "ProgressDeadlineExceeded":
-		return Never(w.withFailure(fmt.Errorf("%w: %w", progress.unlike(), err)))
+		return Terminal(w.withFailure(fmt.Errorf("%w: %w", progress.unlike(), err)))
 	}
 	return w.withFailure(err)
 }
@@ -275,7 +275,7 @@ func (w *workload) replicaSet() error {
 func (s *subject) job() error {
 	switch {
 	case s.isTrue("Failed"):
-		return Never(s.find("Failed").unlike())
+		return Terminal(s.find("Failed").unlike())
 	case s.isTrue("Complete"):
 		return nil
 	case s.isTrue("Suspended"):
@@ -289,7 +289,7 @@ func (w *workload) pod() error {
 	case "Succeeded":
 		return nil
 	case "Failed":
-		return Never(w.phase("Succeeded"))
+		return Terminal(w.phase("Succeeded"))
 	}
 	return w.check("Ready", metav1.ConditionTrue)
 }
@@ -319,7 +319,7 @@ func (s *subject) other() error {
 		if s.observed(c) == 0 {
 			return c.unlike() // it may be about an earlier spec
 		}
-		return Never(c.unlike())
+		return Terminal(c.unlike())
 	}
 	if s.isTrue("Reconciling") {
 		return s.find("Reconciling").unlike()

@@ -71,7 +71,7 @@ func (rests) Step(_ *fsm.Ctx[v1.Moose], to fsm.To[fromRests]) fsm.Result[fromRes
 }
 
 func (limps) Step(_ *fsm.Ctx[v1.Moose], to fsm.To[fromLimps]) fsm.Result[fromLimps] {
-	return to.Fail(errors.New("a leg hurts " + evil))
+	return to.Retry(errors.New("a leg hurts " + evil))
 }
 
 func (arrives) Step(_ *fsm.Ctx[v1.Moose], to fsm.To[fsm.Terminal]) fsm.Result[fsm.Terminal] {

@@ -50,9 +50,9 @@ func (stocked) Step(c *fsm.Ctx[v1.Moose], to fsm.To[fsm.Terminal]) fsm.Result[fs
 	bale := configMap("hay-0", "")
 	switch exists, err := c.Get(bale); {
 	case err != nil:
-		return to.Fail(err)
+		return to.Retry(err)
 	case !exists || bale.Data["v"] != fsm.Env[string](c):
-		return to.Fail(fmt.Errorf("the first bale is %v, exists: %t", bale.Data, exists))
+		return to.Retry(fmt.Errorf("the first bale is %v, exists: %t", bale.Data, exists))
 	}
 	return fsm.Done(to)
 }

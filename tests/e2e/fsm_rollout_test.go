@@ -51,7 +51,7 @@ func (s calm) Step(c *fsm.Ctx[v1.Moose], to fsm.To[fromCalm]) fsm.Result[fromCal
 	c.Apply(settled)
 	switch exists, err := c.Get(configMap(settled.Object.GetName(), "")); {
 	case err != nil:
-		return to.Fail(err)
+		return to.Retry(err)
 	case !exists:
 		return to.Stay("settling", 20*time.Millisecond)
 	}
@@ -64,9 +64,9 @@ func (serving) Step(c *fsm.Ctx[v1.Moose], to fsm.To[fsm.Terminal]) fsm.Result[fs
 	part := configMap(c.Obj.Name+"-part-"+weight, "")
 	switch exists, err := c.Get(part); {
 	case err != nil:
-		return to.Fail(err)
+		return to.Retry(err)
 	case !exists:
-		return to.Fail(errors.New("the first part does not exist"))
+		return to.Retry(errors.New("the first part does not exist"))
 	}
 	c.Apply(output(c, "served", weight))
 	return fsm.Done(to)

@@ -78,7 +78,7 @@ func (Issue) Step(c ctx, to fsm.To[fromIssue]) fsm.Result[fromIssue] {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: c.Obj.Name}}
 	switch _, err := c.Get(secret); {
 	case err != nil:
-		return to.Fail(err)
+		return to.Retry(err)
 	case len(secret.Data[corev1.ServiceAccountTokenKey]) == 0:
 		return to.Stay("the server has not issued the token yet", time.Minute)
 	}

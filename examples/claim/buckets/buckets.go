@@ -39,7 +39,7 @@ func (Bind) Step(c *fsm.Ctx[v1.BucketClaim], to fsm.To[fromBind]) fsm.Result[fro
 	c.Obj.Status.Bucket = meta.Name
 	bucket := &v1.Bucket{ObjectMeta: meta}
 	if _, err := c.Get(bucket); err != nil {
-		return to.Fail(err)
+		return to.Retry(err)
 	}
 	if err := kube.StatusCondition[v1.Bucket]("Ready", metav1.ConditionTrue)(bucket); err != nil {
 		return to.Stay("the bucket is not ready", time.Minute)

@@ -101,7 +101,7 @@ func (Provision) Step(c ctx, to fsm.To[fromProvision]) fsm.Result[fromProvision]
 		err = declare(c, all)
 	}
 	if err != nil {
-		return to.Fail(err)
+		return to.Retry(err)
 	}
 	if waiting := incomplete(all, c.Obj.Spec.Version); waiting != "" {
 		return to.Stay(waiting, time.Minute)
@@ -115,7 +115,7 @@ func (Provision) Step(c ctx, to fsm.To[fromProvision]) fsm.Result[fromProvision]
 func (Serve) Step(c ctx, to fsm.To[fromServe]) fsm.Result[fromServe] {
 	all, err := observe(c)
 	if err != nil {
-		return to.Fail(err)
+		return to.Retry(err)
 	}
 	s, target := &c.Obj.Status, c.Obj.Spec.Version
 	if target == s.FailedVersion {
@@ -126,7 +126,7 @@ func (Serve) Step(c ctx, to fsm.To[fromServe]) fsm.Result[fromServe] {
 		return to.Go(Upgrade{Version: target})
 	}
 	if err := declare(c, all); err != nil {
-		return to.Fail(err)
+		return to.Retry(err)
 	}
 	due := nextBackup(c.Obj)
 	rest := time.Until(due)
@@ -146,7 +146,7 @@ func (s Backup) Step(c ctx, to fsm.To[fromBackup]) fsm.Result[fromBackup] {
 	case errors.Is(err, errAttempt):
 		return to.Go(Backup{s.next()})
 	case err != nil:
-		return to.Fail(err)
+		return to.Retry(err)
 	case waiting != "":
 		return to.Stay(waiting, delay)
 	}
@@ -160,7 +160,7 @@ func (s Backup) OnDeadline(c ctx, to fsm.To[fromBackup]) fsm.Result[fromBackup] 
 // Step runs a child machine for each replica, and waits until all have the version.
 func (s Upgrade) Step(c ctx, to fsm.To[fromUpgrade]) fsm.Result[fromUpgrade] {
 	if _, err := observe(c); err != nil {
-		return to.Fail(err)
+		return to.Retry(err)
 	}
 	back := s.Version == c.Obj.Status.Version // there is no other version to go back to
 	starts := map[string]Queue{}
@@ -202,7 +202,7 @@ func (s FinalBackup) Step(c ctx, to fsm.To[fromFinalBackup]) fsm.Result[fromFina
 	case errors.Is(err, errAttempt):
 		return to.Go(FinalBackup{s.next()})
 	case err != nil:
-		return to.Fail(err)
+		return to.Retry(err)
 	case waiting != "":
 		return to.Stay(waiting, delay)
 	}
@@ -218,7 +218,7 @@ func (s FinalBackup) OnDeadline(c ctx, to fsm.To[fromFinalBackup]) fsm.Result[fr
 func (Release) Step(c ctx, to fsm.To[fsm.Terminal]) fsm.Result[fsm.Terminal] {
 	if !keeps(c.Obj) && !c.Planning() {
 		if err := backups(c).DeleteCollection(c, nil, backupsOf(c.Obj.Name)); err != nil {
-			return to.Fail(err)
+			return to.Retry(err)
 		}
 	}
 	return fsm.Done(to)

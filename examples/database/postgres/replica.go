@@ -70,7 +70,7 @@ func (s Queue) Step(c ctx, to fsm.To[fromQueue]) fsm.Result[fromQueue] {
 	all, err := observe(c)
 	switch {
 	case err != nil:
-		return to.Fail(err)
+		return to.Retry(err)
 	case all[s.Index].version == s.Version:
 		return to.Go(Check(s))
 	case turn(all, s.Version) != s.Index:
@@ -93,7 +93,7 @@ func turn(all []replica, version string) int32 {
 func (s Drain) Step(c ctx, to fsm.To[fromDrain]) fsm.Result[fromDrain] {
 	r, err := read(c, s.Index)
 	if err != nil {
-		return to.Fail(err)
+		return to.Retry(err)
 	}
 	if rest := c.Obj.Spec.DrainTime.Duration - time.Since(c.Since()); rest > 0 && r.exists {
 		c.Apply(server(c.Obj, s.Index, r.version, false))
@@ -107,7 +107,7 @@ func (s Replace) Step(c ctx, to fsm.To[fromReplace]) fsm.Result[fromReplace] {
 	r, err := read(c, s.Index)
 	switch {
 	case err != nil:
-		return to.Fail(err)
+		return to.Retry(err)
 	case r.exists && r.version != s.Version:
 		c.Delete(podOf(c.Obj, s.Index))
 		return to.Stay("its old pod is being deleted", time.Minute)
@@ -120,7 +120,7 @@ func (s Check) Step(c ctx, to fsm.To[fromCheck]) fsm.Result[fromCheck] {
 	r, err := read(c, s.Index)
 	switch {
 	case err != nil:
-		return to.Fail(err)
+		return to.Retry(err)
 	case r.failed && s.Last:
 		c.Delete(podOf(c.Obj, s.Index))
 		return to.Stay("its pod has failed, and is replaced", time.Minute)

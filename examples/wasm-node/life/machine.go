@@ -249,7 +249,7 @@ func (Stop) Step(c ctx, to fsm.To[fromStop]) fsm.Result[fromStop] {
 // Step deletes the pod, as a kubelet does.
 func (Delete) Step(c ctx, to fsm.To[fromDelete]) fsm.Result[fromDelete] {
 	if err := fsm.Env[*Env](c).Objects.Finish(c, c.Obj); err != nil {
-		return to.Fail(err)
+		return to.Retry(err)
 	}
 	return to.Go(Deleted{})
 }

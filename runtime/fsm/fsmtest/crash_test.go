@@ -65,7 +65,7 @@ func (build) Step(c *fsm.Ctx[shop], to fsm.To[fromBuild]) fsm.Result[fromBuild] 
 		_, err = maps.Create(c, cm, nil)
 	}
 	if err != nil {
-		return to.Fail(err)
+		return to.Retry(err)
 	}
 	if c.Obj.Labels["bankrupt"] != "" {
 		return to.Go(closed{})

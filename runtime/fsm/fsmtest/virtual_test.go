@@ -60,7 +60,7 @@ func (s train) Step(c *fsm.Ctx[shop], to fsm.To[fromTrain]) fsm.Result[fromTrain
 		_, err = maps.Create(c, cm, nil)
 	}
 	if err != nil {
-		return to.Fail(err)
+		return to.Retry(err)
 	}
 	return to.Go(open{})
 }
