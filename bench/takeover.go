@@ -83,7 +83,7 @@ func startReplica(ctx context.Context, e *env, identity string, reconciled func(
 	silent := slog.New(slog.DiscardHandler)
 	m := manager.New(c, &manager.Options{
 		LeaderElection: "bench", Logger: silent,
-		Election: &election.Options{Identity: identity, Namespace: "bench", RetryPeriod: retryPeriod},
+		ElectionOptions: &election.Options{Identity: identity, Namespace: "bench", RetryPeriod: retryPeriod},
 	})
 	ctl := controller.New(controller.ForView(pods), quiet(0))
 	m.Add(ctl.With(func(context.Context, *corev1.Pod) (controller.Action, error) {

@@ -154,12 +154,12 @@ func NewRecorder(c *Client, o *RecorderOptions) *Recorder { return events.NewRec
 // Managers.
 type (
 	// Manager runs the controllers and servers of a program together. [NewManager] returns one. Methods: Add adds what
-	// only the leader runs, AddToAll what every replica runs, AddCheck a check of readiness, AddLivenessCheck one of
-	// liveness, AddTable a table of the debug page; Run runs everything until its context ends; Leading; Shards;
+	// only the leader runs, AddToAll what every replica runs, AddReadinessCheck a check of readiness, AddLivenessCheck
+	// one of liveness, AddTable a table of the debug page; Run runs everything until its context ends; Leading; Shards;
 	// Metrics returns the metrics of what was added; Fence refuses writes outside of a term. See [manager.Manager].
 	Manager = manager.Manager
-	// ManagerOptions are the options of [NewManager]: LeaderElection, Election, Sharding, Shards, HealthAddr, MetricsAddr,
-	// Metrics, DebugAddr, StopTimeout, Logger. See [manager.Options].
+	// ManagerOptions are the options of [NewManager]: LeaderElection, ElectionOptions, Sharding, ShardingOptions,
+	// HealthAddr, MetricsAddr, MetricsHandler, DebugAddr, StopTimeout, Logger. See [manager.Options].
 	ManagerOptions = manager.Options
 	// ElectionOptions are options of ManagerOptions: Namespace, Identity, LeaseDuration, RenewDeadline, RetryPeriod,
 	// Labels, Annotations, Logger, and Name, which the manager sets. See [election.Options].

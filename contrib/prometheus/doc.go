@@ -34,7 +34,7 @@
 //
 //	registry.MustRegister(kubeprometheus.NewCollector(m.Metrics()))
 //
-// Then set the manager's Options.Metrics to the handler of package promhttp. For constant labels, use
+// Then set the manager's Options.MetricsHandler to the handler of package promhttp. For constant labels, use
 // prometheus.WrapRegistererWith.
 //
 // # Cardinality

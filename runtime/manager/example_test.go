@@ -20,9 +20,9 @@ func (f task) Run(ctx context.Context) error { return f(ctx) }
 func ExampleNew() {
 	c := newServer().Client() // kube.NewClient(ctx, nil)
 	m := manager.New(c, &manager.Options{
-		LeaderElection: "shop",
-		Election:       &election.Options{Namespace: "prod"}, // in a cluster, the default is that of the pod
-		Logger:         discard,
+		LeaderElection:  "shop",
+		ElectionOptions: &election.Options{Namespace: "prod"}, // in a cluster, the default is that of the pod
+		Logger:          discard,
 	})
 	ctx, stop := context.WithCancel(context.Background())
 	m.Add(task(func(ctx context.Context) error { // in a program: a controller

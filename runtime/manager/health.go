@@ -143,7 +143,7 @@ func (m *Manager) serve() (*servers, error) {
 		m.endpoint(mux(o.HealthAddr, "/readyz"), "readyz", m.checks)
 	}
 	if o.MetricsAddr != "" {
-		mux(o.MetricsAddr, "/metrics").Handle("GET /metrics", o.Metrics)
+		mux(o.MetricsAddr, "/metrics").Handle("GET /metrics", o.MetricsHandler)
 	}
 	if o.DebugAddr != "" {
 		mux(o.DebugAddr, "/debug/controllers").Handle("GET /debug/controllers", m.page)

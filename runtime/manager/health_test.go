@@ -103,7 +103,7 @@ func TestHealthEndpoints(t *testing.T) {
 	addr := freeAddr(t)
 	m := manager.New(c, &manager.Options{
 		HealthAddr: addr, MetricsAddr: addr, LeaderElection: "shop", Logger: slog.New(slog.NewTextHandler(&logs, nil)),
-		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "numbers") }),
+		MetricsHandler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "numbers") }),
 	})
 	enter, leave := make(chan struct{}), make(chan struct{})
 	ctl := controller.New(controller.For[corev1.ConfigMap](late), &controller.Options{
@@ -115,7 +115,7 @@ func TestHealthEndpoints(t *testing.T) {
 		return controller.AwaitChange(), nil
 	}))
 	database, loop := &failing{}, &failing{}
-	m.AddCheck("database", database.check)
+	m.AddReadinessCheck("database", database.check)
 	m.AddLivenessCheck("loop", loop.check)
 	stop, result := run(t, m)
 
@@ -293,7 +293,8 @@ func TestMetricsAndDebugPageOfShards(t *testing.T) {
 	s, addr := newServer(), freeAddr(t)
 	c := connect(t, s, nil)
 	m := manager.New(c, &manager.Options{
-		MetricsAddr: addr, DebugAddr: addr, Sharding: "shop", Shards: &sharding.Options{Identity: "a"}, Logger: discard,
+		MetricsAddr: addr, DebugAddr: addr, Logger: discard,
+		Sharding: "shop", ShardingOptions: &sharding.Options{Identity: "a"},
 	})
 	view := cache.Of[corev1.ConfigMap](cache.New(c, &cache.Options{Logger: discard}), &cache.Selection{Sharded: true})
 	ctl := controller.New(controller.ForView(view), &controller.Options{Logger: discard})

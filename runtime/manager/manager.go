@@ -29,16 +29,16 @@ type Options struct {
 	// election; every replica runs everything.
 	LeaderElection string
 
-	// Election has further options of the election; its Name must be empty. Default: those of package election.
-	Election *election.Options
+	// ElectionOptions has further options of the election; its Name must be empty. Default: those of package election.
+	ElectionOptions *election.Options
 
 	// Sharding is the name of the group in which the replicas of the program divide the objects of the controllers among
 	// themselves, such as "shop", see package sharding. It excludes LeaderElection. Default: every replica reconciles all
 	// objects.
 	Sharding string
 
-	// Shards has further options of the sharding; its Name must be empty. Default: those of package sharding.
-	Shards *sharding.Options
+	// ShardingOptions has further options of the sharding; its Name must be empty. Default: those of package sharding.
+	ShardingOptions *sharding.Options
 
 	// HealthAddr is the TCP address of the health endpoints, such as ":8081". Default: none.
 	HealthAddr string
@@ -46,9 +46,9 @@ type Options struct {
 	// MetricsAddr is the TCP address of the metrics, at the path /metrics. It may be HealthAddr. Default: none.
 	MetricsAddr string
 
-	// Metrics is the handler of MetricsAddr, such as one that also serves the metrics of the Prometheus library; see
-	// package contrib/prometheus. Default: Manager.Metrics.
-	Metrics http.Handler
+	// MetricsHandler is the handler of MetricsAddr, such as one that also serves the metrics of the Prometheus library;
+	// see package contrib/prometheus. Default: Manager.Metrics.
+	MetricsHandler http.Handler
 
 	// DebugAddr is the TCP address of the debug page, at the path /debug/controllers. The page has no authentication and
 	// shows names of objects and texts of errors, see package debugpage: use a loopback address, such as
@@ -108,11 +108,11 @@ func New(c *client.Client, o *Options) *Manager {
 	switch {
 	case d.LeaderElection != "":
 		var e election.Options
-		if d.Election != nil {
-			e = *d.Election
+		if d.ElectionOptions != nil {
+			e = *d.ElectionOptions
 		}
 		if e.Name != "" {
-			m.wrong("Options.Election.Name is %q: set only Options.LeaderElection", e.Name)
+			m.wrong("Options.ElectionOptions.Name is %q: set only Options.LeaderElection", e.Name)
 		}
 		e.Name = d.LeaderElection
 		if e.Logger == nil {
@@ -120,14 +120,14 @@ func New(c *client.Client, o *Options) *Manager {
 		}
 		m.elector = election.New(c, &e)
 		m.metrics.AddElector(m.elector)
-	case d.Election != nil:
-		m.wrong("Options.Election is set without Options.LeaderElection: set the name of the lease")
+	case d.ElectionOptions != nil:
+		m.wrong("Options.ElectionOptions is set without Options.LeaderElection: set the name of the lease")
 	}
 	m.shard(c)
-	if d.Metrics == nil {
-		d.Metrics = m.metrics
+	if d.MetricsHandler == nil {
+		d.MetricsHandler = m.metrics
 	} else if d.MetricsAddr == "" {
-		m.wrong("Options.Metrics is set without Options.MetricsAddr: set the address")
+		m.wrong("Options.MetricsHandler is set without Options.MetricsAddr: set the address")
 	}
 	return m
 }
@@ -140,11 +140,11 @@ func (m *Manager) shard(c *client.Client) {
 		m.wrong("Options.Sharding and Options.LeaderElection are both set: set one of them")
 	case d.Sharding != "":
 		var o sharding.Options
-		if d.Shards != nil {
-			o = *d.Shards
+		if d.ShardingOptions != nil {
+			o = *d.ShardingOptions
 		}
 		if o.Name != "" {
-			m.wrong("Options.Shards.Name is %q: set only Options.Sharding", o.Name)
+			m.wrong("Options.ShardingOptions.Name is %q: set only Options.Sharding", o.Name)
 		}
 		o.Name = d.Sharding
 		if o.Logger == nil {
@@ -153,8 +153,8 @@ func (m *Manager) shard(c *client.Client) {
 		m.member = sharding.New(c, &o)
 		m.metrics.AddMember(m.member)
 		m.page.Add(m.shardTable)
-	case d.Shards != nil:
-		m.wrong("Options.Shards is set without Options.Sharding: set the name of the group")
+	case d.ShardingOptions != nil:
+		m.wrong("Options.ShardingOptions is set without Options.Sharding: set the name of the group")
 	}
 }
 
@@ -206,11 +206,12 @@ func (m *Manager) AddToAll(r Runnable) {
 	m.watch(r)
 }
 
-// AddCheck adds a check of readiness. f returns an error if the replica is not ready. The name may appear in paths, and
-// no other check of readiness may have it.
-func (m *Manager) AddCheck(name string, f func(context.Context) error) {
+// AddReadinessCheck adds a check of readiness. f returns an error if the replica is not ready. The name may appear in
+// paths, and no other check of readiness may have it.
+func (m *Manager) AddReadinessCheck(name string, f func(context.Context) error) {
 	if has(m.checks, name) {
-		m.wrong("AddCheck was called with the name %q, which another check of readiness has: use another name", name)
+		m.wrong("AddReadinessCheck was called with the name %q, which another check of readiness has: use another name",
+			name)
 	}
 	m.checks = append(m.checks, check{name, f})
 }

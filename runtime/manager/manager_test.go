@@ -363,16 +363,16 @@ func TestInvalidOptions(t *testing.T) {
 	}{
 		{
 			"two names",
-			manager.Options{LeaderElection: "a", Election: &election.Options{Name: "b"}},
-			`Options.Election.Name is "b"`,
+			manager.Options{LeaderElection: "a", ElectionOptions: &election.Options{Name: "b"}},
+			`Options.ElectionOptions.Name is "b"`,
 		},
-		{"no name", manager.Options{Election: &election.Options{}}, "without Options.LeaderElection"},
+		{"no name", manager.Options{ElectionOptions: &election.Options{}}, "without Options.LeaderElection"},
 		{
 			"an invalid election",
-			manager.Options{LeaderElection: "a", Election: &election.Options{RetryPeriod: -1}},
+			manager.Options{LeaderElection: "a", ElectionOptions: &election.Options{RetryPeriod: -1}},
 			"Options.RetryPeriod",
 		},
-		{"no address", manager.Options{Metrics: http.NotFoundHandler()}, "Options.Metrics is set without"},
+		{"no address", manager.Options{MetricsHandler: http.NotFoundHandler()}, "Options.MetricsHandler is set without"},
 		{"a negative timeout", manager.Options{StopTimeout: -1}, "Options.StopTimeout: -1ns is negative"},
 		{"an invalid address", manager.Options{HealthAddr: "127.0.0.1:x"}, "unknown port"},
 	} {
@@ -446,10 +446,16 @@ func TestChecksHaveDifferentNames(t *testing.T) {
 		add  func(m *manager.Manager)
 		want string
 	}{
-		{func(m *manager.Manager) { m.AddCheck("a", pass); m.AddCheck("a", pass) }, `AddCheck was called with the name "a"`},
-		{func(m *manager.Manager) { m.AddCheck("running", pass) }, `AddCheck was called with the name "running"`},
+		{
+			func(m *manager.Manager) { m.AddReadinessCheck("a", pass); m.AddReadinessCheck("a", pass) },
+			`AddReadinessCheck was called with the name "a"`,
+		},
+		{
+			func(m *manager.Manager) { m.AddReadinessCheck("running", pass) },
+			`AddReadinessCheck was called with the name "running"`,
+		},
 		{func(m *manager.Manager) { m.AddLivenessCheck("ping", pass) }, `AddLivenessCheck was called with the name "ping"`},
-		{func(m *manager.Manager) { m.AddCheck("ping", pass); m.AddLivenessCheck("running", pass) }, ""},
+		{func(m *manager.Manager) { m.AddReadinessCheck("ping", pass); m.AddLivenessCheck("running", pass) }, ""},
 	} {
 		ctx, stop := context.WithCancelCause(t.Context())
 		stop(errStop)

@@ -73,7 +73,9 @@ type replica struct {
 func (s *shop) start(name string) *replica {
 	r := &replica{name: name}
 	c := connect(s.t, s.server, &r.cut)
-	m := manager.New(c, &manager.Options{Sharding: "shop", Logger: discard, Shards: &sharding.Options{Identity: name}})
+	m := manager.New(c, &manager.Options{
+		Sharding: "shop", ShardingOptions: &sharding.Options{Identity: name}, Logger: discard,
+	})
 	view := cache.Of[corev1.ConfigMap](cache.New(c, &cache.Options{Logger: discard}), &cache.Selection{Sharded: s.views})
 	ctl := controller.New(controller.ForView(view),
 		&controller.Options{Logger: discard, OnGone: func(_ context.Context, key controller.Key) {
@@ -253,8 +255,8 @@ func TestInvalidShardingOptions(t *testing.T) {
 		want string
 	}{
 		{manager.Options{Sharding: "a", LeaderElection: "b"}, "are both set"},
-		{manager.Options{Sharding: "a", Shards: &sharding.Options{Name: "b"}}, `Options.Shards.Name is "b"`},
-		{manager.Options{Shards: &sharding.Options{}}, "without Options.Sharding"},
+		{manager.Options{Sharding: "a", ShardingOptions: &sharding.Options{Name: "b"}}, `Options.ShardingOptions.Name is "b"`},
+		{manager.Options{ShardingOptions: &sharding.Options{}}, "without Options.Sharding"},
 		{manager.Options{Sharding: "A"}, "Options.Name"},
 	} {
 		tt.in.Logger = discard

@@ -113,7 +113,7 @@ func showProgram(t *testing.T, c *kube.Client, ns, addr string) *shownProgram {
 	})
 	secrets := kube.NewController(kube.ForView(kube.ViewOf[corev1.Secret](cache, here)), options("secrets"))
 	m := kube.NewManager(c, &kube.ManagerOptions{
-		LeaderElection: "page", Election: &kube.ElectionOptions{Namespace: ns, Identity: "me"},
+		LeaderElection: "page", ElectionOptions: &kube.ElectionOptions{Namespace: ns, Identity: "me"},
 		DebugAddr: addr, MetricsAddr: addr, Logger: debugLogger(t),
 	})
 	m.Add(p.maps)
@@ -324,7 +324,7 @@ func TestDebugPageShowsShards(t *testing.T) {
 		addr := freeAddr(t)
 		view := kube.ViewOf[corev1.ConfigMap](newCache(t, c), &kube.Selection{Namespace: ns, Sharded: true})
 		m := kube.NewManager(c, &kube.ManagerOptions{
-			Sharding: "pages", Shards: &kube.ShardingOptions{Namespace: ns, Identity: identity}, DebugAddr: addr,
+			Sharding: "pages", ShardingOptions: &kube.ShardingOptions{Namespace: ns, Identity: identity}, DebugAddr: addr,
 			Logger: debugLogger(t),
 		})
 		ctl := kube.NewController(kube.ForView(view), &kube.ControllerOptions{Name: "maps", Logger: debugLogger(t)})

@@ -35,7 +35,7 @@ func TestAStandbyTakesOver(t *testing.T) {
 		view := kube.ViewOf[corev1.ConfigMap](newCache(t, c), &kube.Selection{Namespace: ns})
 		ctl := kube.NewController(kube.ForView(view), nil)
 		m := kube.NewManager(c, &kube.ManagerOptions{
-			LeaderElection: "shop", Election: &kube.ElectionOptions{Namespace: ns, Identity: name},
+			LeaderElection: "shop", ElectionOptions: &kube.ElectionOptions{Namespace: ns, Identity: name},
 		})
 		m.Add(ctl.With(func(_ context.Context, cm *corev1.ConfigMap) (kube.Action, error) {
 			mu.Lock()

@@ -76,17 +76,17 @@ func runReplicaUntil(ctx context.Context, ns string) error {
 	const duration, deadline, period = 4 * time.Second, 2 * time.Second, 500 * time.Millisecond
 	if os.Getenv(divisionEnv) == "sharding" {
 		o.Sharding = "shop"
-		o.Shards = &kube.ShardingOptions{
+		o.ShardingOptions = &kube.ShardingOptions{
 			Namespace: ns, LeaseDuration: duration, RenewDeadline: deadline, RetryPeriod: period,
 		}
 	} else {
 		o.LeaderElection = "shop"
-		o.Election = &kube.ElectionOptions{
+		o.ElectionOptions = &kube.ElectionOptions{
 			Namespace: ns, LeaseDuration: duration, RenewDeadline: deadline, RetryPeriod: period,
 		}
 	}
 	m := kube.NewManager(c, o)
-	if o.Election != nil {
+	if o.ElectionOptions != nil {
 		m.Add(&leader{manager: m})
 	}
 	cache := kube.NewCache(c, nil)

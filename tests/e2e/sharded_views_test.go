@@ -105,7 +105,7 @@ func (f *shardFleet) start(cfg *kube.Config, name string) *fleetReplica {
 	cache := kube.NewCache(c, &kube.CacheOptions{Logger: logger})
 	r.view = kube.ViewOf[corev1.ConfigMap](cache, &kube.Selection{Namespace: f.ns, Sharded: true})
 	r.manager = kube.NewManager(c, &kube.ManagerOptions{
-		Sharding: "fleet", Shards: &kube.ShardingOptions{Namespace: f.ns, Identity: name},
+		Sharding: "fleet", ShardingOptions: &kube.ShardingOptions{Namespace: f.ns, Identity: name},
 	})
 	ctl := kube.NewController(kube.ForView(r.view), &kube.ControllerOptions{
 		OnGone: func(_ context.Context, key kube.Key) { f.t.Errorf("%s: OnGone of %s, which exists", name, key) },
@@ -221,7 +221,7 @@ func TestForbiddenNamespaceDoesNotStopShardedViews(t *testing.T) {
 	ctl := kube.NewController(kube.ForView(view(open), view(closed)), options)
 	runs := make(chan string, 100)
 	m := kube.NewManager(admin, &kube.ManagerOptions{
-		Sharding: "one-namespace", Shards: &kube.ShardingOptions{Namespace: open},
+		Sharding: "one-namespace", ShardingOptions: &kube.ShardingOptions{Namespace: open},
 	})
 	m.Add(ctl.With(func(_ context.Context, cm *corev1.ConfigMap) (kube.Action, error) {
 		runs <- cm.Name

@@ -32,7 +32,7 @@ func TestShardsAreHandedOver(t *testing.T) {
 		view := kube.ViewOf[corev1.ConfigMap](newCache(t, c), &kube.Selection{Namespace: ns})
 		ctl := kube.NewController(kube.ForView(view), nil)
 		m := kube.NewManager(c, &kube.ManagerOptions{
-			Sharding: "shop", Shards: &kube.ShardingOptions{Namespace: ns, Identity: name},
+			Sharding: "shop", ShardingOptions: &kube.ShardingOptions{Namespace: ns, Identity: name},
 		})
 		m.Add(ctl.With(func(ctx context.Context, cm *corev1.ConfigMap) (kube.Action, error) {
 			mu.Lock()

@@ -32,7 +32,7 @@ func testFencedStreams(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod])
 	}{
 		"Leader": {
 			options: kube.ManagerOptions{
-				LeaderElection: "one", Election: &kube.ElectionOptions{Namespace: ns, Identity: "here"},
+				LeaderElection: "one", ElectionOptions: &kube.ElectionOptions{Namespace: ns, Identity: "here"},
 			},
 			lost: election.ErrNotLeader,
 			end: func() error {
@@ -43,7 +43,7 @@ func testFencedStreams(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod])
 		},
 		"Member": {
 			options: kube.ManagerOptions{
-				Sharding: "many", Shards: &kube.ShardingOptions{Namespace: ns, Identity: "here"},
+				Sharding: "many", ShardingOptions: &kube.ShardingOptions{Namespace: ns, Identity: "here"},
 			},
 			lost: sharding.ErrLost,
 			end:  func() error { return leases.Delete(limit(t), "many-shards", nil) },

@@ -345,7 +345,7 @@ func (s *stubborn) checkRestart(t *testing.T, maps *kube.API[corev1.ConfigMap], 
 
 // newShop returns a manager that elects a leader. It has no controllers yet.
 func newShop(c *kube.Client, ns, identity string, o kube.ManagerOptions) *kube.Manager {
-	o.LeaderElection, o.Election = "shop", &kube.ElectionOptions{Namespace: ns, Identity: identity}
+	o.LeaderElection, o.ElectionOptions = "shop", &kube.ElectionOptions{Namespace: ns, Identity: identity}
 	return kube.NewManager(c, &o)
 }
 

@@ -140,14 +140,14 @@ func TestEditsOfAuthorsAreKept(t *testing.T) {
 	tree := open(t, started(t),
 		"internal/controller/controllers.go", "m *kube.Manager, c *kube.Client)", "mgr *kube.Manager, client *kube.Client)",
 		"internal/controller/controllers.go", "\tcache := kube.NewCache(c, nil)\n\taddPolicy(m, c, cache)\n",
-		"\tshared := kube.NewCache(client, nil)\n\taddPolicy(mgr, client, shared) // the first\n\n\t// The last line.\n\tmgr.AddCheck(\"x\", nil)\n",
+		"\tshared := kube.NewCache(client, nil)\n\taddPolicy(mgr, client, shared) // the first\n\n\t// The last line.\n\tmgr.AddReadinessCheck(\"x\", nil)\n",
 		"internal/controller/controllers.go", "{\n\t\tkube.CRD[v1.Policy],\n\t}", "{kube.CRD[v1.Policy]}")
 	if err := tree.AddKind(&scaffold.Kind{Name: "Order"}); err != nil {
 		t.Fatal(err)
 	}
 	_, texts := summary(t, tree)
 	contains(t, texts, map[string][]string{"internal/controller/controllers.go": {
-		"\taddPolicy(mgr, client, shared) // the first\n\taddOrder(mgr, client, shared)\n\n\t// The last line.\n\tmgr.AddCheck(\"x\", nil)\n",
+		"\taddPolicy(mgr, client, shared) // the first\n\taddOrder(mgr, client, shared)\n\n\t// The last line.\n\tmgr.AddReadinessCheck(\"x\", nil)\n",
 		"{kube.CRD[v1.Policy], kube.CRD[v1.Order]}",
 	}})
 }

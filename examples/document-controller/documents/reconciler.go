@@ -58,7 +58,7 @@ func Run(ctx context.Context, c *kube.Client, o *Options) error {
 	cache := kube.NewCache(c, &kube.CacheOptions{Logger: o.Logger})
 	ctlOptions := &kube.ControllerOptions{Logger: o.Logger, OnResult: o.OnResult}
 	ctl := kube.NewController(kube.For[v1.Document](cache), ctlOptions).Owns(kube.Source[corev1.ConfigMap](cache))
-	options := &kube.ManagerOptions{Election: o.Election, DebugAddr: o.DebugAddr, Logger: o.Logger}
+	options := &kube.ManagerOptions{ElectionOptions: o.Election, DebugAddr: o.DebugAddr, Logger: o.Logger}
 	if o.Election != nil {
 		options.LeaderElection = Manager
 	}

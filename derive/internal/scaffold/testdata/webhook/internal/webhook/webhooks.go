@@ -59,6 +59,6 @@ func Add(m *kube.Manager, c *kube.Client, addr, outside string) error {
 		s.Handle(path, handler)
 	}
 	m.AddToAll(s)
-	m.AddCheck("webhooks", s.Ready)
+	m.AddReadinessCheck("webhooks", s.Ready)
 	return nil
 }
