@@ -47,6 +47,8 @@ type fixed struct {
 func (f *fixed) Metrics() controller.Metrics       { return f.metrics }
 func (f *fixed) Health() []controller.SourceHealth { return f.health }
 func (f *fixed) Overview() *fsm.Overview           { return &f.overview }
+func (f *fixed) Caches() []*cache.Cache            { return nil }
+func (f *fixed) Owners() []any                     { return []any{f} }
 
 var pods = core.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}
 
@@ -82,40 +84,24 @@ func numbers() *fixed {
 	return f
 }
 
-// member is a member of a group with fixed numbers.
-type member struct{}
-
-func (member) Status() sharding.Status { return sharding.Status{Name: "shop", Slots: 64} }
-
-// candidate is an elector with a fixed status.
-type candidate struct{ status election.Status }
-
-func (c *candidate) Status() election.Status { return c.status }
-
-// hooks is a server of webhooks with fixed numbers.
-type hooks struct{}
-
-func (hooks) Metrics() []webhook.Metrics {
-	return []webhook.Metrics{{
-		Path: "/validate", InFlight: 1, Codes: map[int]uint64{200: 2, 500: 3}, Panics: 4,
-		Took: controller.Histogram{Number: 5, Sum: time.Second, Buckets: []controller.Bucket{{Limit: time.Second, Number: 4}}},
-	}}
-}
-
 // registered returns a registry with a part of each type.
 func registered(t testing.TB) *metrics.Registry {
 	t.Helper()
-	f, r := numbers(), metrics.NewRegistry()
-	if err := r.AddController(f); err != nil {
-		t.Fatal(err)
-	}
-	r.AddMachine(f)
-	r.AddElector(&candidate{election.Status{Lease: core.ObjectRef{Namespace: "prod", Name: "shop"}, Leading: true}})
-	r.AddMember(member{})
-	r.AddWebhooks(hooks{})
+	r, hooks := metrics.NewRegistry(), webhook.NewServer(nil, nil)
+	hooks.Handle("/validate", http.NotFoundHandler())
 	shared := cache.New(newServer().client(), &cache.Options{Cluster: "a \"quoted\" \\ name\nof two lines, and \xff"})
 	cache.Of[database](shared, nil)
-	r.AddCache(shared)
+	for _, err := range []error{
+		r.AddController(numbers()),
+		r.AddElector(election.New(nil, &election.Options{Namespace: "prod", Name: "shop"})),
+		r.AddMember(sharding.New(nil, &sharding.Options{Name: "shop"})),
+		r.AddWebhooks(hooks),
+		r.AddCache(shared),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	return r
 }
 

@@ -23,6 +23,7 @@ import (
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/runtime/applier"
+	"github.com/kube-go/sdk/runtime/cache"
 	"github.com/kube-go/sdk/runtime/controller"
 	"github.com/kube-go/sdk/runtime/debugpage"
 	"github.com/kube-go/sdk/runtime/election"
@@ -55,9 +56,9 @@ func (p *program) Inspect(int) controller.Inspection {
 	return p.in
 }
 
-func (p *program) Status() election.Status {
-	return election.Status{Lease: core.ObjectRef{Namespace: "prod", Name: "shop"}, Identity: "me", Leading: true, Leader: "me"}
-}
+func (p *program) Caches() []*cache.Cache { return nil }
+
+func (p *program) Owners() []any { return []any{p} }
 
 func (p *program) Overview() *fsm.Overview {
 	return &fsm.Overview{
@@ -92,8 +93,10 @@ func serve(t *testing.T, p *program) *debugpage.Handler {
 	if err := r.AddController(p); err != nil {
 		t.Fatal(err)
 	}
-	r.AddElector(p)
-	r.AddMachine(p)
+	e := election.New(nil, &election.Options{Namespace: "prod", Name: "shop", Identity: "me"})
+	if err := r.AddElector(e); err != nil {
+		t.Fatal(err)
+	}
 	return debugpage.New(r)
 }
 
@@ -158,7 +161,7 @@ func TestDocumentHasTheValues(t *testing.T) {
 			}],
 			"watches": null, "moreWatches": 0,
 			"electors": [{
-				"lease": "prod/shop", "identity": "me", "leading": true, "leader": "me", "transitions": 0, "error": ""
+				"lease": "prod/shop", "identity": "me", "leading": false, "leader": "", "transitions": 0, "error": ""
 			}],
 			"machines": [{
 				"name": "example.com/database",
@@ -332,7 +335,9 @@ func BenchmarkDocument(b *testing.B) {
 		})
 	}
 	r := metrics.NewRegistry()
-	r.AddMachine(p)
+	if err := r.AddController(p); err != nil {
+		b.Fatal(err)
+	}
 	for b.Loop() {
 		debugpage.New(r).ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(
 			b.Context(), http.MethodGet, "/debug/controllers/data", http.NoBody))

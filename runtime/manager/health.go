@@ -19,6 +19,7 @@ import (
 	"github.com/kube-go/sdk/runtime/cache"
 	"github.com/kube-go/sdk/runtime/controller"
 	"github.com/kube-go/sdk/runtime/metrics"
+	"github.com/kube-go/sdk/runtime/webhook"
 )
 
 // check is one check of an endpoint.
@@ -47,15 +48,13 @@ func has(checks []check, name string) bool {
 // watch adds the checks and the metrics of a Runnable.
 func (m *Manager) watch(r Runnable) {
 	if c, ok := r.(metrics.Controller); ok {
-		if err := m.metrics.AddController(c); err != nil {
-			m.wrong("%w", err)
-		}
+		m.keep(m.metrics.AddController(c))
 	}
 	if v, ok := r.(interface{ Cache() *cache.Cache }); ok {
-		m.metrics.AddCache(v.Cache())
+		m.keep(m.metrics.AddCache(v.Cache()))
 	}
-	if w, ok := r.(metrics.Webhooks); ok {
-		m.metrics.AddWebhooks(w)
+	if s, ok := r.(*webhook.Server); ok {
+		m.keep(m.metrics.AddWebhooks(s))
 	}
 	if s, ok := r.(interface {
 		Health() []controller.SourceHealth

@@ -217,20 +217,8 @@ func TestHealthEndpointStopsLast(t *testing.T) {
 }
 
 // TestMetricsAndDebugPageOfEverything checks that the address is enough to serve the metrics of a controller, of the
-// caches of its views and of other views, and of the election; that the debug page has them, too; and that two
+// caches of its views and of other views, of webhooks, and of the election; that the debug page has them, too; and that two
 // controllers must have different names.
-// hooks is a part of a program that serves webhooks.
-type hooks struct{}
-
-func (hooks) Run(ctx context.Context) error {
-	<-ctx.Done()
-	return context.Cause(ctx)
-}
-
-func (hooks) Metrics() []webhook.Metrics {
-	return []webhook.Metrics{{Path: "/validate", Codes: map[int]uint64{200: 7}}}
-}
-
 func TestMetricsAndDebugPageOfEverything(t *testing.T) {
 	s := newServer()
 	c := connect(t, s, nil)
@@ -245,11 +233,15 @@ func TestMetricsAndDebugPageOfEverything(t *testing.T) {
 	maps := controller.For[corev1.ConfigMap](cache.New(c, &cache.Options{Cluster: "east"}))
 	m.Add(controller.New(maps, &controller.Options{Logger: discard}).With(reconcile))
 	m.AddToAll(cache.Of[corev1.ConfigMap](cache.New(c, &cache.Options{Cluster: "west"}), nil))
-	m.AddToAll(hooks{})
+	hooks := webhook.NewServer(nil, &webhook.Options{
+		Addr: "127.0.0.1:0", CertDir: t.TempDir(), Drain: -1, Logger: discard,
+	})
+	hooks.Handle("/validate", http.NotFoundHandler())
+	m.AddToAll(hooks)
 	stop, result := run(t, m)
 	want := []string{
 		`controller_runtime_reconcile_total{controller="configmap",result="success"} 1`,
-		`controller_runtime_webhook_requests_total{webhook="/validate",code="200"} 7`,
+		`controller_runtime_webhook_requests_total{webhook="/validate",code="200"} 0`,
 		`kube_watch_objects{cluster="east",resource="configmaps"} 1`,
 		`kube_watch_objects{cluster="west",resource="configmaps"} 1`,
 		`leader_election_master_status{name="shop"} 1`,

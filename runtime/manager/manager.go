@@ -119,7 +119,7 @@ func New(c *client.Client, o *Options) *Manager {
 			e.Logger = d.Logger
 		}
 		m.elector = election.New(c, &e)
-		m.metrics.AddElector(m.elector)
+		m.keep(m.metrics.AddElector(m.elector))
 	case d.ElectionOptions != nil:
 		m.wrong("Options.ElectionOptions is set without Options.LeaderElection: set the name of the lease")
 	}
@@ -151,7 +151,7 @@ func (m *Manager) shard(c *client.Client) {
 			o.Logger = d.Logger
 		}
 		m.member = sharding.New(c, &o)
-		m.metrics.AddMember(m.member)
+		m.keep(m.metrics.AddMember(m.member))
 		m.page.Add(m.shardTable)
 	case d.ShardingOptions != nil:
 		m.wrong("Options.ShardingOptions is set without Options.Sharding: set the name of the group")
@@ -170,6 +170,13 @@ func (m *Manager) shardTable() debugpage.Table {
 
 func (m *Manager) wrong(format string, args ...any) {
 	m.problems = append(m.problems, fmt.Errorf("manager: "+format, args...))
+}
+
+// keep adds an error of another package to the problems, if it is not nil.
+func (m *Manager) keep(err error) {
+	if err != nil {
+		m.wrong("%w", err)
+	}
 }
 
 // Add adds something that only the leader runs; without election, every replica does. If r has a method

@@ -5,12 +5,14 @@ package metrics_test
 
 import (
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/runtime/applier"
+	"github.com/kube-go/sdk/runtime/cache"
 	"github.com/kube-go/sdk/runtime/controller"
 	"github.com/kube-go/sdk/runtime/election"
 	"github.com/kube-go/sdk/runtime/fsm"
@@ -19,40 +21,21 @@ import (
 	"github.com/kube-go/sdk/runtime/webhook"
 )
 
-// fixed is a controller, a machine and an elector with fixed numbers.
+// fixed is a controller and a machine with fixed numbers. The controller uses the machine, and others.
 type fixed struct {
 	metrics  controller.Metrics
 	health   []controller.SourceHealth
 	overview fsm.Overview
-	status   election.Status
+	others   []any
 }
 
 func (f *fixed) Metrics() controller.Metrics       { return f.metrics }
 func (f *fixed) Health() []controller.SourceHealth { return f.health }
 func (f *fixed) Overview() *fsm.Overview           { return &f.overview }
-func (f *fixed) Status() election.Status           { return f.status }
+func (f *fixed) Caches() []*cache.Cache            { return nil }
+func (f *fixed) Owners() []any                     { return append([]any{f}, f.others...) }
 
 var pods = core.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}
-
-// group is a member of a group with fixed numbers.
-type group struct{}
-
-func (group) Status() sharding.Status {
-	return sharding.Status{Name: "shards", Slots: 64, Members: make([]sharding.MemberStatus, 2)}
-}
-
-// server is a server of webhooks with fixed numbers.
-type server struct{ number uint64 }
-
-func (s *server) Metrics() []webhook.Metrics {
-	n := s.number
-	return []webhook.Metrics{{
-		Path: "/validate", InFlight: int(n), Codes: map[int]uint64{200: n + 1, 500: n + 2}, Panics: n + 3,
-		Took: controller.Histogram{
-			Number: n + 4, Sum: time.Duration(n) * time.Second, Buckets: []controller.Bucket{{Limit: time.Second, Number: n}},
-		},
-	}}
-}
 
 // numbers returns parts whose numbers are all different.
 func numbers() *fixed {
@@ -79,9 +62,6 @@ func numbers() *fixed {
 			{Cluster: "a", Resource: pods, Ready: true},
 			{Cluster: "a", Resource: pods, Err: errors.New("forbidden")},
 		},
-		status: election.Status{
-			Lease: core.ObjectRef{Namespace: "prod", Name: "shop"}, Leading: true, Transitions: 24, Err: errors.New("cut"),
-		},
 	}
 	f.overview.Name = "example.com/database"
 	f.overview.States = []fsm.StateOverview{{
@@ -96,24 +76,16 @@ func numbers() *fixed {
 }
 
 // TestNumbersBecomeMetrics checks the name, the labels and the value of each metric. The numbers of two machines with
-// the same name are added, as are those of webhooks; a part that was added twice counts once.
+// the same name are added; a machine that is used twice counts once.
 func TestNumbersBecomeMetrics(t *testing.T) {
 	f, other, r := numbers(), numbers(), metrics.NewRegistry()
+	f.others = []any{other, other}
 	if err := r.AddController(f); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.AddController(numbers()); err == nil || !strings.Contains(err.Error(), `two controllers are named "docs"`) {
 		t.Errorf("AddController() = %v for a second controller with the same name", err)
 	}
-	r.AddMachine(f)
-	r.AddMachine(other)
-	r.AddMachine(other)
-	r.AddElector(f)
-	r.AddMember(group{})
-	twice := &server{10}
-	r.AddWebhooks(&server{1})
-	r.AddWebhooks(twice)
-	r.AddWebhooks(twice)
 	const want = `
 controller_runtime_reconcile_total{controller="docs",result="error"} 16
 controller_runtime_reconcile_total{controller="docs",result="requeue"} 14
@@ -161,21 +133,51 @@ kube_machine_max_visits{machine="example.com/database",state="Serve"} 6
 kube_machine_step_failures_total{machine="example.com/database",state="Serve"} 14
 kube_machine_restarts_total{machine="example.com/database",state="Serve"} 16
 kube_machine_transitions_total{machine="example.com/database",from="Provision",to="Serve"} 18
-leader_election_master_status{name="shop"} 1
-kube_leader_election_transitions{name="shop"} 24
-kube_leader_election_failing{name="shop"} 1
-kube_sharding_slots{name="shards"} 64
-kube_sharding_members{name="shards"} 2
-kube_sharding_failing{name="shards"} 0
-controller_runtime_webhook_requests_total{webhook="/validate",code="200"} 13
-controller_runtime_webhook_requests_total{webhook="/validate",code="500"} 15
-controller_runtime_webhook_latency_seconds_bucket{webhook="/validate",le="1"} 11
-controller_runtime_webhook_latency_seconds_bucket{webhook="/validate",le="+Inf"} 19
-controller_runtime_webhook_latency_seconds_sum{webhook="/validate"} 11
-controller_runtime_webhook_latency_seconds_count{webhook="/validate"} 19
-controller_runtime_webhook_requests_in_flight{webhook="/validate"} 11
-controller_runtime_webhook_panics_total 17
 `
+	checkSamples(t, r, want)
+}
+
+// TestPartsOfARegistryHaveMetrics checks that the metrics of each part are served, of a part that was added twice only
+// once, and that nil is an error.
+func TestPartsOfARegistryHaveMetrics(t *testing.T) {
+	r, server := metrics.NewRegistry(), webhook.NewServer(nil, nil)
+	server.Handle("/validate", http.NotFoundHandler())
+	for range 2 {
+		for _, err := range []error{
+			r.AddElector(election.New(nil, &election.Options{Name: "shop"})),
+			r.AddMember(sharding.New(nil, &sharding.Options{Name: "shards"})),
+			r.AddWebhooks(server),
+		} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, err := range []error{
+		r.AddController(nil), r.AddCache(nil), r.AddElector(nil), r.AddMember(nil), r.AddWebhooks(nil),
+	} {
+		if err == nil || !strings.Contains(err.Error(), "is nil") {
+			t.Errorf("the error of nil is %v", err)
+		}
+	}
+	var text strings.Builder
+	if err := metrics.WriteText(&text, r.Families()); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`leader_election_master_status{name="shop"} 0`,
+		`kube_sharding_slots{name="shards"} 0`,
+		`controller_runtime_webhook_requests_total{webhook="/validate",code="200"} 0`,
+	} {
+		if !strings.Contains(text.String(), want+"\n") {
+			t.Errorf("the metrics lack %s:\n%s", want, text.String())
+		}
+	}
+}
+
+// checkSamples compares the samples of a registry, one per line.
+func checkSamples(t *testing.T, r *metrics.Registry, want string) {
+	t.Helper()
 	var text strings.Builder
 	if err := metrics.WriteText(&text, r.Families()); err != nil {
 		t.Fatal(err)
@@ -224,8 +226,9 @@ func BenchmarkFamilies(b *testing.B) {
 	if err := r.AddController(f); err != nil {
 		b.Fatal(err)
 	}
-	r.AddMachine(f)
-	r.AddElector(f)
+	if err := r.AddElector(election.New(nil, &election.Options{Name: "shop"})); err != nil {
+		b.Fatal(err)
+	}
 	for b.Loop() {
 		var text strings.Builder
 		if err := metrics.WriteText(&text, r.Families()); err != nil {

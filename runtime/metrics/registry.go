@@ -4,6 +4,7 @@
 package metrics
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -35,15 +36,6 @@ type user interface {
 // Machine is an [fsm.Machine] of any kind.
 type Machine interface{ Overview() *fsm.Overview }
 
-// Elector is an [election.Elector].
-type Elector interface{ Status() election.Status }
-
-// Member is a [sharding.Member].
-type Member interface{ Status() sharding.Status }
-
-// Webhooks is a [webhook.Server].
-type Webhooks interface{ Metrics() []webhook.Metrics }
-
 // Registry has the metrics of the parts of a program. It is an [http.Handler], which serves the metrics as text. Create
 // one with [NewRegistry].
 type Registry struct {
@@ -51,18 +43,21 @@ type Registry struct {
 	names       []string   // of the controllers
 	controllers []Controller
 	caches      []*cache.Cache
-	machines    []Machine
-	electors    []Elector
-	members     []Member
-	webhooks    []Webhooks
+	electors    []*election.Elector
+	members     []*sharding.Member
+	webhooks    []*webhook.Server
 	more        []func() []Family
 }
 
 // NewRegistry returns a registry of no parts.
 func NewRegistry() *Registry { return &Registry{} }
 
-// AddController adds a controller. It returns an error if another one has the same name, see [controller.Options].
+// AddController adds a controller, with the caches and the state machines that it uses. It returns an error if c is nil,
+// or if another controller has the same name, see [controller.Options].
 func (r *Registry) AddController(c Controller) error {
+	if c == nil {
+		return errors.New("the controller is nil")
+	}
 	name := c.Metrics().Name
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -73,47 +68,32 @@ func (r *Registry) AddController(c Controller) error {
 	return nil
 }
 
-// AddCache adds a cache until the returned function is called. The numbers of several caches of a cluster are summed.
-func (r *Registry) AddCache(c *cache.Cache) (remove func()) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.caches = append(r.caches, c)
-	return func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if i := slices.Index(r.caches, c); i >= 0 {
-			r.caches = slices.Delete(r.caches, i, i+1)
-		}
+// AddCache adds a cache. The numbers of several caches of a cluster are summed. It returns an error if c is nil.
+func (r *Registry) AddCache(c *cache.Cache) error { return add(r, &r.caches, c, "cache") }
+
+// AddElector adds a candidate for a lease. It returns an error if e is nil.
+func (r *Registry) AddElector(e *election.Elector) error { return add(r, &r.electors, e, "elector") }
+
+// AddMember adds a member of a group that divides objects. It returns an error if m is nil.
+func (r *Registry) AddMember(m *sharding.Member) error { return add(r, &r.members, m, "member") }
+
+// AddWebhooks adds a server of webhooks. The numbers of several servers with the same path are added. It returns an
+// error if s is nil.
+func (r *Registry) AddWebhooks(s *webhook.Server) error {
+	return add(r, &r.webhooks, s, "webhook server")
+}
+
+// add adds a part to a list of a registry, which has each part once.
+func add[T any](r *Registry, to *[]*T, part *T, what string) error {
+	if part == nil {
+		return fmt.Errorf("the %s is nil", what)
 	}
-}
-
-// AddMachine adds a state machine. The numbers of several machines with the same name are added, such as those of a
-// machine for each cluster.
-func (r *Registry) AddMachine(m Machine) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.machines = append(r.machines, m)
-}
-
-// AddElector adds a candidate for a lease.
-func (r *Registry) AddElector(e Elector) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.electors = append(r.electors, e)
-}
-
-// AddMember adds a member of a group that divides objects.
-func (r *Registry) AddMember(m Member) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.members = append(r.members, m)
-}
-
-// AddWebhooks adds a server of webhooks. The numbers of several servers with the same path are added.
-func (r *Registry) AddWebhooks(w Webhooks) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.webhooks = append(r.webhooks, w)
+	if !slices.Contains(*to, part) {
+		*to = append(*to, part)
+	}
+	return nil
 }
 
 // Add adds families that another part of the program has. The function returns them with their current samples; their
@@ -138,9 +118,9 @@ func (r *Registry) Add(more func() []Family) error {
 type Parts struct {
 	Controllers []Controller
 	Caches      []*cache.Cache
-	Machines    []Machine
-	Electors    []Elector
-	Members     []Member
+	Machines    []Machine // those that the controllers use
+	Electors    []*election.Elector
+	Members     []*sharding.Member
 }
 
 // Parts returns the parts that were added, and those that their controllers use.
@@ -148,7 +128,8 @@ func (r *Registry) Parts() Parts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := Parts{
-		slices.Clone(r.controllers), unique(r.caches), unique(r.machines), unique(r.electors), unique(r.members),
+		Controllers: slices.Clone(r.controllers), Caches: slices.Clone(r.caches),
+		Electors: slices.Clone(r.electors), Members: slices.Clone(r.members),
 	}
 	for _, c := range p.Controllers {
 		u, ok := c.(user)
@@ -180,17 +161,29 @@ func unique[T comparable](all []T) []T {
 // same, apart from those that [Registry.Add] adds; some may have no samples.
 func (r *Registry) Families() []Family {
 	p, t := r.Parts(), newTable(families())
+	var (
+		elections []election.Status
+		paths     []webhook.Metrics
+	)
 	for _, c := range p.Controllers {
 		t.controller(c)
 	}
 	t.watches(p.Caches, time.Now())
 	t.machines(p.Machines)
-	t.elections(p.Electors)
-	t.shards(p.Members)
+	for _, e := range p.Electors {
+		elections = append(elections, e.Status())
+	}
+	t.elections(elections)
+	for _, m := range p.Members {
+		t.shards(m.Status())
+	}
 	r.mu.Lock()
-	more, servers := slices.Clone(r.more), unique(r.webhooks)
+	more, servers := slices.Clone(r.more), slices.Clone(r.webhooks)
 	r.mu.Unlock()
-	t.webhooks(servers)
+	for _, s := range servers {
+		paths = append(paths, s.Metrics()...)
+	}
+	t.webhooks(paths)
 	for _, f := range more {
 		t.families = append(t.families, f()...)
 	}
@@ -336,14 +329,14 @@ func (t *table) machines(machines []Machine) {
 }
 
 // elections adds the state of all candidates. Those for leases of the same name, in several namespaces, share a series.
-func (t *table) elections(electors []Elector) {
+func (t *table) elections(candidates []election.Status) {
 	type sums struct {
 		leading, failing bool
 		transitions      int
 	}
 	all := map[string]sums{}
-	for _, e := range electors {
-		s := e.Status()
+	for i := range candidates {
+		s := &candidates[i]
 		sum := all[s.Lease.Name]
 		sum.leading = sum.leading || s.Leading
 		sum.failing = sum.failing || s.Err != nil
@@ -357,26 +350,21 @@ func (t *table) elections(electors []Elector) {
 	}
 }
 
-// shards adds the state of all members of groups, of which a program has one with the same name.
-func (t *table) shards(members []Member) {
-	for _, m := range members {
-		s := m.Status()
-		t.add("kube_sharding_slots", float64(s.Slots), s.Name)
-		t.add("kube_sharding_members", float64(len(s.Members)), s.Name)
-		t.add("kube_sharding_failing", oneIf(s.Err != nil), s.Name)
-	}
+// shards adds the state of a member of a group, of which a program has one with the same name.
+func (t *table) shards(s sharding.Status) {
+	t.add("kube_sharding_slots", float64(s.Slots), s.Name)
+	t.add("kube_sharding_members", float64(len(s.Members)), s.Name)
+	t.add("kube_sharding_failing", oneIf(s.Err != nil), s.Name)
 }
 
-// webhooks adds the numbers of all servers.
-func (t *table) webhooks(servers []Webhooks) {
+// webhooks adds the numbers of the paths of all servers.
+func (t *table) webhooks(paths []webhook.Metrics) {
 	all := map[string]webhook.Metrics{}
-	for _, s := range servers {
-		for _, m := range s.Metrics() {
-			if sum, ok := all[m.Path]; ok {
-				m = added(m, sum)
-			}
-			all[m.Path] = m
+	for _, m := range paths {
+		if sum, ok := all[m.Path]; ok {
+			m = added(m, sum)
 		}
+		all[m.Path] = m
 	}
 	panics := uint64(0)
 	for path, m := range all {

@@ -405,6 +405,7 @@ func allowed() map[string]map[string]string {
 			"./runtime/internal/terms": "runs that have not returned",
 			"./runtime/metrics":        "the metrics of what it runs",
 			"./runtime/sharding":       "divides the objects among replicas",
+			"./runtime/webhook":        "the server whose metrics it serves",
 		},
 		"./runtime/metrics": {
 			"./runtime/cache":      "the state of watches",
