@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
-	"github.com/kube-go/sdk/runtime/controller"
+	"github.com/kube-go/sdk/runtime/histogram"
 	"github.com/kube-go/sdk/runtime/metrics"
 )
 
@@ -30,14 +30,14 @@ func TestMetricsOfARegistryAreReported(t *testing.T) {
 			}}
 		}
 	}
-	histogram := controller.Histogram{
+	three := histogram.Histogram{
 		Number: 3, Sum: 4 * time.Second,
-		Buckets: []controller.Bucket{{Limit: 500 * time.Millisecond, Number: 1}, {Limit: time.Second, Number: 2}},
+		Buckets: []histogram.Bucket{{Limit: 500 * time.Millisecond, Number: 1}, {Limit: time.Second, Number: 2}},
 	}
 	for name, kind := range map[string]metrics.Type{
 		"c_total": metrics.Counter, "g": metrics.Gauge, "h_seconds": metrics.Histogram,
 	} {
-		if err := r.Add(family(name, kind, metrics.Sample{Histogram: histogram})); err != nil {
+		if err := r.Add(family(name, kind, metrics.Sample{Histogram: three})); err != nil {
 			t.Fatal(err)
 		}
 	}

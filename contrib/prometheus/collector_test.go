@@ -32,6 +32,7 @@ import (
 	"github.com/kube-go/sdk/runtime/controller"
 	"github.com/kube-go/sdk/runtime/election"
 	"github.com/kube-go/sdk/runtime/fsm"
+	"github.com/kube-go/sdk/runtime/histogram"
 	"github.com/kube-go/sdk/runtime/metrics"
 	"github.com/kube-go/sdk/runtime/sharding"
 	"github.com/kube-go/sdk/runtime/webhook"
@@ -65,9 +66,9 @@ func numbers() *fixed {
 			},
 			Workers: 11, Unfinished: 12 * time.Second,
 			Succeeded: 13, RequeuedNow: 14, RequeuedLater: 15, Failed: 16, Terminal: 17, Panics: 18, Timeouts: 19,
-			Waited: controller.Histogram{Number: 20, Sum: 21 * time.Second, Buckets: []controller.Bucket{{Limit: time.Second, Number: 1}}},
-			Took: controller.Histogram{
-				Number: 22, Sum: 23 * time.Second, Buckets: []controller.Bucket{{Limit: time.Millisecond, Number: 2}, {Limit: time.Second, Number: 3}},
+			Waited: histogram.Histogram{Number: 20, Sum: 21 * time.Second, Buckets: []histogram.Bucket{{Limit: time.Second, Number: 1}}},
+			Took: histogram.Histogram{
+				Number: 22, Sum: 23 * time.Second, Buckets: []histogram.Bucket{{Limit: time.Millisecond, Number: 2}, {Limit: time.Second, Number: 3}},
 			},
 		},
 		health: []controller.SourceHealth{

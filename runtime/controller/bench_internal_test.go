@@ -121,7 +121,7 @@ func startWorkers(
 			failing:  new(failing),
 		}
 		if counted {
-			w.tally = new(tally)
+			w.tally = newTallies().shard()
 		}
 		wg.Go(func() { w.run(ctx, ctx) })
 	}
@@ -276,7 +276,7 @@ func BenchmarkLatency(b *testing.B) {
 // BenchmarkCount reports the cost of the numbers of [Metrics] for a run: the time of its end, and the counts. See
 // "counted" of [BenchmarkRun] for the cost of the whole run, which varies more.
 func BenchmarkCount(b *testing.B) {
-	t, r, begun := new(tally), new(Result), time.Now()
+	t, r, begun := newTallies().shard(), new(Result), time.Now()
 	for b.Loop() {
 		r.Took = time.Since(begun)
 		t.count(r, time.Microsecond)

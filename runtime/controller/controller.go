@@ -185,7 +185,7 @@ func newEngine(primary *source, o *Options) *engine {
 	opts, res := o.withDefaults(), primary.resource()
 	name := cmp.Or(opts.Name, strings.ToLower(res.Kind))
 	opts.Logger = opts.Logger.With("controller", name)
-	e := &engine{opts: opts, name: name, resource: res, size: opts.Concurrency}
+	e := &engine{opts: opts, name: name, resource: res, size: opts.Concurrency, tallies: newTallies()}
 	e.add(primary)
 	return e
 }

@@ -25,7 +25,7 @@ type engine struct {
 	name     string
 	resource core.Resource // of the reconciled objects
 	sources  []*source     // the primary one first
-	tallies  tallies
+	tallies  *tallies
 	owners   owners
 	shard    func(*session) ownership // nil without Runner.Shard
 	invalid  error                    // mistakes of the caller that Run returns

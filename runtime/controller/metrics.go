@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/kube-go/sdk/runtime/histogram"
 )
 
 // Metrics are the numbers of a controller for monitoring. The numbers of runs and the histograms count since the
@@ -29,23 +31,8 @@ type Metrics struct {
 	// The numbers of some failed runs: with a [Terminal] error, with a panic, and after [Options.RunTimeout].
 	Terminal, Panics, Timeouts uint64
 
-	Waited Histogram // how long objects have waited for a worker
-	Took   Histogram // how long runs took
-}
-
-// Histogram is the distribution of durations.
-type Histogram struct {
-	Number uint64        // of the durations
-	Sum    time.Duration // of the durations
-
-	// Buckets has the numbers of the durations that are not longer than a limit, in the order of the limits.
-	Buckets []Bucket
-}
-
-// Bucket is the number of durations up to a limit.
-type Bucket struct {
-	Limit  time.Duration
-	Number uint64
+	Waited histogram.Histogram // how long objects have waited for a worker
+	Took   histogram.Histogram // how long runs took
 }
 
 // Metrics returns the current numbers and durations of runs. Package metrics makes metrics of them, which a
@@ -58,7 +45,7 @@ func (e *engine) metrics() Metrics {
 		Name: e.name, Stats: e.stats(),
 		RequeuedNow: sum.requeuedNow, RequeuedLater: sum.requeuedLater, Failed: sum.failed,
 		Terminal: sum.terminal, Panics: sum.panics, Timeouts: sum.timeouts,
-		Waited: sum.waited.histogram(), Took: sum.took.histogram(),
+		Waited: sum.waited.Histogram(), Took: sum.took.Histogram(),
 	}
 	m.Succeeded = m.Took.Number - m.RequeuedNow - m.RequeuedLater - m.Failed
 	for _, r := range e.runHealth() {
@@ -73,18 +60,13 @@ func (e *engine) metrics() Metrics {
 }
 
 // limits returns the limits of the buckets, in ascending order.
-func limits() [buckets]time.Duration {
+func limits() []time.Duration {
 	const us, ms, s = time.Microsecond, time.Millisecond, time.Second
-	return [buckets]time.Duration{
-		shortest, 100 * us, ms, 5 * ms, 10 * ms, 25 * ms, 50 * ms, 100 * ms, 250 * ms, 500 * ms,
+	return []time.Duration{
+		10 * us, 100 * us, ms, 5 * ms, 10 * ms, 25 * ms, 50 * ms, 100 * ms, 250 * ms, 500 * ms,
 		s, 5 * s / 2, 5 * s, 10 * s, 30 * s, 60 * s, 300 * s, 1000 * s,
 	}
 }
-
-const (
-	buckets  = 18 // the number of the limits
-	shortest = 10 * time.Microsecond
-)
 
 // tally is the numbers of some workers: there are several, so that workers rarely wait for each other. A nil *tally
 // counts nothing.
@@ -96,39 +78,11 @@ type tally struct {
 type tallied struct {
 	requeuedNow, requeuedLater, failed uint64
 	terminal, panics, timeouts         uint64
-	waited, took                       durations
+	waited, took                       *histogram.Counter
 }
 
-// durations is a histogram that is not cumulative. The last number is of durations above all limits.
-type durations struct {
-	sum     time.Duration
-	numbers [buckets + 1]uint64
-}
-
-func (d *durations) add(v time.Duration) {
-	d.sum += v
-	if v <= shortest { // as most are
-		d.numbers[0]++
-		return
-	}
-	i := 0
-	for _, limit := range limits() {
-		if v <= limit {
-			break
-		}
-		i++
-	}
-	d.numbers[i]++
-}
-
-func (d *durations) histogram() Histogram {
-	h := Histogram{Sum: d.sum, Buckets: make([]Bucket, buckets)}
-	for i, limit := range limits() {
-		h.Number += d.numbers[i]
-		h.Buckets[i] = Bucket{limit, h.Number}
-	}
-	h.Number += d.numbers[buckets]
-	return h
+func newTallied(limits []time.Duration) tallied {
+	return tallied{waited: histogram.NewCounter(limits), took: histogram.NewCounter(limits)}
 }
 
 // count counts a run.
@@ -138,8 +92,8 @@ func (t *tally) count(r *Result, waited time.Duration) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.waited.add(waited)
-	t.took.add(r.Took)
+	t.waited.Add(waited)
+	t.took.Add(r.Took)
 	switch {
 	case r.Err != nil:
 		t.failed++
@@ -167,25 +121,31 @@ func (t *tallied) merge(o *tallied) {
 	t.terminal += o.terminal
 	t.panics += o.panics
 	t.timeouts += o.timeouts
-	for to, from := range map[*durations]*durations{&t.waited: &o.waited, &t.took: &o.took} {
-		to.sum += from.sum
-		for i, n := range from.numbers {
-			to.numbers[i] += n
-		}
-	}
+	t.waited.Merge(o.waited)
+	t.took.Merge(o.took)
 }
 
 // tallies are the numbers of all workers that a controller has ever had.
 type tallies struct {
+	limits []time.Duration
 	shards [8]tally
 	next   atomic.Uint32
+}
+
+func newTallies() *tallies {
+	a := &tallies{limits: limits()}
+	for i := range a.shards {
+		a.shards[i].tallied = newTallied(a.limits)
+	}
+	return a
 }
 
 // shard returns a tally for a worker, which few other workers have.
 func (a *tallies) shard() *tally { return &a.shards[a.next.Add(1)%uint32(len(a.shards))] }
 
 // sum returns the numbers of all workers.
-func (a *tallies) sum() (sum tallied) {
+func (a *tallies) sum() tallied {
+	sum := newTallied(a.limits)
 	for i := range a.shards {
 		t := &a.shards[i]
 		t.mu.Lock()

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kube-go/sdk/runtime/controller"
+	"github.com/kube-go/sdk/runtime/histogram"
 )
 
 // Type is the type of a [Family], as in the text format.
@@ -33,7 +33,7 @@ type Family struct {
 type Sample struct {
 	Labels    []string // the values, in the order of the names
 	Value     float64  // unless the type is Histogram
-	Histogram controller.Histogram
+	Histogram histogram.Histogram
 }
 
 // table is families that are being filled.
@@ -55,7 +55,7 @@ func (t *table) add(name string, value float64, labels ...string) {
 	t.sample(name, Sample{Value: value, Labels: labels})
 }
 
-func (t *table) histogram(name string, h controller.Histogram, labels ...string) {
+func (t *table) histogram(name string, h histogram.Histogram, labels ...string) {
 	t.sample(name, Sample{Histogram: h, Labels: labels})
 }
 

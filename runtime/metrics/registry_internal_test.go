@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/kube-go/sdk/core"
-	"github.com/kube-go/sdk/runtime/controller"
 	"github.com/kube-go/sdk/runtime/election"
+	"github.com/kube-go/sdk/runtime/histogram"
 	"github.com/kube-go/sdk/runtime/sharding"
 	"github.com/kube-go/sdk/runtime/webhook"
 )
@@ -28,8 +28,8 @@ func TestStatesOfPartsBecomeSamples(t *testing.T) {
 	path := func(n uint64) webhook.Metrics {
 		return webhook.Metrics{
 			Path: "/validate", InFlight: int(n), Codes: map[int]uint64{200: n + 1, 500: n + 2}, Panics: n + 3,
-			Took: controller.Histogram{
-				Number: n + 4, Sum: time.Duration(n) * time.Second, Buckets: []controller.Bucket{{Limit: time.Second, Number: n}},
+			Took: histogram.Histogram{
+				Number: n + 4, Sum: time.Duration(n) * time.Second, Buckets: []histogram.Bucket{{Limit: time.Second, Number: n}},
 			},
 		}
 	}

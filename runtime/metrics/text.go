@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/kube-go/sdk/runtime/controller"
+	"github.com/kube-go/sdk/runtime/histogram"
 )
 
 // contentType is that of the text format, see https://prometheus.io/docs/instrumenting/exposition_formats/.
@@ -44,7 +44,7 @@ func (t *text) family(f *Family) {
 	}
 }
 
-func (t *text) histogram(f *Family, labels []string, h *controller.Histogram) {
+func (t *text) histogram(f *Family, labels []string, h *histogram.Histogram) {
 	for _, b := range h.Buckets {
 		t.sample(f, "_bucket", labels, number(b.Limit.Seconds()), float64(b.Number))
 	}

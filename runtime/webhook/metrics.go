@@ -6,20 +6,19 @@ package webhook
 import (
 	"maps"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
-	"github.com/kube-go/sdk/runtime/controller"
+	"github.com/kube-go/sdk/runtime/histogram"
 )
 
 // Metrics are the numbers of the requests for a path of a [Server].
 type Metrics struct {
 	Path     string
-	InFlight int                  // the current requests
-	Codes    map[int]uint64       // the numbers of responses by HTTP status
-	Panics   uint64               // the number of callbacks that have panicked
-	Took     controller.Histogram // how long requests took
+	InFlight int                 // the current requests
+	Codes    map[int]uint64      // the numbers of responses by HTTP status
+	Panics   uint64              // the number of callbacks that have panicked
+	Took     histogram.Histogram // how long requests took
 }
 
 // Metrics returns the current numbers of each path with a handler. Package metrics serves them. Do not call it
@@ -41,26 +40,26 @@ type meter struct {
 	inFlight int
 	panics   uint64
 	codes    map[int]uint64
-	took     controller.Histogram
+	took     *histogram.Counter
 }
 
 func newMeter(path string, h http.Handler) *meter {
 	const ms, s = time.Millisecond, time.Second
-	m := &meter{path: path, handler: h, codes: map[int]uint64{http.StatusOK: 0, http.StatusInternalServerError: 0}}
-	for _, limit := range []time.Duration{
+	limits := []time.Duration{
 		ms / 10, ms, 5 * ms, 10 * ms, 25 * ms, 50 * ms, 100 * ms, 250 * ms, 500 * ms, s, 5 * s / 2, 5 * s, 10 * s, 30 * s,
-	} {
-		m.took.Buckets = append(m.took.Buckets, controller.Bucket{Limit: limit})
 	}
-	return m
+	return &meter{
+		path: path, handler: h, codes: map[int]uint64{http.StatusOK: 0, http.StatusInternalServerError: 0},
+		took: histogram.NewCounter(limits),
+	}
 }
 
 func (m *meter) metrics() Metrics {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	took := m.took
-	took.Buckets = slices.Clone(took.Buckets)
-	return Metrics{Path: m.path, InFlight: m.inFlight, Codes: maps.Clone(m.codes), Panics: m.panics, Took: took}
+	return Metrics{
+		Path: m.path, InFlight: m.inFlight, Codes: maps.Clone(m.codes), Panics: m.panics, Took: m.took.Histogram(),
+	}
 }
 
 func (m *meter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -82,13 +81,7 @@ func (m *meter) count(w *meteredWriter, took time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.inFlight--
-	m.took.Number++
-	m.took.Sum += took
-	for i := range m.took.Buckets {
-		if took <= m.took.Buckets[i].Limit {
-			m.took.Buckets[i].Number++
-		}
-	}
+	m.took.Add(took)
 	if w.panicked {
 		m.panics++
 	}

@@ -297,6 +297,7 @@ func allowed() map[string]map[string]string {
 			"./runtime/cache":            "the sources of events",
 			"./runtime/internal/kinds":   "the kind of a type parameter",
 			"./runtime/applier":          "decides which key runs when",
+			"./runtime/histogram":        "the durations of runs",
 			"./runtime/reflector":        "the stores that reconcilers read",
 			"./runtime/watcher":          "the shards of views",
 		},
@@ -353,6 +354,7 @@ func allowed() map[string]map[string]string {
 			"./runtime/fsm":        "the package under test",
 			"./runtime/wait":       "the condition Ready",
 		},
+		"./runtime/histogram": {},
 		"./runtime/install": {
 			"./client":                             "applies objects",
 			"./core/managed":                       "migrates the ownership of fields",
@@ -412,6 +414,7 @@ func allowed() map[string]map[string]string {
 			"./runtime/controller": "the numbers of controllers",
 			"./runtime/election":   "the state of elections",
 			"./runtime/fsm":        "the numbers of state machines",
+			"./runtime/histogram":  "the durations of runs and requests",
 			"./runtime/sharding":   "the state of shards",
 			"./runtime/webhook":    "the numbers of webhooks",
 		},
@@ -445,10 +448,10 @@ func allowed() map[string]map[string]string {
 			"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured": "objects of any kind",
 		},
 		"./runtime/webhook": {
-			"./client":             "reads and writes the secret and the configurations",
-			"./core/admission":     "reviews of requests",
-			"./core/conversion":    "reviews of versions",
-			"./runtime/controller": "the type of histograms",
+			"./client":            "reads and writes the secret and the configurations",
+			"./core/admission":    "reviews of requests",
+			"./core/conversion":   "reviews of versions",
+			"./runtime/histogram": "the durations of requests",
 			"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured": "configurations, which are written back unchanged",
 		},
 		"./runtime/watcher": {

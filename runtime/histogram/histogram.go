@@ -1,0 +1,63 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package histogram
+
+import "time"
+
+// Histogram is the distribution of durations.
+type Histogram struct {
+	Number uint64        // of the durations
+	Sum    time.Duration // of the durations
+
+	// Buckets has the numbers of the durations that are not longer than a limit, in the order of the limits.
+	Buckets []Bucket
+}
+
+// Bucket is the number of durations up to a limit.
+type Bucket struct {
+	Limit  time.Duration
+	Number uint64
+}
+
+// Counter counts durations. Create one with [NewCounter]. It is not safe for concurrent use.
+type Counter struct {
+	limits  []time.Duration
+	sum     time.Duration
+	numbers []uint64 // not cumulative; the last one is of durations above all limits
+}
+
+// NewCounter returns a counter that has counted nothing. The limits are those of the buckets, in ascending order. They
+// must not be changed; several counters may share them.
+func NewCounter(limits []time.Duration) *Counter {
+	return &Counter{limits: limits, numbers: make([]uint64, len(limits)+1)}
+}
+
+// Add counts a duration.
+func (c *Counter) Add(d time.Duration) {
+	c.sum += d
+	i := 0
+	for i < len(c.limits) && d > c.limits[i] {
+		i++
+	}
+	c.numbers[i]++
+}
+
+// Merge adds the numbers of another counter with the same limits.
+func (c *Counter) Merge(o *Counter) {
+	c.sum += o.sum
+	for i, n := range o.numbers {
+		c.numbers[i] += n
+	}
+}
+
+// Histogram returns the distribution of the durations that were counted.
+func (c *Counter) Histogram() Histogram {
+	h := Histogram{Sum: c.sum, Buckets: make([]Bucket, len(c.limits))}
+	for i, limit := range c.limits {
+		h.Number += c.numbers[i]
+		h.Buckets[i] = Bucket{limit, h.Number}
+	}
+	h.Number += c.numbers[len(c.limits)]
+	return h
+}

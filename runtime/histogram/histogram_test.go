@@ -1,0 +1,43 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package histogram_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kube-go/sdk/runtime/histogram"
+)
+
+func ExampleCounter() {
+	c := histogram.NewCounter([]time.Duration{time.Millisecond, time.Second})
+	c.Add(time.Microsecond)
+	c.Add(time.Minute)
+	fmt.Println(c.Histogram())
+	// Output: {2 1m0.000001s [{1ms 1} {1s 1}]}
+}
+
+// TestDurationIsInEachBucketWhoseLimitItDoesNotExceed checks limits themselves, durations beside them, and the sums of
+// two counters.
+func TestDurationIsInEachBucketWhoseLimitItDoesNotExceed(t *testing.T) {
+	limits := []time.Duration{time.Millisecond, time.Second}
+	c, other := histogram.NewCounter(limits), histogram.NewCounter(limits)
+	for _, d := range []time.Duration{0, time.Millisecond, time.Millisecond + 1, time.Second} {
+		c.Add(d)
+	}
+	for _, d := range []time.Duration{time.Second + 1, time.Hour} {
+		other.Add(d)
+	}
+	c.Merge(other)
+	want := histogram.Histogram{
+		Number: 6, Sum: time.Hour + 2*time.Second + 2*time.Millisecond + 2,
+		Buckets: []histogram.Bucket{{Limit: time.Millisecond, Number: 2}, {Limit: time.Second, Number: 4}},
+	}
+	if diff := cmp.Diff(want, c.Histogram()); diff != "" {
+		t.Errorf("Histogram() (-want +got):\n%s", diff)
+	}
+}
