@@ -181,7 +181,7 @@ func (d *Discovery) ForResource(gvr schema.GroupVersionResource) (core.Resource,
 		i, ok = d.preferred[gvr.GroupResource()]
 	}
 	if !ok {
-		return core.Resource{}, d.unknown(fullName(gvr.Resource, gvr.Version, gvr.Group))
+		return core.Resource{}, d.unknown(fullName(gvr.Resource, gvr.Version, gvr.Group), inGroup(gvr.Group))
 	}
 	return d.served[i].Resource, nil
 }
@@ -196,7 +196,7 @@ func (d *Discovery) ForKind(gvk schema.GroupVersionKind) (core.Resource, error) 
 		ok = i >= 0
 	}
 	if !ok {
-		return core.Resource{}, d.unknown(fullName(gvk.Kind, gvk.Version, gvk.Group))
+		return core.Resource{}, d.unknown(fullName(gvk.Kind, gvk.Version, gvk.Group), inGroup(gvk.Group))
 	}
 	return d.served[i].Resource, nil
 }

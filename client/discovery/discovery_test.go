@@ -158,6 +158,34 @@ func TestForKindAndResource(t *testing.T) {
 	}
 }
 
+// TestFailuresOfOtherGroupsAreNotNamed checks that the error for an unknown kind or resource has only the failures of
+// its group, also if the server has no resource of that group, and that the core group counts as a group.
+func TestFailuresOfOtherGroupsAreNotNamed(t *testing.T) {
+	server := modern(t)
+	server.set("/api", plain(`{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":""},"versions":[`+
+		`{"version":"v1","freshness":"Stale","resources":[]}]}]}`))
+	d, err := discovery.Discover(t.Context(), server.client(t), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct{ group, want string }{
+		{"", "[v1: " + discovery.ErrStale.Error() + "]"},
+		{"apps", "[]"},
+		{"late.test", "[]"},
+		{"example.com", "[]"}, // the end of the name of the failed group
+		{metrics.Group, "[" + metrics.String() + ": " + discovery.ErrStale.Error() + "]"},
+	} {
+		_, kindErr := d.ForKind(schema.GroupVersionKind{Group: tc.group, Version: "v1", Kind: "Unicorn"})
+		_, resourceErr := d.ForResource(schema.GroupVersionResource{Group: tc.group, Resource: "unicorns"})
+		for _, err := range []error{kindErr, resourceErr} {
+			unknown, ok := errors.AsType[*discovery.UnknownResourceError](err)
+			if !ok || fmt.Sprint(unknown.Failed) != tc.want {
+				t.Errorf("group %q: error = %v, want an UnknownResourceError with Failed %s", tc.group, err, tc.want)
+			}
+		}
+	}
+}
+
 // TestDiscoverOddities checks documents with missing or invalid fields.
 func TestDiscoverOddities(t *testing.T) {
 	server := &fakeServer{responses: map[string]response{

@@ -184,8 +184,8 @@ func TestMapperForObject(t *testing.T) {
 		{"an object without apiVersion", "", "Pod", "", "the Pod's apiVersion is empty; set it"},
 		{
 			"an object of an unknown kind", "v1", "Unicorn", "",
-			`the server has no resource "Unicorn.v1", but metrics.example.com/v1beta1 could not be discovered; a resource ` +
-				`that a CustomResourceDefinition defines must be installed first`,
+			`the server has no resource "Unicorn.v1"; a resource that a CustomResourceDefinition defines must be installed ` +
+				`first`,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -74,7 +74,7 @@ func (d *Discovery) Resolve(name string) (core.Resource, error) {
 	if found := d.Matches(name); len(found) > 0 {
 		return found[0], nil
 	}
-	err := d.unknown(name)
+	err := d.unknown(name, inGroupOf(name))
 	err.IsCategory = slices.Contains(d.Categories(), strings.ToLower(name))
 	return core.Resource{}, err
 }
@@ -143,23 +143,30 @@ func hasSingular(r core.Resource, name string) bool {
 
 func hasShort(r core.Resource, name string) bool { return slices.Contains(r.ShortNames, name) }
 
-// unknown returns the error for a name that matches no resource. If the name contains its group, the error names only
-// the failures of that group.
-func (d *Discovery) unknown(name string) *UnknownResourceError {
-	lower := strings.ToLower(name)
-	failed := slices.DeleteFunc(d.Failed(), func(f *GroupError) bool {
-		return d.hasGroupOf(lower) && !inGroup(lower, f.GroupVersion.Group)
-	})
-	return &UnknownResourceError{Name: name, Nearby: d.nearby(lower), Failed: failed}
+// unknown returns the error for a name that matches no resource. It contains only the failures of group versions that
+// may contain the resource.
+func (d *Discovery) unknown(name string, mayContain func(schema.GroupVersion) bool) *UnknownResourceError {
+	failed := slices.DeleteFunc(d.Failed(), func(f *GroupError) bool { return !mayContain(f.GroupVersion) })
+	return &UnknownResourceError{Name: name, Nearby: d.nearby(strings.ToLower(name)), Failed: failed}
 }
 
-// hasGroupOf reports whether a name ends with a group that the server has or that could not be discovered.
-func (d *Discovery) hasGroupOf(name string) bool {
-	return slices.ContainsFunc(d.served, func(r served) bool { return inGroup(name, r.Group) }) ||
-		slices.ContainsFunc(d.failed, func(f *GroupError) bool { return inGroup(name, f.GroupVersion.Group) })
+// inGroup returns a function that reports whether a group version belongs to a group.
+func inGroup(group string) func(schema.GroupVersion) bool {
+	return func(gv schema.GroupVersion) bool { return gv.Group == group }
 }
 
-func inGroup(name, group string) bool { return group != "" && strings.HasSuffix(name, "."+group) }
+// inGroupOf returns a function that reports whether the group of a group version may be that of a name, see
+// [Discovery.Resolve]. Without a dot, the name may be that of a resource in any group.
+func inGroupOf(name string) func(schema.GroupVersion) bool {
+	_, rest, ok := strings.Cut(strings.ToLower(name), ".")
+	_, last, _ := strings.Cut(rest, ".")
+	return func(gv schema.GroupVersion) bool {
+		if gv.Group == "" { // the name must contain its version
+			return !ok || strings.TrimSuffix(rest, ".") == gv.Version
+		}
+		return !ok || rest == gv.Group || last == gv.Group
+	}
+}
 
 // nearby returns up to three names of resources that differ from name in a few letters.
 func (d *Discovery) nearby(name string) []string {

@@ -55,7 +55,7 @@ func TestResolveUnknown(t *testing.T) {
 	d := discover(t)
 	const (
 		known = `", but metrics.example.com/v1beta1 could not be discovered; `
-		sure  = `"; ` // a group that was discovered has no such resource
+		sure  = `"; ` // the name has another group
 	)
 	for _, tc := range []struct {
 		name, in, how, want string
@@ -64,8 +64,10 @@ func TestResolveUnknown(t *testing.T) {
 		{"a misspelled kind", "DeamonSet", known, "did you mean daemonsets.apps?"},
 		{"two swapped letters", "pdos", known, "did you mean pods?"},
 		{"a misspelled custom resource", "gadgets", known, "did you mean widgets.example.com?"},
-		{"the wrong group", "deployments.extensions", known, "did you mean deployments.apps?"},
+		{"the wrong group", "deployments.extensions", sure, "did you mean deployments.apps?"},
 		{"the wrong version", "deployments.v2.apps", sure, "did you mean deployments.apps?"},
+		{"a version and an unknown group", "gadgets.v1.late.test", sure, "did you mean widgets.example.com?"},
+		{"the core group", "pdos.v1", sure, "did you mean pods?"},
 		{"a misspelled name in two groups", "evnts", known, "did you mean events or events.events.k8s.io?"},
 		{
 			"a name without similar names", "unicorns", known,
@@ -74,6 +76,14 @@ func TestResolveUnknown(t *testing.T) {
 		{"an empty name", "", known, "a resource that a CustomResourceDefinition defines must be installed first"},
 		{
 			"a resource of the failed group", "loads.metrics.example.com", known,
+			"a resource that a CustomResourceDefinition defines must be installed first",
+		},
+		{
+			"a resource of the failed group with its version", "Load.v1beta1.metrics.example.com", known,
+			"a resource that a CustomResourceDefinition defines must be installed first",
+		},
+		{
+			"a group that ends with the failed group", "loads.of.my.metrics.example.com", sure,
 			"a resource that a CustomResourceDefinition defines must be installed first",
 		},
 		{

@@ -157,3 +157,23 @@ func TestNoWrappedErrorHasValuesOfASecret(t *testing.T) {
 		t.Errorf("Apply = %s, want no value of the Secret", text)
 	}
 }
+
+// TestObjectsOfARemovedKindAreForgottenWhileAnotherGroupIsUnavailable checks that a pass prunes an item of a kind whose
+// group has been removed with its definition, although the server can't discover another group.
+func TestObjectsOfARemovedKindAreForgottenWhileAnotherGroupIsUnavailable(t *testing.T) {
+	c := newClientWith(t, func(r *http.Request) (*http.Response, error) {
+		body := `{"kind": "APIGroupDiscoveryList", "items": [{"metadata": {"name": "metrics.k8s.io"}, "versions": [
+			{"version": "v1beta1", "freshness": "Stale", "resources": []}]}]}`
+		return &http.Response{
+			StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
+			Body: io.NopCloser(strings.NewReader(body)), Request: r,
+		}, nil
+	})
+	pass := inventory.New(c, manager, nil).Begin(site(), []machine.Item{
+		{Group: "late.test", Version: "v1", Kind: "Gadget", Namespace: "prod", Name: "a", UID: "1"},
+	}, ignore)
+	waiting, err := pass.Prune(t.Context(), nil)
+	if items := pass.Items(); err != nil || waiting != "" || len(items) != 0 {
+		t.Errorf("Prune: waits for %q, %v; the inventory is %+v, want an empty one", waiting, err, items)
+	}
+}
