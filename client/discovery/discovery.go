@@ -41,6 +41,9 @@ type served struct {
 	parts []Subresource
 }
 
+// readable reports whether objects of the resource can be read.
+func (s *served) readable() bool { return slices.Contains(s.Verbs, "get") }
+
 // Subresource is a subresource of a resource, such as pods/log.
 type Subresource struct {
 	Name  string                  // such as "scale"
@@ -133,7 +136,7 @@ func (d *Discovery) add(r served) {
 	}
 	d.served = append(d.served, r)
 	d.byResource[gvr] = at
-	if _, ok := d.byKind[r.GroupVersionKind()]; !ok {
+	if first, ok := d.byKind[r.GroupVersionKind()]; !ok || !d.served[first].readable() && r.readable() {
 		d.byKind[r.GroupVersionKind()] = at
 	}
 	if _, ok := d.preferred[gvr.GroupResource()]; !ok {
@@ -186,14 +189,17 @@ func (d *Discovery) ForResource(gvr schema.GroupVersionResource) (core.Resource,
 	return d.served[i].Resource, nil
 }
 
-// ForKind finds the resource of a kind. Without a version, it returns the version that the server prefers.
+// ForKind finds the resource of a kind. Without a version, it returns the version that the server prefers. Of several
+// resources of one kind, it returns the first that has the verb get, or otherwise the first.
 //
 // Errors: [*UnknownResourceError].
 func (d *Discovery) ForKind(gvk schema.GroupVersionKind) (core.Resource, error) {
 	i, ok := d.byKind[gvk]
 	if gvk.Version == "" {
-		i = slices.IndexFunc(d.served, func(r served) bool { return r.Kind == gvk.Kind && r.Group == gvk.Group })
-		ok = i >= 0
+		first := slices.IndexFunc(d.served, func(r served) bool { return r.Kind == gvk.Kind && r.Group == gvk.Group })
+		if ok = first >= 0; ok {
+			i = d.byKind[d.served[first].GroupVersionKind()]
+		}
 	}
 	if !ok {
 		return core.Resource{}, d.unknown(fullName(gvk.Kind, gvk.Version, gvk.Group), inGroup(gvk.Group))

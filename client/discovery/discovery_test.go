@@ -158,6 +158,72 @@ func TestForKindAndResource(t *testing.T) {
 	}
 }
 
+// TestResourcesOfOneKind checks which of several resources of one kind is found by the kind and by the singular: one
+// that can be read, or otherwise the first.
+func TestResourcesOfOneKind(t *testing.T) {
+	const (
+		all       = `,"verbs":["create","delete","get","list"]}`
+		create    = `,"verbs":["create"]}`
+		template  = `"responseKind":{"kind":"Template"}`
+		processed = `{"resource":"processedtemplates",` + template
+		templates = `{"resource":"templates",` + template
+	)
+	for _, tc := range []struct {
+		name, in, want string // want are the resources of the name template
+	}{
+		{
+			"the first can't be read", processed + create + "," + templates + `,"singularResource":"template"` + all,
+			"[templates.g.test processedtemplates.g.test]",
+		},
+		{
+			"both without a singular", processed + create + "," + templates + all,
+			"[templates.g.test processedtemplates.g.test]",
+		},
+		{
+			"both with the same singular",
+			processed + `,"singularResource":"template"` + create + "," + templates + `,"singularResource":"template"` + all,
+			"[templates.g.test processedtemplates.g.test]",
+		},
+		{
+			"the first has another singular",
+			processed + `,"singularResource":"processed"` + create + "," + templates + `,"singularResource":"template"` + all,
+			"[templates.g.test processedtemplates.g.test]",
+		},
+		{
+			"none can be read", processed + create + "," + templates + create,
+			"[processedtemplates.g.test templates.g.test]",
+		},
+		{
+			"both can be read", processed + all + "," + templates + all,
+			"[processedtemplates.g.test templates.g.test]",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			server := modern(t)
+			server.set("/apis", oneGroup("g.test", tc.in))
+			d, err := discovery.Discover(t.Context(), server.client(t), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := d.Matches("template")
+			if fmt.Sprint(found) != tc.want {
+				t.Fatalf("Matches(template) = %v, want %s", found, tc.want)
+			}
+			for _, version := range []string{"v1", ""} {
+				res, err := d.ForKind(schema.GroupVersionKind{Group: "g.test", Version: version, Kind: "Template"})
+				if err != nil || res.Plural != found[0].Plural {
+					t.Errorf("ForKind in version %q = %v, %v; want %v", version, res, err, found[0])
+				}
+			}
+			for _, plural := range []string{"templates", "processedtemplates"} {
+				if res, err := d.Resolve(plural); err != nil || res.Plural != plural {
+					t.Errorf("Resolve(%q) = %v, %v", plural, res, err)
+				}
+			}
+		})
+	}
+}
+
 // TestFailuresOfOtherGroupsAreNotNamed checks that the error for an unknown kind or resource has only the failures of
 // its group, also if the server has no resource of that group, and that the core group counts as a group.
 func TestFailuresOfOtherGroupsAreNotNamed(t *testing.T) {

@@ -80,14 +80,17 @@ func (d *Discovery) Resolve(name string) (core.Resource, error) {
 }
 
 // Matches returns all resources that match a name, see [Discovery.Resolve], in this order: matches of the plural, of
-// the singular or kind, of a short name, and for each of these in the server's order of preference. Each resource is
+// the singular, of the kind, of a short name, and for each of these in the server's order of preference. Resources that
+// [Discovery.ForKind] does not return for their kind follow the other matches of a singular or kind. Each resource is
 // returned once, in the version that the server prefers among those that match. If there are several, the name is
-// ambiguous; adding the group makes it unique.
+// ambiguous; adding the group makes it unique, unless both are resources of one kind.
 func (d *Discovery) Matches(name string) []core.Resource {
 	name = strings.ToLower(name)
 	var found []core.Resource
 	seen := map[schema.GroupResource]bool{}
-	for _, match := range []func(core.Resource, string) bool{hasPlural, hasSingular, hasShort} {
+	for _, match := range []func(core.Resource, string) bool{
+		hasPlural, d.isFirst(hasSingular), d.isFirst(hasKind), hasSingular, hasKind, hasShort,
+	} {
 		for _, r := range d.served {
 			if id := r.GroupVersionResource().GroupResource(); !seen[id] && fits(r.Resource, name, match) {
 				seen[id] = true
@@ -122,6 +125,13 @@ func (d *Discovery) Categories() []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
+// isFirst limits a match to the resources that ForKind returns.
+func (d *Discovery) isFirst(match func(core.Resource, string) bool) func(core.Resource, string) bool {
+	return func(r core.Resource, name string) bool {
+		return match(r, name) && d.served[d.byKind[r.GroupVersionKind()]].Plural == r.Plural
+	}
+}
+
 // fits matches the whole name, then name.group, then name.version.group.
 func fits(r core.Resource, name string, match func(core.Resource, string) bool) bool {
 	if name == "" { // the singular of some resources is empty
@@ -137,9 +147,12 @@ func fits(r core.Resource, name string, match func(core.Resource, string) bool) 
 
 func hasPlural(r core.Resource, name string) bool { return r.Plural == name }
 
+// hasSingular uses the kind if there is no singular, as for resources of servers before Kubernetes 1.27.
 func hasSingular(r core.Resource, name string) bool {
-	return r.Singular == name || strings.ToLower(r.Kind) == name
+	return r.Singular == name || r.Singular == "" && hasKind(r, name)
 }
+
+func hasKind(r core.Resource, name string) bool { return strings.ToLower(r.Kind) == name }
 
 func hasShort(r core.Resource, name string) bool { return slices.Contains(r.ShortNames, name) }
 

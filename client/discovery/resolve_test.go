@@ -140,6 +140,8 @@ func TestMatches(t *testing.T) {
 	server.set("/apis", oneGroup("a.test",
 		`{"resource":"boxes","singularResource":"pods","responseKind":{"kind":"Box"}},`+
 			`{"resource":"hats","singularResource":"hat","responseKind":{"kind":"Hat"},"shortNames":["po","pod"]},`+
+			`{"resource":"cups","singularResource":"cup","responseKind":{"kind":"Mug"}},`+
+			`{"resource":"mugs","singularResource":"mug","responseKind":{"kind":"Beaker"}},`+
 			`{"resource":"events","singularResource":"event","responseKind":{"kind":"Event"}}`))
 	d, err := discovery.Discover(t.Context(), server.client(t), nil)
 	if err != nil {
@@ -148,6 +150,7 @@ func TestMatches(t *testing.T) {
 	for _, tc := range []struct{ name, in, want string }{
 		{"a plural precedes a singular", "pods", "[pods boxes.a.test]"},
 		{"a singular precedes a short name", "pod", "[pods hats.a.test]"},
+		{"a singular precedes a kind", "mug", "[mugs.a.test cups.a.test]"},
 		{"of two short names, that of the first group comes first", "po", "[pods hats.a.test]"},
 		{"of two plurals, that of the first group comes first", "events", "[events events.a.test]"},
 		{"a group makes the name unique", "events.a.test", "[events.a.test]"},
