@@ -12,13 +12,16 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/config"
 	"github.com/kube-go/sdk/client/discovery"
+	"github.com/kube-go/sdk/core"
 )
 
 // conditional returns the number of conditional requests.
@@ -94,13 +97,24 @@ func TestMaxAge(t *testing.T) {
 		}
 		installGadgets(server)
 		m := discovery.NewMapper(server.client(t), &discovery.MapperOptions{
-			Discover: &discovery.Options{Cache: open()}, MinInterval: time.Nanosecond,
+			Discover: &discovery.Options{Cache: open()}, MinInterval: 24 * time.Hour,
 		})
-		if _, err := m.ForKind(t.Context(), gadgetKind); !isUnknown(err) { // the first discovery may use the cache
-			t.Errorf("error = %v, want the cached document to be used", err)
-		}
-		if _, err := m.ForKind(t.Context(), gadgetKind); err != nil {
-			t.Errorf("the mapper does not see the change: %v", err)
+		for _, tc := range []struct {
+			name     string
+			kind     schema.GroupVersionKind
+			want     bool
+			requests int
+		}{
+			{"a kind of the cached documents", schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, true, 0},
+			{"a kind that was installed later", gadgetKind, true, 2},
+			{"an unknown kind", schema.GroupVersionKind{Version: "v1", Kind: "Unicorn"}, false, 0},
+		} {
+			if _, err := m.ForKind(t.Context(), tc.kind); isUnknown(err) == tc.want {
+				t.Errorf("%s: error = %v, want it to be found: %t", tc.name, err, tc.want)
+			}
+			if asked := server.takeAsked(); len(asked) != tc.requests {
+				t.Errorf("%s: requests = %v, want %d", tc.name, asked, tc.requests)
+			}
 		}
 		if err := open().Invalidate(); err != nil {
 			t.Fatal(err)
@@ -111,6 +125,40 @@ func TestMaxAge(t *testing.T) {
 		}
 		if asked := server.takeAsked(); len(asked) != 2 {
 			t.Errorf("requests after Invalidate = %v, want 2", asked)
+		}
+	})
+}
+
+// TestFirstLookupIgnoresCachedDocuments checks that the first lookup of a mapper finds a kind that is missing in the
+// documents of an earlier run, and that a server that is not available is asked once per interval.
+func TestFirstLookupIgnoresCachedDocuments(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, cache := modern(t), discovery.NewCache(&discovery.CacheOptions{MaxAge: time.Hour})
+		o := &discovery.Options{Cache: cache}
+		if _, err := discovery.Discover(t.Context(), server.client(t), o); err != nil {
+			t.Fatal(err)
+		}
+		installGadgets(server)
+		apis := server.responses["/apis"]
+		server.set("/apis", response{code: 403, contentType: "text/plain"})
+		server.takeAsked()
+		m := discovery.NewMapper(server.client(t), &discovery.MapperOptions{Discover: o})
+		for range 3 {
+			if _, err := m.ForKind(t.Context(), gadgetKind); !errors.Is(err, core.ErrForbidden) {
+				t.Errorf("error = %v, want the server's", err)
+			}
+		}
+		if asked := server.takeAsked(); len(asked) != 2 {
+			t.Errorf("requests = %v, want 2", asked)
+		}
+		server.set("/apis", apis)
+		time.Sleep(2 * time.Second)
+		if _, err := m.ForKind(t.Context(), gadgetKind); err != nil {
+			t.Errorf("the mapper does not see the change: %v", err)
+		}
+		m = discovery.NewMapper(server.client(t), &discovery.MapperOptions{Discover: o})
+		if _, err := m.ForKind(t.Context(), gadgetKind); err != nil {
+			t.Errorf("a new mapper does not see the change: %v", err)
 		}
 	})
 }

@@ -33,6 +33,7 @@ type Discovery struct {
 	byResource map[schema.GroupVersionResource]int // index into served
 	byKind     map[schema.GroupVersionKind]int
 	preferred  map[schema.GroupResource]int // index of the version that the server prefers
+	cached     bool                         // from documents of which one was used without a request
 }
 
 // served is a resource with its subresources.
@@ -103,7 +104,9 @@ func discover(ctx context.Context, c *client.Client, o *Options, fresh bool) (*D
 	if missing == len(roots) {
 		return nil, fmt.Errorf("discover /api and /apis: %w; is this the address of a Kubernetes API server?", errs[0])
 	}
-	return newDiscovery(slices.Concat(versions...)), nil
+	d := newDiscovery(slices.Concat(versions...))
+	d.cached = f.cached.Load()
+	return d, nil
 }
 
 // newDiscovery returns the resources of group versions, which are in the server's order of preference.

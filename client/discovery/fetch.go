@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -32,6 +33,8 @@ type fetcher struct {
 	cache  *Cache // nil: none
 	limits *wire.Limits
 	fresh  bool // send a request even for cached documents
+
+	cached atomic.Bool // a document was used without a request
 }
 
 // root returns the group versions of /api or /apis.
@@ -102,6 +105,7 @@ func (f *fetcher) get(ctx context.Context, path, accept string, decode func([]by
 	kept, ok := f.cache.load(f.client.Server(), path)
 	ok = ok && decode(kept.body) == nil
 	if ok && !f.fresh && f.cache.young(kept) {
+		f.cached.Store(true)
 		return nil
 	}
 	r := &request.Request{Verb: "get", Method: http.MethodGet, Path: path, Accept: accept}

@@ -23,8 +23,8 @@ type MapperOptions struct {
 	// Discover contains the options of each discovery. Default: those of [Options], with a [Cache] in memory.
 	Discover *Options
 
-	// MinInterval is the minimum time between two discoveries. In between, unknown names stay unknown without a request.
-	// Default: 2 s.
+	// MinInterval is the minimum time between two discoveries. In between, unknown names stay unknown without a request,
+	// unless the last discovery has used a cached document without a request. Default: 2 s.
 	MinInterval time.Duration
 }
 
@@ -134,21 +134,25 @@ func (m *Mapper) known() *Discovery {
 
 // find looks up a resource, and looks it up again in a newer discovery if it was not found.
 func (m *Mapper) find(ctx context.Context, look func(*Discovery) (core.Resource, error)) (core.Resource, error) {
-	d := m.known()
-	if d != nil {
-		if res, err := look(d); err == nil {
-			return res, nil
+	for d := m.known(); ; {
+		if d != nil {
+			if res, err := look(d); err == nil {
+				return res, nil
+			}
 		}
+		next, err := m.newer(ctx, d)
+		if err != nil {
+			return core.Resource{}, err
+		}
+		if next == d || !next.cached {
+			return look(next)
+		}
+		d = next // its documents may be outdated
 	}
-	d, err := m.newer(ctx, d)
-	if err != nil {
-		return core.Resource{}, err
-	}
-	return look(d)
 }
 
 // newer returns a newer discovery than the given one, which may be nil. If it is too early for that, it returns the
-// same one.
+// same one. It is never too early after a discovery from cached documents.
 func (m *Mapper) newer(ctx context.Context, than *Discovery) (*Discovery, error) {
 	if err := m.enter(ctx); err != nil {
 		return nil, err
@@ -160,7 +164,7 @@ func (m *Mapper) newer(ctx context.Context, than *Discovery) (*Discovery, error)
 	switch {
 	case current != than: // another goroutine has discovered meanwhile
 		return current, nil
-	case age < m.interval:
+	case age < m.interval && (err != nil || !than.cached):
 		return current, err
 	}
 	return m.discover(ctx, than != nil)
