@@ -52,8 +52,8 @@ type Subresource struct {
 	Verbs []string
 }
 
-// ErrStale reports that the server of a group version does not respond to the API server, which returned the last known
-// resources.
+// ErrStale reports that the server of a group version does not respond to the API server, which then usually returns no
+// resources of the group version.
 var ErrStale = errors.New("its server does not respond to the API server: its resources may be outdated or missing")
 
 // GroupError is the error of one group version that could not be discovered. Others are not affected.
@@ -77,11 +77,12 @@ func Discover(ctx context.Context, c *client.Client, o *Options) (*Discovery, er
 	if o == nil {
 		o = &Options{}
 	}
-	return discover(ctx, c, o, false)
+	return discover(ctx, c, o, false, nil)
 }
 
-// discover is Discover. If fresh is set, it uses no cached document without asking the server.
-func discover(ctx context.Context, c *client.Client, o *Options, fresh bool) (*Discovery, error) {
+// discover is Discover. If fresh is set, it uses no cached document without asking the server. It keeps the resources
+// that an earlier discovery has found, which may be nil, of group versions that could not be discovered.
+func discover(ctx context.Context, c *client.Client, o *Options, fresh bool, earlier *Discovery) (*Discovery, error) {
 	f := &fetcher{client: c, cache: o.Cache, limits: o.Limits, fresh: fresh}
 	roots := []string{"/api", "/apis"}
 	versions, errs := make([][]groupVersion, len(roots)), make([]error, len(roots))
@@ -104,19 +105,24 @@ func discover(ctx context.Context, c *client.Client, o *Options, fresh bool) (*D
 	if missing == len(roots) {
 		return nil, fmt.Errorf("discover /api and /apis: %w; is this the address of a Kubernetes API server?", errs[0])
 	}
-	d := newDiscovery(slices.Concat(versions...))
+	d := newDiscovery(slices.Concat(versions...), earlier)
 	d.cached = f.cached.Load()
 	return d, nil
 }
 
-// newDiscovery returns the resources of group versions, which are in the server's order of preference.
-func newDiscovery(versions []groupVersion) *Discovery {
+// newDiscovery returns the resources of group versions, which are in the server's order of preference. It takes those of
+// a failed group version without resources from an earlier discovery, which may be nil.
+func newDiscovery(versions []groupVersion, earlier *Discovery) *Discovery {
 	d := &Discovery{
 		byResource: map[schema.GroupVersionResource]int{},
 		byKind:     map[schema.GroupVersionKind]int{},
 		preferred:  map[schema.GroupResource]int{},
 	}
+	known := earlier.byGroupVersion()
 	for _, v := range versions {
+		if len(v.errs) > 0 && len(v.resources) == 0 {
+			v.resources = known[v.GroupVersion]
+		}
 		for _, r := range v.resources {
 			if err := r.Validate(); err != nil {
 				v.errs = append(v.errs, fmt.Errorf("resource %q: %w", r.Plural, err))
@@ -145,6 +151,18 @@ func (d *Discovery) add(r served) {
 	if _, ok := d.preferred[gvr.GroupResource()]; !ok {
 		d.preferred[gvr.GroupResource()] = at
 	}
+}
+
+// byGroupVersion returns the resources of each group version. A nil discovery has none.
+func (d *Discovery) byGroupVersion() map[schema.GroupVersion][]served {
+	all := map[schema.GroupVersion][]served{}
+	if d != nil {
+		for _, r := range d.served {
+			gv := r.GroupVersionKind().GroupVersion()
+			all[gv] = append(all[gv], r)
+		}
+	}
+	return all
 }
 
 // Resources returns all resources in all versions, in the server's order of preference. The caller must not change the

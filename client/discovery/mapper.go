@@ -30,6 +30,9 @@ type MapperOptions struct {
 
 // Mapper finds resources by name, by kind or by object, and discovers again if it does not find one. Use it in programs
 // that run while kinds are installed. It is safe for concurrent use.
+//
+// If a group version can't be discovered any more, for example because its server is unavailable, the mapper keeps the
+// resources that it knows of it; [Discovery.Failed] contains the group version.
 type Mapper struct {
 	client   *client.Client
 	options  Options
@@ -188,7 +191,7 @@ func (m *Mapper) discover(ctx context.Context, fresh bool) (*Discovery, error) {
 	if m.interval < 0 {
 		return nil, fmt.Errorf("discovery.MapperOptions.MinInterval: %v is negative; 0 means the default", m.interval)
 	}
-	d, err := discover(ctx, m.client, &m.options, fresh)
+	d, err := discover(ctx, m.client, &m.options, fresh, m.known())
 	if err != nil && ctx.Err() != nil {
 		return nil, err
 	}

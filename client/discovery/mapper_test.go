@@ -137,6 +137,52 @@ func TestMapperWithoutServer(t *testing.T) {
 	})
 }
 
+// TestMapperKeepsResourcesOfFailedGroups checks that a new discovery keeps the known resources of a group version whose
+// server has become unavailable, in the server's order of preference, and forgets those of one that was removed.
+func TestMapperKeepsResourcesOfFailedGroups(t *testing.T) {
+	group := func(versions string) response {
+		return plain(`{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"late.test"},"versions":[` + versions + `]}]}`)
+	}
+	const (
+		resources = `"resources":[{"resource":"gadgets","responseKind":{"kind":"Gadget"},"subresources":[` +
+			`{"subresource":"status","responseKind":{"kind":"Gadget"}}]}]}`
+		v1, v2 = `{"version":"v1",` + resources, `{"version":"v2",` + resources
+		stale  = `{"version":"v2","freshness":"Stale","resources":[]}`
+	)
+	server := modern(t)
+	server.set("/apis", group(v2+","+v1))
+	m := discovery.NewMapper(server.client(t), nil)
+	anyVersion := gadgetKind.GroupKind().WithVersion("")
+	if res, err := m.ForKind(t.Context(), anyVersion); err != nil || res.Version != "v2" {
+		t.Fatalf("ForKind = %+v, %v; want version v2", res, err)
+	}
+	server.set("/apis", group(stale+","+v1))
+	for range 2 {
+		d, err := m.Refresh(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := d.ForKind(anyVersion)
+		if err != nil || res.Version != "v2" || len(d.Subresources(res)) != 1 || len(d.Resources()) != len(d.Preferred())+1 {
+			t.Errorf("ForKind = %+v, %v; want version v2 with its subresource", res, err)
+		}
+		if failed := d.Failed(); len(failed) != 1 || !errors.Is(failed[0], discovery.ErrStale) {
+			t.Errorf("Failed = %v, want version v2", failed)
+		}
+	}
+	if d, err := discovery.Discover(t.Context(), server.client(t), nil); err != nil || len(d.Resources()) != len(d.Preferred()) {
+		t.Errorf("Discover = %+v, %v; want only version v1 of the gadgets", d, err)
+	}
+	server.set("/apis", group(v1))
+	d, err := m.Refresh(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res, err := d.ForKind(anyVersion); err != nil || res.Version != "v1" || len(d.Failed()) != 0 {
+		t.Errorf("ForKind = %+v, %v; want version v1", res, err)
+	}
+}
+
 // TestMapperIsolatesCanceledCallers checks that the end of one caller's context does not affect other callers.
 func TestMapperIsolatesCanceledCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
