@@ -31,6 +31,10 @@ type MapperOptions struct {
 // Mapper finds resources by name, by kind or by object, and discovers again if it does not find one. Use it in programs
 // that run while kinds are installed. It is safe for concurrent use.
 //
+// A lookup five minutes after the last discovery also discovers again, so that the mapper knows changes of known kinds,
+// such as a new subresource. It waits for the result for no longer than ten seconds. If the discovery fails, the mapper
+// uses the last one for another five minutes.
+//
 // If a group version can't be discovered any more, for example because its server is unavailable, the mapper keeps the
 // resources that it knows of it; [Discovery.Failed] contains the group version.
 type Mapper struct {
@@ -44,6 +48,14 @@ type Mapper struct {
 	at      time.Time  // time of the last discovery, including a failed one
 	err     error      // error of the last discovery
 }
+
+const (
+	// renewAfter is the age of a discovery after which a lookup of a known resource discovers again.
+	renewAfter = 5 * time.Minute
+
+	// renewTimeout is the maximum time for which a lookup of a known resource waits for a new discovery.
+	renewTimeout = 10 * time.Second
+)
 
 // NewMapper returns a mapper. It performs no IO; the first lookup discovers.
 func NewMapper(c *client.Client, o *MapperOptions) *Mapper {
@@ -135,9 +147,41 @@ func (m *Mapper) known() *Discovery {
 	return m.current
 }
 
+// renewed returns the last discovery, or a new one if the last one is old. If the new one fails, or if another
+// goroutine is discovering, it returns the last one. It returns nil if there is none.
+func (m *Mapper) renewed(ctx context.Context) *Discovery {
+	if current, old := m.last(); !old {
+		return current
+	}
+	select {
+	case m.turn <- struct{}{}:
+	default:
+		return m.known()
+	}
+	defer m.leave()
+	current, old := m.last()
+	if !old { // another goroutine has discovered meanwhile
+		return current
+	}
+	limited, cancel := context.WithTimeout(ctx, renewTimeout)
+	defer cancel()
+	d, err := discover(limited, m.client, &m.options, false, current)
+	if err == nil || ctx.Err() == nil {
+		m.record(d, err)
+	}
+	return m.known()
+}
+
+// last returns the last discovery, and reports whether it is so old that a lookup discovers again.
+func (m *Mapper) last() (d *Discovery, old bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.current, m.current != nil && time.Since(m.at) >= max(renewAfter, m.interval)
+}
+
 // find looks up a resource, and looks it up again in a newer discovery if it was not found.
 func (m *Mapper) find(ctx context.Context, look func(*Discovery) (core.Resource, error)) (core.Resource, error) {
-	for d := m.known(); ; {
+	for d := m.renewed(ctx); ; {
 		if d != nil {
 			if res, err := look(d); err == nil {
 				return res, nil
@@ -195,12 +239,16 @@ func (m *Mapper) discover(ctx context.Context, fresh bool) (*Discovery, error) {
 	if err != nil && ctx.Err() != nil {
 		return nil, err
 	}
+	m.record(d, err)
+	return d, err
+}
+
+// record records the result of a discovery.
+func (m *Mapper) record(d *Discovery, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.at, m.err = time.Now(), err
-	if err != nil {
-		return nil, err
+	if err == nil {
+		m.current = d
 	}
-	m.current = d
-	return d, nil
 }

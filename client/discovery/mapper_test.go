@@ -4,6 +4,7 @@
 package discovery_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"sync"
@@ -133,6 +134,151 @@ func TestMapperWithoutServer(t *testing.T) {
 		}
 		if _, err := m.ForKind(t.Context(), gadgetKind); !isUnknown(err) {
 			t.Errorf("error = %v, want an UnknownResourceError", err)
+		}
+	})
+}
+
+// gadgetWith returns the gadgets of installGadgets with a subresource.
+func gadgetWith(subresource string) response {
+	return oneGroup("late.test", `{"resource":"gadgets","responseKind":{"kind":"Gadget"},"scope":"Namespaced",`+
+		`"subresources":[{"subresource":"`+subresource+`","responseKind":{"kind":"Gadget"}}]}`)
+}
+
+// TestMapperFindsNewSubresourcesOfKnownKinds checks that a lookup of a known kind discovers again after five minutes,
+// with conditional requests.
+func TestMapperFindsNewSubresourcesOfKnownKinds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := modern(t)
+		installGadgets(server)
+		m := discovery.NewMapper(server.client(t), nil)
+		for _, tc := range []struct {
+			name        string
+			after       time.Duration
+			requests    int
+			conditional int // of the requests; the gadgets have no ETag
+			want        int // subresources
+		}{
+			{"the first lookup", 0, 2, 0, 0},
+			{"a lookup soon afterwards", 5*time.Minute - 1, 0, 0, 0},
+			{"a lookup after five minutes", 1, 2, 1, 1},
+			{"a lookup soon after that", time.Minute, 0, 0, 1},
+			{"a lookup after an hour", time.Hour, 2, 1, 1},
+		} {
+			time.Sleep(tc.after)
+			var crowd sync.WaitGroup
+			for range 20 {
+				crowd.Go(func() {
+					if _, err := m.ForKind(t.Context(), gadgetKind); err != nil {
+						t.Errorf("%s: %v", tc.name, err)
+					}
+				})
+			}
+			crowd.Wait()
+			res, err := m.ForKind(t.Context(), gadgetKind)
+			if err != nil || len(res.Subresources) != tc.want {
+				t.Errorf("%s: ForKind = %+v, %v; want %d subresources", tc.name, res, err, tc.want)
+			}
+			if got := server.conditional(); got != tc.conditional {
+				t.Errorf("%s: %d conditional requests, want %d", tc.name, got, tc.conditional)
+			}
+			if asked := server.takeAsked(); len(asked) != tc.requests {
+				t.Errorf("%s: requests = %v, want %d", tc.name, asked, tc.requests)
+			}
+			server.set("/apis", gadgetWith("status"))
+		}
+	})
+}
+
+// TestFailedRenewalKeepsTheLastDiscovery checks that known kinds are found although a new discovery fails, and that
+// lookups wait for it once in five minutes, for no longer than ten seconds.
+func TestFailedRenewalKeepsTheLastDiscovery(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		in   response
+		took time.Duration
+	}{
+		{"a server that refuses", response{code: 403, contentType: "text/plain"}, 0},
+		{"a server that does not respond", response{silent: true}, 10 * time.Second},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := modern(t)
+				installGadgets(server)
+				m := discovery.NewMapper(server.client(t), nil)
+				find := func(ctx context.Context, took time.Duration, subresources, requests int) {
+					t.Helper()
+					began := time.Now()
+					res, err := m.ForKind(ctx, gadgetKind)
+					if err != nil || len(res.Subresources) != subresources {
+						t.Errorf("ForKind = %+v, %v; want %d subresources", res, err, subresources)
+					}
+					if got := time.Since(began); got != took {
+						t.Errorf("ForKind took %v, want %v", got, took)
+					}
+					if asked := server.takeAsked(); len(asked) != requests {
+						t.Errorf("requests = %v, want %d", asked, requests)
+					}
+				}
+				find(t.Context(), 0, 0, 2)
+				server.set("/apis", tc.in)
+				time.Sleep(5 * time.Minute)
+				if tc.in.silent { // the end of one caller's context does not postpone the discovery
+					ctx, cancel := contextOf(t, time.Second)
+					defer cancel()
+					find(ctx, time.Second, 0, 2)
+				}
+				find(t.Context(), tc.took, 0, 2)
+				find(t.Context(), 0, 0, 0)
+				server.set("/apis", gadgetWith("status"))
+				time.Sleep(5 * time.Minute)
+				find(t.Context(), 0, 1, 2)
+			})
+		})
+	}
+}
+
+// TestRenewalDoesNotDelayOtherLookups checks that lookups during a new discovery use the last one, and that MinInterval
+// and MaxAge also limit new discoveries of known kinds.
+func TestRenewalDoesNotDelayOtherLookups(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := modern(t)
+		apis := server.responses["/apis"]
+		m := discovery.NewMapper(server.client(t), nil)
+		rare := discovery.NewMapper(server.client(t), &discovery.MapperOptions{MinInterval: time.Hour})
+		cached := discovery.NewMapper(server.client(t), &discovery.MapperOptions{
+			Discover: &discovery.Options{Cache: discovery.NewCache(&discovery.CacheOptions{MaxAge: time.Hour})},
+		})
+		for _, m := range []*discovery.Mapper{m, rare, cached} {
+			if _, err := m.Resolve(t.Context(), "pods"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		server.takeAsked()
+		apis.delay = 5 * time.Second
+		server.set("/apis", apis)
+		time.Sleep(30 * time.Minute)
+		began := time.Now()
+		for _, m := range []*discovery.Mapper{rare, cached} {
+			if _, err := m.Resolve(t.Context(), "pods"); err != nil {
+				t.Error(err)
+			}
+		}
+		if asked := server.takeAsked(); len(asked) != 0 {
+			t.Errorf("requests = %v, want none within MinInterval and MaxAge", asked)
+		}
+		var first sync.WaitGroup
+		first.Go(func() {
+			if _, err := m.Resolve(t.Context(), "pods"); err != nil || time.Since(began) != 5*time.Second {
+				t.Errorf("the first lookup: %v after %v, want it to wait for the discovery", err, time.Since(began))
+			}
+		})
+		synctest.Wait()
+		if _, err := m.Resolve(t.Context(), "pods"); err != nil || time.Since(began) != 0 {
+			t.Errorf("a lookup during the discovery: %v after %v, want no delay", err, time.Since(began))
+		}
+		first.Wait()
+		if asked := server.takeAsked(); len(asked) != 2 {
+			t.Errorf("requests = %v, want 2", asked)
 		}
 	})
 }
