@@ -113,7 +113,7 @@ func (f *fetcher) get(ctx context.Context, path, accept string, decode func([]by
 		r.IfNoneMatch = kept.tag
 	}
 	got, err := f.send(ctx, r)
-	if r.IfNoneMatch != "" && unchanged(err) {
+	if r.IfNoneMatch != "" && hasStatus(err, http.StatusNotModified) { // the cached document is still valid
 		f.cache.confirm(f.client.Server(), path, kept)
 		return nil
 	}
@@ -127,10 +127,10 @@ func (f *fetcher) get(ctx context.Context, path, accept string, decode func([]by
 	return nil
 }
 
-// unchanged reports whether err is the response that the cached document is still valid.
-func unchanged(err error) bool {
+// hasStatus reports whether err is a response with a status code.
+func hasStatus(err error, code int32) bool {
 	se, ok := errors.AsType[*core.StatusError](err)
-	return ok && se.Status.Code == http.StatusNotModified
+	return ok && se.Status.Code == code
 }
 
 // send sends a request and reads the response.

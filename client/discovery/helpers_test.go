@@ -27,7 +27,7 @@ type response struct {
 	code        int
 	contentType string
 	body        string
-	etag        string // if set, conditional requests are supported
+	etag        string // if set, conditional requests are supported, and requests with another hash are redirected
 	silent      bool   // never respond
 	delay       time.Duration
 }
@@ -70,6 +70,8 @@ func (s *fakeServer) RoundTrip(r *http.Request) (*http.Response, error) {
 		a = response{code: 404, contentType: "text/plain", body: "404 page not found"}
 	case a.etag != "" && r.Header.Get("If-None-Match") == a.etag:
 		a = response{code: 304, etag: a.etag}
+	case a.etag != "" && r.URL.Query().Has("hash") && `"`+r.URL.Query().Get("hash")+`"` != a.etag:
+		a = response{code: 301, contentType: "text/html", body: "Moved Permanently", etag: a.etag}
 	}
 	h := http.Header{"Content-Type": {a.contentType}}
 	if a.etag != "" {

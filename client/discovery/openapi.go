@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -20,7 +21,7 @@ import (
 )
 
 // OpenAPI is the index of a server's OpenAPI v3 documents. There is one document per group version, and a few others.
-// It is immutable: it refers to the documents that the server had at the time. See
+// It is immutable: it contains the names and hashes of the documents that the server had at the time. See
 // https://kubernetes.io/docs/concepts/overview/kubernetes-api/#openapi-v3.
 type OpenAPI struct {
 	fetcher *fetcher
@@ -69,7 +70,9 @@ func (a *OpenAPI) Documents() []string { return slices.Sorted(maps.Keys(a.urls))
 
 // Document fetches a document by its name.
 //
-// Errors: [core.ErrNotFound], also if the document was replaced after the index was fetched.
+// A document that was replaced after the index was fetched is returned in its current version.
+//
+// Errors: [core.ErrNotFound], also if the document was removed after the index was fetched.
 func (a *OpenAPI) Document(ctx context.Context, name string) (*Document, error) {
 	ref, ok := a.urls[name]
 	if !ok {
@@ -117,9 +120,16 @@ func (a *OpenAPI) fetch(ctx context.Context, ref string) (*Document, error) {
 			return doc, nil
 		}
 	}
-	got, err := f.send(ctx, &request.Request{
+	r := &request.Request{
 		Verb: "get", Method: "GET", Path: u.EscapedPath(), Query: u.Query(), Accept: wire.MediaTypeJSON,
-	})
+	}
+	got, err := f.send(ctx, r)
+	if hash != "" && hasStatus(err, http.StatusMovedPermanently) { // the document has another hash now
+		r.Query.Del("hash")
+		if got, err = f.send(ctx, r); err == nil {
+			hash = strings.Trim(got.tag, `"`)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}

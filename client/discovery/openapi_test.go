@@ -232,6 +232,43 @@ func TestOpenAPICache(t *testing.T) {
 	})
 }
 
+// TestReplacedOpenAPIDocument checks that a document that was replaced after the index was fetched is returned in its
+// current version, and is cached with its current hash.
+func TestReplacedOpenAPIDocument(t *testing.T) {
+	eachCache(t, 0, func(t *testing.T, open func() *discovery.Cache) {
+		const path = "/openapi/v3/apis/apps/v1"
+		server := withOpenAPI(t)
+		current := server.responses[path]
+		current.etag = `"B"`
+		server.set(path, current)
+		for _, tc := range []struct {
+			hash string
+			want []string // requests
+		}{
+			{"A", []string{"/openapi/v3", path + "?hash=A", path}},
+			{"A", []string{"/openapi/v3", path + "?hash=A", path}},
+			{"B", []string{"/openapi/v3"}},
+		} {
+			server.set("/openapi/v3", indexOf(path+"?hash="+tc.hash))
+			doc, err := apps(t, server, &discovery.Options{Cache: open()})
+			if err != nil || len(doc.Kinds()) == 0 {
+				t.Fatalf("hash %q: document = %v, %v", tc.hash, doc, err)
+			}
+			if asked := server.takeAsked(); !slices.Equal(asked, tc.want) {
+				t.Errorf("hash %q: requests = %v, want %v", tc.hash, asked, tc.want)
+			}
+		}
+		server.set("/openapi/v3", indexOf(path+"?hash=C"))
+		server.set(path, response{code: 301, contentType: "text/html"})
+		if _, err := apps(t, server, &discovery.Options{Cache: open()}); err == nil {
+			t.Error("a server that redirects each request: no error")
+		}
+		if asked := server.takeAsked(); len(asked) != 3 {
+			t.Errorf("a server that redirects each request: requests = %v, want 3", asked)
+		}
+	})
+}
+
 // FuzzDocument checks that each kind of a document has a schema or an error, and so has each field of a schema,
 // whatever the document contains.
 func FuzzDocument(f *testing.F) {
