@@ -170,6 +170,79 @@ func TestOpenAPIOddities(t *testing.T) {
 	}
 }
 
+// TestResolvedSchema checks that the fields of a reference take precedence over those of its target, and that
+// validations in allOf are no reference.
+func TestResolvedSchema(t *testing.T) {
+	const ref = `{"$ref":"#/components/schemas/S"}`
+	server := withOpenAPI(t)
+	server.set("/openapi/v3/apis/apps/v1", plain(`{"openapi":"3.0.0","components":{"schemas":{
+		"S":{"type":"object","description":"there","format":"f","pattern":"p","required":["r"],"enum":["e"],"default":1,
+			"properties":{"name":{"type":"string"}},"x-kubernetes-map-type":"atomic","x-kubernetes-list-type":"set",
+			"x-kubernetes-list-map-keys":["k"]},
+		"Between":{"description":"between","x-kubernetes-map-type":"granular","allOf":[`+ref+`]}}}}`))
+	doc, err := apps(t, server, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := map[string]*discovery.Schema{"name": {Type: "string"}}
+	raw := func(s string) json.RawMessage { return json.RawMessage(s) }
+	there := discovery.Schema{
+		Type: "object", Description: "there", Format: "f", Pattern: "p", Required: []string{"r"},
+		Enum: []json.RawMessage{raw(`"e"`)}, Default: raw("1"), Properties: name,
+		MapType: "atomic", ListType: "set", ListMapKeys: []string{"k"},
+	}
+	granular, between := there, there
+	granular.MapType = "granular"
+	between.MapType, between.Description = "granular", "between"
+	for _, tc := range []struct {
+		name, in string
+		want     discovery.Schema
+	}{
+		{"a reference", ref, there},
+		{"a reference with a map type", `{"$ref":"#/components/schemas/S","x-kubernetes-map-type":"granular"}`, granular},
+		{"allOf with a map type", `{"x-kubernetes-map-type":"granular","allOf":[` + ref + `]}`, granular},
+		{"a reference to a reference with fields", `{"$ref":"#/components/schemas/Between"}`, between},
+		{"allOf with a type", `{"type":"object","allOf":[` + ref + `]}`, there},
+		{"a schema without a reference in allOf", `{"allOf":[{"type":"string"}]}`, discovery.Schema{Type: "string"}},
+		{"null in allOf", `{"description":"d","allOf":[null]}`, discovery.Schema{Description: "d"}},
+		{
+			"all fields",
+			`{"description":"here","format":"F","pattern":"P","required":["R"],"enum":["E"],"default":2,"nullable":true,
+				"x-kubernetes-map-type":"granular","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["K"],
+				"x-kubernetes-int-or-string":true,"x-kubernetes-preserve-unknown-fields":true,"allOf":[` + ref + `]}`,
+			discovery.Schema{
+				Type: "object", Description: "here", Format: "F", Pattern: "P", Required: []string{"R"},
+				Enum: []json.RawMessage{raw(`"E"`)}, Default: raw("2"), Nullable: true, Properties: name,
+				MapType: "granular", ListType: "map", ListMapKeys: []string{"K"}, IntOrString: true,
+				PreserveUnknownFields: true,
+			},
+		},
+		{
+			"validations of an object",
+			`{"type":"object","properties":{"name":{"type":"string"}},"allOf":[{"required":["name"]}]}`,
+			discovery.Schema{Type: "object", Properties: name, AllOf: []*discovery.Schema{{Required: []string{"name"}}}},
+		},
+		{
+			"validations of an array", `{"items":{"type":"string"},"allOf":[{"enum":[[]]}]}`,
+			discovery.Schema{
+				Items: &discovery.Schema{Type: "string"},
+				AllOf: []*discovery.Schema{{Enum: []json.RawMessage{raw("[]")}}},
+			},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			in := new(discovery.Schema)
+			if err := json.Unmarshal([]byte(tc.in), in); err != nil {
+				t.Fatal(err)
+			}
+			got, err := doc.Resolve(in)
+			if diff := cmp.Diff(&tc.want, got); diff != "" || err != nil {
+				t.Errorf("Resolve: %v (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}
+
 func TestOpenAPIErrors(t *testing.T) {
 	for _, tc := range []struct{ name, path, body, want string }{
 		{"a server without OpenAPI", "/openapi/v3", "", "index of OpenAPI documents: not found"},

@@ -128,36 +128,65 @@ func (d *Document) field(s *Schema, what, name string) (*Schema, error) {
 // maxHops limits the number of references that are followed, because they may be circular.
 const maxHops = 32
 
-// Resolve follows the reference of a schema, if any, and returns the target. Fields of the reference itself, such as a
-// description, take precedence. A nil schema is an empty one.
+// Resolve follows the reference of a schema, if any, and returns the target. Fields of the reference itself take
+// precedence, such as a description, a list type or an enumeration. A nil schema is an empty one.
 func (d *Document) Resolve(s *Schema) (*Schema, error) {
-	var said Schema
-	if s != nil {
-		said = *s
+	if s == nil {
+		return &Schema{}, nil
 	}
+	found := *s
 	for range maxHops {
+		var target *Schema
 		var err error
 		switch {
-		case s == nil:
-			return &said, nil
-		case s.Ref != "":
-			s, err = d.Component(strings.TrimPrefix(s.Ref, "#/components/schemas/"))
-		case len(s.AllOf) == 1: // a reference with further fields is written like this
-			s = s.AllOf[0]
+		case found.Ref != "":
+			target, err = d.Component(strings.TrimPrefix(found.Ref, "#/components/schemas/"))
+		case found.refersByAllOf():
+			target = cmp.Or(found.AllOf[0], &Schema{})
 		default:
-			found := *s
-			found.Description = cmp.Or(said.Description, s.Description)
-			found.Nullable = said.Nullable || s.Nullable
-			if said.Default != nil {
-				found.Default = said.Default
-			}
 			return &found, nil
 		}
 		if err != nil {
 			return nil, err
 		}
+		found = found.over(target)
 	}
-	return nil, fmt.Errorf("OpenAPI schema %s: more than %d references in a row", said.Ref, maxHops)
+	return nil, fmt.Errorf("OpenAPI schema %s: more than %d references in a row", s.Ref, maxHops)
+}
+
+// refersByAllOf reports whether the only schema in AllOf is the whole schema, as in a reference with further fields.
+// Otherwise AllOf contains validations of the schema's own fields.
+func (s *Schema) refersByAllOf() bool {
+	if len(s.AllOf) != 1 {
+		return false
+	}
+	return s.AllOf[0] != nil && s.AllOf[0].Ref != "" || s.Type == "" && len(s.Properties) == 0 && s.Items == nil
+}
+
+// over returns the target of a reference, with the fields of the reference that take precedence.
+func (s *Schema) over(target *Schema) Schema {
+	found := *target
+	found.Description = cmp.Or(s.Description, target.Description)
+	found.Format = cmp.Or(s.Format, target.Format)
+	found.Pattern = cmp.Or(s.Pattern, target.Pattern)
+	found.ListType = cmp.Or(s.ListType, target.ListType)
+	found.MapType = cmp.Or(s.MapType, target.MapType)
+	found.Nullable = s.Nullable || target.Nullable
+	found.IntOrString = s.IntOrString || target.IntOrString
+	found.PreserveUnknownFields = s.PreserveUnknownFields || target.PreserveUnknownFields
+	found.Required = firstSet(s.Required, target.Required)
+	found.ListMapKeys = firstSet(s.ListMapKeys, target.ListMapKeys)
+	found.Enum = firstSet(s.Enum, target.Enum)
+	found.Default = firstSet(s.Default, target.Default)
+	return found
+}
+
+// firstSet returns a, or b if a is not set.
+func firstSet[S ~[]T, T any](a, b S) S {
+	if a != nil {
+		return a
+	}
+	return b
 }
 
 // Schema is the schema of a value, reduced to the fields that describe it. [Document.Raw] has all fields.
@@ -178,7 +207,8 @@ type Schema struct {
 	Items                *Schema            `json:"items"`
 	AdditionalProperties *Schema            `json:"additionalProperties"`
 
-	// Ref refers to a component, and so does the Ref of the only schema in AllOf: see [Document.Resolve].
+	// Ref refers to a component, and so does the Ref of the only schema in AllOf: see [Document.Resolve]. Other schemas
+	// in AllOf validate the value.
 	Ref   string    `json:"$ref"`
 	AllOf []*Schema `json:"allOf"`
 
