@@ -89,8 +89,9 @@ func (a *API) Bind(ctx context.Context, name, node string, o *request.BindOption
 }
 
 // Proxy sends a request to a port of a pod through the API server, and returns the response if it is a success; the
-// caller closes its body. The pod sees neither the client's credentials nor its address. The request is sent once,
-// because only the caller knows what a failure means. Use [API.PortForward] for anything but single requests.
+// caller closes its body. The API server removes the client's credentials, and adds the client's address in the header
+// X-Forwarded-For. The request is sent once, because only the caller knows what a failure means. Use [API.PortForward]
+// for anything but single requests.
 //
 // Errors: [*core.StatusError] for any other response, whether it comes from the pod or from the API server, with the
 // Body unless it is a Status; [core.ErrUnavailable] when nothing listens on the port.

@@ -23,8 +23,8 @@ type API struct {
 func In(c *client.Client, namespace string) *API { return &API{client: c, namespace: namespace} }
 
 // Proxy sends a request to a port of a service through the API server, and returns the response if it is a success; the
-// caller closes its body. The service sees neither the client's credentials nor its address. The request is sent once,
-// because only the caller knows what a failure means.
+// caller closes its body. The API server removes the client's credentials, and adds the client's address in the header
+// X-Forwarded-For. The request is sent once, because only the caller knows what a failure means.
 //
 // Errors: [*core.StatusError] for any other response, whether it comes from the service or from the API server, with
 // the Body unless it is a Status; [core.ErrUnavailable] if the service has no ready pod.
