@@ -19,10 +19,13 @@ import (
 // Ready is a [Condition] that holds if an object of any kind has what its spec asks for. The type may be that of
 // k8s.io/api, unstructured.Unstructured, or any other that declares the fields that matter for the kind:
 //
-//   - Deployment, StatefulSet, DaemonSet, ReplicaSet, ReplicationController: all replicas have the current template and
-//     are available, and no surplus ones exist. A StatefulSet updates the replicas from its partition on, and with the
-//     strategy OnDelete any template is current. The error of a Deployment that has exceeded its progress deadline is
-//     final, see [Terminal];
+//   - Deployment, StatefulSet: all replicas have the current template and are available, and no surplus ones exist. A
+//     StatefulSet updates the replicas from its partition on, and with the strategy OnDelete any template is current.
+//     The error of a Deployment that has exceeded its progress deadline is final, see [Terminal];
+//   - DaemonSet: the replicas on all nodes that should have one have the current template and are available. With the
+//     strategy OnDelete any template is current. Replicas on other nodes are ignored;
+//   - ReplicaSet, ReplicationController: all replicas are available, and no surplus ones exist. Their templates do not
+//     matter, because these kinds do not replace replicas;
 //   - Job: it is complete. A failure is final;
 //   - Pod: it is ready or has succeeded. A failure is final;
 //   - PersistentVolumeClaim: it is bound. A claim whose storage class waits for the first consumer is bound only when a

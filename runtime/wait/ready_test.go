@@ -29,6 +29,7 @@ func TestReadyKnowsTheRulesOfKinds(t *testing.T) {
 		replicas   = `"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"generation": 2}`
 		set        = `"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"generation": 2}`
 		daemons    = `"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"generation": 2}`
+		controller = `"apiVersion": "v1", "kind": "ReplicationController", "metadata": {"generation": 2}`
 		job        = `"apiVersion": "batch/v1", "kind": "Job"`
 		pod        = `"apiVersion": "v1", "kind": "Pod"`
 		claim      = `"apiVersion": "v1", "kind": "PersistentVolumeClaim"`
@@ -159,6 +160,27 @@ func TestReadyKnowsTheRulesOfKinds(t *testing.T) {
 			"a replica set that is ready",
 			`{` + replicas + `, "status": {"observedGeneration": 2, "replicas": 1, "availableReplicas": 1}}`, "",
 		},
+		{
+			"a replica set whose replicas do not have its labels",
+			`{` + replicas + `, "status": {"observedGeneration": 2, "replicas": 1, "fullyLabeledReplicas": 0,
+				"availableReplicas": 1}}`,
+			"",
+		},
+		{
+			"a replication controller that starts",
+			`{` + controller + `, "spec": {"replicas": 2}, "status": {"observedGeneration": 2, "replicas": 2,
+				"availableReplicas": 1}}`,
+			"1 of 2 replicas are available",
+		},
+		{
+			"a replication controller that is scaled down",
+			`{` + controller + `, "spec": {"replicas": 0}, "status": {"observedGeneration": 2, "replicas": 1}}`,
+			"1 surplus replicas are being deleted",
+		},
+		{
+			"a replication controller that is ready",
+			`{` + controller + `, "status": {"observedGeneration": 2, "replicas": 1, "availableReplicas": 1}}`, "",
+		},
 		{"a new daemon set", `{` + daemons + `}`, "its controller has not observed it"},
 		{
 			"a daemon set that is updated",
@@ -175,6 +197,12 @@ func TestReadyKnowsTheRulesOfKinds(t *testing.T) {
 			"a daemon set that is updated by hand",
 			`{` + daemons + `, "spec": {"updateStrategy": {"type": "OnDelete"}}, "status": {"observedGeneration": 2,
 				"desiredNumberScheduled": 2, "numberAvailable": 2}}`,
+			"",
+		},
+		{
+			"a daemon set with a replica on a node that should have none",
+			`{` + daemons + `, "status": {"observedGeneration": 2, "currentNumberScheduled": 1, "desiredNumberScheduled": 1,
+				"updatedNumberScheduled": 1, "numberAvailable": 1, "numberMisscheduled": 1}}`,
 			"",
 		},
 		{"a job that runs", `{` + job + `, "status": {"active": 1}}`, "it is not complete"},
