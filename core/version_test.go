@@ -14,7 +14,7 @@ import (
 
 func TestVersionsAreOrderedByStabilityThenByNumber(t *testing.T) {
 	want := []string{ // the order of the Kubernetes documentation
-		"v10", "v2", "v1", "v11beta2", "v10beta3", "v3beta1", "v12alpha1", "v11alpha2", "foo1", "foo10",
+		"v10", "v2", "v1", "v11beta2", "v10beta3", "v3beta1", "v12alpha1", "v11alpha2", "foo1", "foo10", "foo2",
 	}
 	for _, got := range [][]string{slices.Sorted(slices.Values(want)), reversed(want)} {
 		slices.SortFunc(got, func(a, b string) int { return core.CompareVersions(b, a) })

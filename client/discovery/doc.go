@@ -21,7 +21,8 @@
 // Discover sends two requests, one for the core group and one for all others, in the aggregated format that servers
 // support since Kubernetes 1.27: https://kubernetes.io/docs/concepts/overview/kubernetes-api/#aggregated-discovery. For
 // older servers it sends a request for each group version, several at a time. With a [Cache], in memory or on disk, a
-// server does not send unchanged documents again.
+// server does not send unchanged documents again. This applies to aggregated discovery and to OpenAPI: older servers
+// send each discovery document again, because theirs have no ETag.
 //
 // # Errors
 //
