@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/kube-go/sdk/client/internal/responsetime"
 	"github.com/kube-go/sdk/client/middleware"
 )
 
@@ -27,11 +28,12 @@ func (*silentError) Timeout() bool   { return true }
 func (*silentError) Temporary() bool { return true }
 
 // limitHeaderTime returns the middleware that fails a request if the header of its response does not arrive in time. It
-// is directly above the connection, so that only the time of the server counts. It does not limit long-running
-// requests.
+// is directly above the connection, so that only the time of the server counts, also for the limit of the request's
+// context. It does not limit long-running requests.
 func limitHeaderTime(limit time.Duration) middleware.Func {
 	return func(next http.RoundTripper) http.RoundTripper {
 		return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+			responsetime.Start(r.Context())
 			if call, _ := middleware.CallOf(r.Context()); call.LongRunning || r.Header.Get("Upgrade") != "" {
 				return next.RoundTrip(r)
 			}

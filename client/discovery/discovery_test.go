@@ -16,7 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/config"
 	"github.com/kube-go/sdk/client/discovery"
+	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core"
 )
 
@@ -378,6 +381,30 @@ func TestLegacy(t *testing.T) {
 		}
 		if server.most > 32 {
 			t.Errorf("%d concurrent requests", server.most)
+		}
+	})
+}
+
+// TestLegacyWithARateLimit checks that the delays of a rate limit do not count as the time of a group version.
+func TestLegacyWithARateLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := legacy(t)
+		server.set("/apis/apps/v1", response{code: 503, contentType: "text/plain", body: "no"})
+		c, err := client.New(t.Context(), &client.Options{
+			Config: &config.Config{Server: "https://cluster.test"}, Transport: server,
+			RateLimit: &middleware.RateLimitOptions{PerSecond: 1},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := discovery.Discover(t.Context(), c, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		failed := d.Failed()
+		if len(failed) != 2 || failed[0].GroupVersion.Group != "apps" || failed[1].GroupVersion != metrics ||
+			failed[1].Err.Error() != "no response within 2s" {
+			t.Errorf("Failed = %v, want the unavailable group version and the one that does not respond", failed)
 		}
 	})
 }

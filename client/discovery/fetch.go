@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/internal/responsetime"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/core/wire"
@@ -75,7 +76,7 @@ func (f *fetcher) groupVersion(ctx context.Context, root string, gv schema.Group
 		all.errs = append(all.errs, err) // it cannot be part of a path
 		return all
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, groupTimeout, fmt.Errorf("no response within %v", groupTimeout))
+	ctx, cancel := responsetime.WithTimeout(ctx, groupTimeout)
 	defer cancel()
 	path := root + "/" + gv.Version
 	if gv.Group != "" {
