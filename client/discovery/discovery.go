@@ -110,8 +110,8 @@ func discover(ctx context.Context, c *client.Client, o *Options, fresh bool, ear
 	return d, nil
 }
 
-// newDiscovery returns the resources of group versions, which are in the server's order of preference. It takes those of
-// a failed group version without resources from an earlier discovery, which may be nil.
+// newDiscovery returns the resources of group versions, which are in the server's order of preference. It takes those
+// of a failed group version without resources from an earlier discovery, which may be nil.
 func newDiscovery(versions []groupVersion, earlier *Discovery) *Discovery {
 	d := &Discovery{
 		byResource: map[schema.GroupVersionResource]int{},

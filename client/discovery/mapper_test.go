@@ -287,7 +287,8 @@ func TestRenewalDoesNotDelayOtherLookups(t *testing.T) {
 // server has become unavailable, in the server's order of preference, and forgets those of one that was removed.
 func TestMapperKeepsResourcesOfFailedGroups(t *testing.T) {
 	group := func(versions string) response {
-		return plain(`{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"late.test"},"versions":[` + versions + `]}]}`)
+		return plain(`{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"late.test"},` +
+			`"versions":[` + versions + `]}]}`)
 	}
 	const (
 		resources = `"resources":[{"resource":"gadgets","responseKind":{"kind":"Gadget"},"subresources":[` +
@@ -316,12 +317,12 @@ func TestMapperKeepsResourcesOfFailedGroups(t *testing.T) {
 			t.Errorf("Failed = %v, want version v2", failed)
 		}
 	}
-	if d, err := discovery.Discover(t.Context(), server.client(t), nil); err != nil || len(d.Resources()) != len(d.Preferred()) {
+	d, err := discovery.Discover(t.Context(), server.client(t), nil)
+	if err != nil || len(d.Resources()) != len(d.Preferred()) {
 		t.Errorf("Discover = %+v, %v; want only version v1 of the gadgets", d, err)
 	}
 	server.set("/apis", group(v1))
-	d, err := m.Refresh(t.Context())
-	if err != nil {
+	if d, err = m.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if res, err := d.ForKind(anyVersion); err != nil || res.Version != "v1" || len(d.Failed()) != 0 {
