@@ -107,7 +107,7 @@ func TestEngagedClusterIsReconciledInTheNextTerm(t *testing.T) {
 	runs := make(chan string, 100) // clusters and versions
 	ctl := kube.NewController(kube.ForView(kube.ViewOf[corev1.ConfigMap](newCache(t, c), selection)), nil)
 	away := kube.NewCache(c, &kube.CacheOptions{Cluster: "away", Logger: debugLogger(t)}) // the same server
-	m := kube.NewManager(c, &kube.ManagerOptions{LeaderElection: "shop", Election: &kube.ElectionOptions{
+	m := kube.NewManager(c, &kube.ManagerOptions{LeaderElection: "shop", ElectionOptions: &kube.ElectionOptions{
 		Namespace: ns, Identity: "us", LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second,
 		RetryPeriod: 500 * time.Millisecond,
 	}})
