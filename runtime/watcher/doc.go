@@ -54,8 +54,7 @@
 //
 // # Errors
 //
-// [Options.OnError] and [WatchOptions.OnError] receive errors from which the watcher recovers. A sequence yields an
-// error only as its last pair.
+// The option OnError receives errors from which the watcher recovers. A sequence yields an error only as its last pair.
 //
 // # Concurrency
 //

@@ -96,7 +96,8 @@ func TestAStandbyTakesOver(t *testing.T) {
 }
 
 // TestEngagedClusterIsReconciledInTheNextTerm lets another replica take the lease away for a short time. The manager is
-// on standby meanwhile. In its next term, it also reconciles the changed objects of the cluster that was engaged before.
+// on standby meanwhile. In its next term, it also reconciles the changed objects of the cluster that was engaged
+// before.
 func TestEngagedClusterIsReconciledInTheNextTerm(t *testing.T) {
 	t.Parallel()
 	c := connect(t, nil)
