@@ -328,18 +328,39 @@ func TestAMachineDoesNotStartItself(t *testing.T) {
 		name        string
 		least, most int               // passes in an hour
 		step        func(int) outcome // the result of the second state, for each time
+		leftover    bool              // there is a declared object that can't be deleted
 	}{
 		{"errors with a request ID", 10, 25, func(n int) outcome {
 			return outcome{how: fails, err: errLabel("request " + strings.Repeat("ab", n) + " has failed")}
-		}},
-		{"a cycle", 10, 25, func(int) outcome { return outcome{how: goes, next: rest{}} }},
+		}, false},
+		{"a cycle", 10, 25, func(int) outcome { return outcome{how: goes, next: rest{}} }, false},
 		{"reasons that differ", 1, 1, func(n int) outcome {
 			return outcome{how: stays, reason: strings.Repeat("x", n)}
-		}},
+		}, false},
+		{"a failing child beside one with a negative delay", 10, 25, func(int) outcome {
+			return joined(To[fromWork]{}, To[fromUnborn]{}.Fail(errLabel("it is ill")),
+				To[fromUnborn]{}.Stay("there", -time.Minute)).outcome
+		}, false},
+		{"a failing child beside one with a delay in nanoseconds", 10, 25, func(int) outcome {
+			return joined(To[fromWork]{}, To[fromUnborn]{}.Fail(errLabel("it is ill")),
+				To[fromUnborn]{}.Stay("there", 30)).outcome
+		}, false},
+		{"a final failure of a child beside one with a negative delay", 10, 25, func(int) outcome {
+			return joined(To[fromWork]{}, To[fromUnborn]{}.Fail(controller.Terminal(errLabel("it is dead"))),
+				To[fromUnborn]{}.Stay("there", -time.Minute)).outcome
+		}, false},
+		{"an idle state with a negative delay, and a failing delete", 10, 25, func(int) outcome {
+			return To[fromWork]{}.Idle("until the morning", -time.Minute).outcome
+		}, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f, passes := newFarm(t, Options{Durable: true}), 0
+				if tc.leftover { // its kind can't be looked up
+					f.change(t, func(obj *animal) {
+						obj.Status.Inventory = []machine.Item{{Version: "v1", Kind: "Secret", Name: "hay"}}
+					})
+				}
 				f.states[1].step = func(any, *Ctx[animal]) outcome {
 					passes++
 					return tc.step(passes)

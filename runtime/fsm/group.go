@@ -96,6 +96,7 @@ type Children struct {
 	ended   map[string]any // the terminal states by name
 	waiting []string       // why others stay
 	delay   time.Duration  // when the first child that is not done continues, or 0
+	soon    bool           // a child continues as soon as the back-off allows
 	errs    []error
 	failed  []error // of those that have ended with Failed
 }
@@ -112,7 +113,7 @@ func (c *Children) add(name string, end outcome, value any, state string) {
 	default:
 		c.waiting = append(c.waiting, name+": "+end.reason)
 	}
-	c.delay = sooner(c.delay, end.delay)
+	c.delay, c.soon = sooner(c.delay, end.delay), c.soon || end.soon
 }
 
 // maxReasons is the number of waiting children that the reason of a [Join] has.
@@ -138,7 +139,7 @@ func Join[E any](to To[E], c *Children) (wait bool, result Result[E]) {
 				errs[i] = retried(err)
 			}
 		}
-		return true, Result[E]{outcome{how: fails, err: errors.Join(errs...), delay: c.delay}}
+		return true, Result[E]{outcome{how: fails, err: errors.Join(errs...), delay: c.delay, soon: c.soon}}
 	case len(c.waiting) == 0 && len(c.failed) > 0:
 		return true, to.Retry(controller.Terminal(errors.Join(c.failed...)))
 	case len(c.waiting) == 0:
@@ -148,7 +149,7 @@ func Join[E any](to To[E], c *Children) (wait bool, result Result[E]) {
 	if more := len(c.waiting) - maxReasons; more > 0 {
 		reason += fmt.Sprintf("; and %d more", more)
 	}
-	return true, to.Stay(reason, c.delay)
+	return true, Result[E]{outcome{how: stays, reason: reason, delay: c.delay, soon: c.soon}}
 }
 
 // Ended yields the names and the states of the children that have ended, also with [Failed], in a state of type T, in

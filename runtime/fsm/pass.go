@@ -72,6 +72,7 @@ type walk[K any] struct {
 	declared []inventory.Declaration // by the current step
 	deleted  []core.Object           // by the current step
 
+	late    bool    // the last step was OnDeadline
 	repeats bool    // the last step is repeated although it has not failed
 	end     outcome // how the walk ended: stays, fails or ends
 }
@@ -338,10 +339,11 @@ func (w *walk[K]) call(c *Ctx[K], specChanged bool) {
 // due calls the method of the current state that is due.
 func (w *walk[K]) due(c *Ctx[K], specChanged bool) outcome {
 	s := w.chart.states[w.at]
-	if specChanged {
+	if w.late = false; specChanged {
 		return s.onSpecChange(w.value, c)
 	}
-	if left, limited := w.untilDeadline(c); limited && left <= 0 {
+	left, limited := w.untilDeadline(c)
+	if w.late = limited && left <= 0; w.late {
 		return s.onDeadline(w.value, c)
 	}
 	return s.step(w.value, c)
@@ -416,10 +418,12 @@ func (w *walk[K]) follow(c *Ctx[K], s *state[K], out outcome) {
 	}
 }
 
-// timed returns the result of a step that does not leave the state, with the time of the next pass.
+// timed returns the result of a step that does not leave the state, with the time of the next pass. If the deadline is
+// over and another method than OnDeadline has stayed, such as OnSpecChange, the next pass calls OnDeadline.
 func (w *walk[K]) timed(c *Ctx[K], out outcome) outcome {
 	if left, limited := w.untilDeadline(c); limited {
 		out.delay = sooner(out.delay, left)
+		out.soon = out.soon || left <= 0 && !w.late && !w.repeats && out.how == stays
 	}
 	if after := w.machine.opts.StuckAfter; after > 0 && !out.idle {
 		out.delay = sooner(out.delay, after-w.age())
@@ -508,7 +512,7 @@ func sameJSON(a, b []byte) bool {
 
 // fail makes the pass fail, also with the given error.
 func (w *walk[K]) fail(err error) {
-	w.end = outcome{how: fails, err: errors.Join(w.end.err, err), delay: w.end.delay}
+	w.end = outcome{how: fails, err: errors.Join(w.end.err, err), delay: w.end.delay, soon: w.end.soon}
 }
 
 // decode returns the value of a state that was stored.

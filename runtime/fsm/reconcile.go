@@ -420,9 +420,12 @@ func (m *Machine[K]) finalize(ctx context.Context, obj *K, deletes bool) (*K, er
 func (w *walk[K]) action() (controller.Action, error) {
 	switch {
 	case w.end.how == fails:
-		err := fmt.Errorf("state %s: %w", w.current(), w.end.err)
-		return controller.Action{}, controller.RetryWithin(err, w.end.delay)
-	case w.again:
+		err := w.end.err
+		if w.again || w.end.soon {
+			err = retried(err)
+		}
+		return controller.Action{}, controller.RetryWithin(fmt.Errorf("state %s: %w", w.current(), err), w.end.delay)
+	case w.again || w.end.how == stays && w.end.soon:
 		return controller.RequeueAfter(0), nil
 	case w.end.how == stays && w.end.delay > 0:
 		return controller.RequeueAfter(w.end.delay), nil

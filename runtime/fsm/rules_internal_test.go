@@ -120,13 +120,45 @@ func TestAChangeOfTheSpecIsNotLost(t *testing.T) {
 	}
 }
 
+// TestADeadlineIsNotLostAfterAChangeOfTheSpec checks that OnDeadline is called in the next pass if the deadline is over
+// when OnSpecChange stays, such as after a suspension, and that a failing OnSpecChange is called again.
+func TestADeadlineIsNotLostAfterAChangeOfTheSpec(t *testing.T) {
+	for _, result := range []outcome{{how: stays, reason: "changed"}, {how: stays, reason: "changed", delay: time.Hour}} {
+		m, obj := newMachine(t, &Options{Durable: true}), new(animal)
+		m.states[m.find("rest")].onSpecChange = func(any, *Ctx[animal]) outcome { return result }
+		obj.Generation, obj.Status.FSM = 2, storedAt("rest")
+		obj.Labels = map[string]string{"wait": "rain"}
+		action, err := m.pass(t, obj, noon.Add(2*time.Hour)).action()
+		if err != nil || action != controller.RequeueAfter(0) || obj.Status.FSM.State != "rest" {
+			t.Errorf("after OnSpecChange, the pass returns %v, %v, and the position is %+v", action, err, obj.Status.FSM)
+		}
+		m.pass(t, obj, noon.Add(2*time.Hour))
+		if message := obj.Status.Conditions[1].Message; message != "rain for late" {
+			t.Errorf("the next pass leads to %q, want the state after OnDeadline", message)
+		}
+	}
+
+	m, obj := newMachine(t, &Options{Durable: true}), new(animal)
+	m.states[m.find("rest")].onSpecChange = func(any, *Ctx[animal]) outcome {
+		return outcome{how: fails, err: controller.Terminal(errLabel("ill"))}
+	}
+	obj.Generation, obj.Status.FSM = 2, storedAt("rest")
+	if _, err := m.pass(t, obj, noon.Add(2*time.Hour)).action(); !controller.IsTerminal(err) {
+		t.Errorf("a final failure of OnSpecChange is retried: %v", err)
+	}
+}
+
 // TestANegativeDelayIsTheShortest checks that the time until a moment that has passed does not mean no limit.
 func TestANegativeDelayIsTheShortest(t *testing.T) {
 	for name, step := range map[string]func(to To[fromWork]) Result[fromWork]{
-		"Stay":      func(to To[fromWork]) Result[fromWork] { return to.Stay("here", -time.Minute) },
-		"Idle":      func(to To[fromWork]) Result[fromWork] { return to.Idle("here", -time.Minute) },
-		"Join":      func(to To[fromWork]) Result[fromWork] { return joined(to, -time.Minute, time.Hour) },
-		"Join last": func(to To[fromWork]) Result[fromWork] { return joined(to, time.Hour, -time.Minute) },
+		"Stay": func(to To[fromWork]) Result[fromWork] { return to.Stay("here", -time.Minute) },
+		"Idle": func(to To[fromWork]) Result[fromWork] { return to.Idle("here", -time.Minute) },
+		"Join": func(to To[fromWork]) Result[fromWork] {
+			return joined(to, to.Stay("there", -time.Minute), to.Stay("there", time.Hour))
+		},
+		"Join last": func(to To[fromWork]) Result[fromWork] {
+			return joined(to, to.Stay("there", time.Hour), to.Stay("there", -time.Minute))
+		},
 	} {
 		m := newMachine(t, &Options{StuckAfter: time.Hour})
 		m.states[m.find("work")].step = func(any, *Ctx[animal]) outcome { return step(To[fromWork]{}).outcome }
@@ -137,11 +169,11 @@ func TestANegativeDelayIsTheShortest(t *testing.T) {
 	}
 }
 
-// joined returns the result of a state whose children stay.
-func joined[E any](to To[E], delays ...time.Duration) Result[E] {
+// joined returns the result of a state whose children have the given results.
+func joined[E, C any](to To[E], results ...Result[C]) Result[E] {
 	c := &Children{ended: map[string]any{}}
-	for _, d := range delays {
-		c.add("child", To[fromWork]{}.Stay("there", d).outcome, nil, "work")
+	for _, r := range results {
+		c.add("child", r.outcome, nil, "work")
 	}
 	_, result := Join(to, c)
 	return result

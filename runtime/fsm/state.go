@@ -61,27 +61,30 @@ type To[E any] struct{ _ [0]func() }
 func (To[E]) Go(next E) Result[E] { return Result[E]{outcome{how: goes, next: next}} }
 
 // Stay ends the pass in this state. The next pass takes place after a change of the object or of a source of the
-// controller, and after the delay at the latest. A delay of 0 means no limit, and a negative one, such as the time
-// until a moment that has passed, a pass as soon as the back-off of the controller allows. The reason is the message of
-// the conditions, such as "waiting for 2 of 3 replicas". A reason that changes with every pass causes a write each
-// time.
+// controller, and after the delay at the latest. A delay of 0 means no limit. One of less than a millisecond, or a
+// negative one, such as the time until a moment that has passed, means a pass as soon as the back-off of the controller
+// allows. The reason is the message of the conditions, such as "waiting for 2 of 3 replicas". A reason that changes
+// with every pass causes a write each time.
 func (To[E]) Stay(reason string, delay time.Duration) Result[E] {
-	return Result[E]{outcome{how: stays, reason: reason, delay: notNegative(delay)}}
+	return Result[E]{outcome{how: stays, reason: reason}.after(delay)}
 }
 
-// notNegative returns a delay, or the shortest one if it is negative: 0 means no limit.
-func notNegative(delay time.Duration) time.Duration {
-	if delay < 0 {
-		return 1
+// after returns the outcome of a Step with a delay.
+func (o outcome) after(delay time.Duration) outcome {
+	if o.soon = delay != 0 && delay < shortestDelay; !o.soon {
+		o.delay = delay
 	}
-	return delay
+	return o
 }
+
+// shortestDelay is the shortest exact delay. It is that of [controller.RequeueAfter].
+const shortestDelay = time.Millisecond
 
 // Idle ends the pass as Stay does, but the object is ready: the machine has nothing to do until a change or until the
 // delay is over. Objects that no state declares any more are deleted, as after [Done]. In child machines and in the
 // states of a deletion, Idle is Stay.
 func (To[E]) Idle(reason string, delay time.Duration) Result[E] {
-	return Result[E]{outcome{how: stays, idle: true, reason: reason, delay: notNegative(delay)}}
+	return Result[E]{outcome{how: stays, idle: true, reason: reason}.after(delay)}
 }
 
 // Retry ends the pass with an error. The next pass takes place after the back-off of the controller, or at the deadline
@@ -122,6 +125,7 @@ type outcome struct {
 	next   any           // of goes
 	reason string        // of stays, and of ends if it is failed
 	delay  time.Duration // until the next pass at the latest, of stays and fails; 0 means no limit
+	soon   bool          // of stays and fails: the next pass takes place as soon as the back-off allows
 	idle   bool          // of stays: the object is ready
 	failed bool          // of ends: it is without success
 	err    error         // of fails
