@@ -69,6 +69,7 @@ type walk[K any] struct {
 	visited []visited // by the index of the state
 
 	received mailbox                 // by the current step; if the machine is not durable, by all steps
+	took     mailbox                 // by earlier steps, and by the steps of child machines
 	declared []inventory.Declaration // by the current step
 	deleted  []core.Object           // by the current step
 

@@ -35,14 +35,14 @@ func Send[T, K any](m *Machine[K], key controller.Key, value T) {
 // Received returns the value of type T that was sent to the object, and whether there was one. A state that calls it
 // and stays waits for such values. A value is received once: later states and passes do not receive it again, unless
 // the Step is repeated because it fails, or because it waits for objects that it has declared. All child machines of a
-// pass receive it.
+// pass receive it; after them, the state that runs them does not.
 func Received[T, K any](c *Ctx[K]) (value T, ok bool) {
 	w, typ := c.walk, reflect.TypeFor[T]()
 	if !slices.Contains(w.asked, typ) {
 		w.asked = append(w.asked, typ)
 	}
 	sent, ok := w.sent[typ]
-	if !ok {
+	if _, took := w.took[typ]; !ok || took {
 		return value, false
 	}
 	w.received = w.received.with(typ, sent)
@@ -58,8 +58,9 @@ func (w *walk[K]) settle() {
 	}
 	leaves := w.end.how == unset
 	for typ, sent := range w.received {
-		if leaves && w.parent == nil {
-			delete(w.sent, typ)
+		w.took = w.took.with(typ, sent)
+		if w.parent != nil {
+			w.parent.took = w.parent.took.with(typ, sent)
 		}
 		switch {
 		case w.machine.opts.Durable || !leaves && w.parent == nil:
@@ -70,6 +71,11 @@ func (w *walk[K]) settle() {
 	}
 	if w.machine.opts.Durable {
 		w.received = nil
+	}
+	if leaves && w.parent == nil { // child machines of the next state do not receive them either
+		for typ := range w.took {
+			delete(w.sent, typ)
+		}
 	}
 }
 

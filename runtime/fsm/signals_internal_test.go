@@ -7,6 +7,8 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -185,6 +187,51 @@ func TestASignalIsReceivedOnceAlsoIfALaterStateIsRepeated(t *testing.T) {
 		w := m.walk(c, nil, sent, 1, false, noon, &tc.out)
 		if _, got := w.consumed[typ]; got != tc.want {
 			t.Errorf("%s: the value is removed: %t, want %t", tc.name, got, tc.want)
+		}
+	}
+}
+
+// TestASignalOfChildrenIsReceivedOnce checks that each child receives a value once, and that neither their parent nor
+// the state after it receives it again.
+func TestASignalOfChildrenIsReceivedOnce(t *testing.T) {
+	typ := reflect.TypeFor[finished]()
+	for _, durable := range []bool{false, true} {
+		for _, stay := range []bool{false, true} { // whether the children do not end
+			m, obj := herd(t, &Options{Durable: durable}), new(animal)
+			obj.Annotations = map[string]string{"calves": "a bb"}
+			obj.Labels = map[string]string{"a": "born", "bb": "born"}
+			var got []string
+			receives := func(s *state[animal], before bool, next handler[animal]) {
+				s.step = func(v any, c *Ctx[animal]) (out outcome) {
+					if !before {
+						out = next(v, c)
+					}
+					if _, ok := Received[finished](c); ok {
+						got = append(got, strings.TrimSpace(s.name+" "+c.Child()))
+					}
+					if before {
+						out = next(v, c)
+					}
+					return out
+				}
+			}
+			receives(m.groups[0].states[0], true, m.groups[0].states[0].step)
+			receives(m.groups[0].states[1], true, func(any, *Ctx[animal]) outcome {
+				if stay {
+					return outcome{how: stays, reason: "it grows"}
+				}
+				return outcome{how: ends}
+			})
+			receives(m.states[0], false, m.states[0].step)
+			receives(m.states[1], true, m.states[1].step)
+			c, sent := &Ctx[animal]{Context: t.Context(), Obj: obj}, mailbox{typ: {1, finished{1}}}
+			w := m.walk(c, nil, sent, 1, false, noon, nil)
+			if want := []string{"unborn a", "unborn bb"}; !slices.Equal(got, want) {
+				t.Errorf("durable %t, the children stay %t: the value is received by %q, want %q", durable, stay, got, want)
+			}
+			if _, ok := w.consumed[typ]; !ok {
+				t.Errorf("durable %t, the children stay %t: the value is not removed", durable, stay)
+			}
 		}
 	}
 }
