@@ -9,13 +9,16 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/machine"
+	"github.com/kube-go/sdk/runtime/events"
 	"github.com/kube-go/sdk/runtime/internal/fakeapi"
 	"github.com/kube-go/sdk/runtime/inventory"
 )
@@ -185,6 +188,48 @@ func TestRenamedStatesStayPassed(t *testing.T) {
 	want := map[string]metav1.ConditionStatus{"start": "True", "work": "True", "rest": "Unknown", "end": "True", "Ready": "True"}
 	if !maps.Equal(got, want) {
 		t.Errorf("the conditions are %v, want %v", got, want)
+	}
+}
+
+// TestARenamedStateIsNotEnteredAgain checks that an object stays in its state under the new name: the time, the
+// history, the events and the children are those of the same state.
+func TestARenamedStateIsNotEnteredAgain(t *testing.T) {
+	for _, durable := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFarm(t, Options{Durable: durable, Renamed: map[string]string{"begin": "start", "toil": "work"}})
+			defer f.record(t)()
+			f.states[0].step = func(any, *Ctx[animal]) outcome {
+				return outcome{how: goes, next: work{"dig"}, event: &events.Event{Reason: "Started"}}
+			}
+			f.states[1].step = func(any, *Ctx[animal]) outcome {
+				return outcome{how: stays, reason: "it rains", event: &events.Event{Reason: "Wet"}}
+			}
+			f.change(t, func(obj *animal) {
+				obj.Generation, obj.Status.FSM = 1, storedAt("toil")
+				obj.Status.FSM.Data = &runtime.RawExtension{Raw: []byte(`{"Job":"dig"}`)}
+				obj.Status.Conditions = []metav1.Condition{
+					{Type: "begin", Status: metav1.ConditionTrue, Reason: reasonCompleted},
+					{Type: "toil", Status: metav1.ConditionFalse, Reason: "Waiting", Message: "it rains"},
+				}
+			})
+			obj, _, err := f.reconcile(t)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p := obj.Status.FSM; p.State != "work" || !p.Since.Time.Equal(noon) || pastOf(obj) != "earlier" {
+				t.Errorf("durable=%t: the position is %+v, want that of the same state", durable, p)
+			}
+			f.wantEvents(t)
+		})
+
+		m, obj := herd(t, &Options{Durable: durable, Renamed: map[string]string{"raise": "breed"}}), new(animal)
+		m.states[0].step = func(any, *Ctx[animal]) outcome { return outcome{how: fails, err: errLabel("flood")} }
+		obj.Status.FSM = storedAt("raise")
+		obj.Status.FSM.Generation = 0
+		obj.Status.FSM.Children = map[string]machine.Child{"Calf.a": {State: "unborn", Since: metav1.NewMicroTime(noon)}}
+		if m.pass(t, obj, noon); obj.Status.FSM.Children["Calf.a"].State != "unborn" {
+			t.Errorf("durable=%t: the children are %+v", durable, obj.Status.FSM.Children)
+		}
 	}
 }
 

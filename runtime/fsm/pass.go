@@ -162,11 +162,15 @@ func (w *walk[K]) keep(typ string, child machine.Child) {
 	w.position.Children[typ] = child
 }
 
-// begin sets the first state of the pass. It reports whether the object's spec has changed since the stored state was
-// entered.
+// begin gives the stored state its current name, and sets the first state of the pass. It reports whether the object's
+// spec has changed since the stored state was entered.
 func (w *walk[K]) begin(c *Ctx[K]) (specChanged bool) {
 	if w.stored != nil {
 		w.brood = w.stored.Children
+		if name := w.machine.renamed(w.stored.State); name != w.stored.State && w.chart.find(name) >= 0 {
+			now := *w.stored
+			now.State, w.stored = name, &now
+		}
 	}
 	if !w.machine.opts.Durable || w.stored == nil || w.stored.State == "" {
 		w.restart()
@@ -201,8 +205,8 @@ func (w *walk[K]) begin(c *Ctx[K]) (specChanged bool) {
 
 // storedState returns the index of the stored state, or -1 if the pass begins elsewhere.
 func (w *walk[K]) storedState() int {
-	_, declared := w.machine.opts.Renamed[w.stored.State]
-	name := w.machine.renamed(w.stored.State)
+	name := w.stored.State
+	_, declared := w.machine.opts.Renamed[name]
 	at := w.chart.find(name)
 	switch {
 	case at < 0 && !declared:

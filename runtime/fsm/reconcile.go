@@ -352,7 +352,7 @@ func (m *Machine[K]) suspended(
 func (m *Machine[K]) announce(obj *K, w *walk[K], old []metav1.Condition) {
 	before := func(typ string) (c metav1.Condition) {
 		for _, c := range old {
-			if c.Type == typ {
+			if m.renamed(c.Type) == typ {
 				return c
 			}
 		}
