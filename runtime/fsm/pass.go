@@ -293,6 +293,7 @@ type announced[K any] struct {
 	walk     *walk[K]
 	state    string
 	how      how
+	idle     bool // of stays
 	failed   bool // of ends
 	event    events.Event
 	repeated bool // the last pass has left the state, too; only for a child machine that is not durable
@@ -392,9 +393,10 @@ func sooner(delay, until time.Duration) time.Duration {
 // follow does what a step of the current state has returned.
 func (w *walk[K]) follow(c *Ctx[K], s *state[K], out outcome) {
 	defer w.settle()
+	out.idle = out.idle && w.parent == nil && !w.deletes
 	if out.event != nil {
 		w.events = append(w.events, announced[K]{
-			walk: w, state: s.name, how: out.how, failed: out.failed, event: *out.event,
+			walk: w, state: s.name, how: out.how, idle: out.idle, failed: out.failed, event: *out.event,
 		})
 	}
 	switch out.how {
@@ -409,7 +411,6 @@ func (w *walk[K]) follow(c *Ctx[K], s *state[K], out outcome) {
 	case restarts:
 		w.restart()
 	case stays:
-		out.idle = out.idle && w.parent == nil && !w.deletes
 		w.end = w.timed(c, out)
 	case fails:
 		if out.err == nil {
@@ -591,7 +592,7 @@ func (w *walk[K]) condition(typ string, status metav1.ConditionStatus, reason, m
 
 // summary returns the condition of the last state.
 func (w *walk[K]) summary() (status metav1.ConditionStatus, reason, message string) {
-	status, reason = metav1.ConditionFalse, "Waiting"
+	status, reason = metav1.ConditionFalse, reasonWaiting
 	switch w.end.how {
 	case fails:
 		reason = reasonFailed
@@ -602,7 +603,7 @@ func (w *walk[K]) summary() (status metav1.ConditionStatus, reason, message stri
 		}
 	default:
 		if w.end.idle {
-			status, reason = metav1.ConditionTrue, "Idle"
+			status, reason = metav1.ConditionTrue, reasonIdle
 		}
 	}
 	if w.stuck() {

@@ -359,26 +359,26 @@ func (m *Machine[K]) announce(obj *K, w *walk[K], old []metav1.Condition) {
 		return c
 	}
 	for _, e := range w.events {
-		typ, child := e.state, e.walk.parent != nil
-		if child {
-			typ = e.walk.name // a child has one condition for all of its states
+		typ, child, message := e.state, e.walk.parent != nil, e.walk.message()
+		if child { // it has one condition for all of its states
+			typ, message = e.walk.name, e.walk.located(message)
 		}
 		was, entered, repeated := before(typ), e.walk.entered(), false
+		same := sameButDigits(was.Message, shorten(message))
+		stuck := was.Reason == reasonStuck && same // otherwise it may have stayed and fail now, or the reverse
 		switch e.how {
 		case goes, restarts: // a durable machine does not repeat them
-			repeated = !m.opts.Durable && (child && e.repeated || !child && was.Status == metav1.ConditionTrue)
+			repeated = !m.opts.Durable && (child && e.repeated || !child && was.Reason == reasonCompleted)
 		case ends:
 			failed := was.Reason == reasonFailed // with the status False if it was retried, or if it is that of a child
 			if failed && was.Status != metav1.ConditionTrue {
-				failed = child && sameButDigits(was.Message, e.walk.located(e.walk.message()))
+				failed = child && same
 			}
-			done := was.Status == metav1.ConditionTrue && !failed
-			repeated = !entered && (e.failed && failed || !e.failed && done)
+			repeated = !entered && (e.failed && failed || !e.failed && was.Reason == reasonCompleted)
 		case stays:
-			repeated = !entered && was.Reason != reasonFailed
+			repeated = !entered && (e.idle && was.Reason == reasonIdle || !e.idle && (was.Reason == reasonWaiting || stuck))
 		case fails:
-			failed := was.Reason == reasonFailed || was.Reason == reasonStuck
-			repeated = !entered && failed && was.Status != metav1.ConditionTrue
+			repeated = !entered && (was.Reason == reasonFailed && was.Status != metav1.ConditionTrue || stuck)
 		case unset:
 		}
 		if !repeated {

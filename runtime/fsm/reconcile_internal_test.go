@@ -385,6 +385,52 @@ func TestEventsAreNotRepeated(t *testing.T) {
 	})
 }
 
+// TestTheEventOfAnotherResultIsRecorded checks that a state that returns another result than in the last pass, also one
+// that is stuck, has the event of this result.
+func TestTheEventOfAnotherResultIsRecorded(t *testing.T) {
+	event := func(reason string) *events.Event { return &events.Event{Reason: reason} }
+	wet := outcome{how: stays, reason: "it rains", event: event("Wet")}
+	dry := outcome{how: stays, idle: true, reason: "the sun shines", event: event("Dry")}
+	hungry := outcome{how: fails, err: errLabel("no food"), event: event("Hungry")}
+	left := outcome{how: goes, next: end{}, event: event("Left")}
+	for _, durable := range []bool{false, true} {
+		for _, tc := range []struct {
+			name  string
+			after time.Duration // before each pass
+			in    []outcome
+			want  [][]string
+		}{
+			{"waits, is idle, waits", 0, []outcome{wet, dry, wet}, [][]string{{"Wet"}, {"Dry", "Wet"}, {"Dry", "Wet again"}}},
+			{"is idle, goes", 0, []outcome{dry, left}, [][]string{{"Dry"}, {"Dry", "Left"}}},
+			{"is idle, fails, is idle", 0, []outcome{dry, hungry, dry}, [][]string{
+				{"Dry"}, {"Dry", "Hungry"}, {"Dry again", "Hungry"},
+			}},
+			{"is stuck: waits, fails, waits", 2 * time.Hour, []outcome{wet, hungry, wet}, [][]string{
+				{"Stuck", "Wet"}, {"Hungry", "Stuck", "Wet"}, {"Hungry", "Stuck", "Wet", "Wet"},
+			}},
+		} {
+			t.Run(fmt.Sprintf("%s, durable=%t", tc.name, durable), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					f := newFarm(t, Options{StuckAfter: time.Hour, Durable: durable})
+					defer f.record(t)()
+					var now outcome
+					f.states[1].step = func(any, *Ctx[animal]) outcome { return now }
+					for i, out := range tc.in {
+						now = out
+						for range 3 {
+							time.Sleep(tc.after)
+							if _, _, err := f.reconcile(t); (err != nil) != (out.how == fails) {
+								t.Errorf("the pass returns %v", err)
+							}
+						}
+						f.wantEvents(t, tc.want[i]...)
+					}
+				})
+			})
+		}
+	}
+}
+
 // TestEventsOfAChildAreNotRepeated checks that each event of a child machine is recorded once, although its parent
 // stays in one state.
 func TestEventsOfAChildAreNotRepeated(t *testing.T) {

@@ -34,6 +34,8 @@ const (
 	suspendedType = "Suspended" // the type of the condition that only suspended objects have
 	stalledType   = "Stalled"   // the type of the condition of objects that have failed; Options.Conditions may have it, too
 
+	reasonWaiting   = "Waiting"
+	reasonIdle      = "Idle"
 	reasonCompleted = "Completed"
 	reasonStuck     = "Stuck"
 	reasonFailed    = "Failed"
