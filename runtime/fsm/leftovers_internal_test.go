@@ -12,12 +12,15 @@ import (
 	"testing/synctest"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/machine"
+	"github.com/kube-go/sdk/runtime/controller"
 	"github.com/kube-go/sdk/runtime/events"
 	"github.com/kube-go/sdk/runtime/internal/fakeapi"
 	"github.com/kube-go/sdk/runtime/inventory"
@@ -143,6 +146,70 @@ func TestOutputsOfChildrenAreKept(t *testing.T) {
 		})
 		if got != tc.want {
 			t.Errorf("pass %d: the secrets are %q, want %q", i, got, tc.want)
+		}
+	}
+}
+
+// TestAnEndDoesNotWaitForChildren checks a machine that ends although the objects of a child are not applied: it counts
+// as ended, and leftovers are deleted when the child does not wait any more.
+func TestAnEndDoesNotWaitForChildren(t *testing.T) {
+	for _, foreign := range []bool{false, true} { // whether an apply fails, or waits
+		s := newStore(t, "example.com/herd")
+		f := &finalizing{server: s.server}
+		m := herd(t, nil)
+		m.applier = inventory.New(f.client(t), "example.com/herd", nil)
+		m.api = client.ClusterWide[animal](f.client(t))
+		calves := &Group[animal, unborn]{m.groups[0]}
+		m.states[0].step = func(_ any, c *Ctx[animal]) outcome {
+			if c.Obj.Labels["old"] != "" {
+				c.Apply(inventory.Declaration{Object: secret("old")})
+			}
+			calves.Run(c, map[string]unborn{"a": {"a"}})
+			return outcome{how: goes, next: end{}}
+		}
+		m.states[1].step = loses
+		ready := func(*unstructured.Unstructured) error { return nil }
+		m.groups[0].states[0].step = func(_ any, c *Ctx[animal]) outcome {
+			c.Apply(inventory.Declaration{Object: secret("bed"), Ready: ready},
+				inventory.Declaration{Object: secret("hay"), Wave: 1})
+			return outcome{how: stays, reason: "it sleeps"}
+		}
+		label := func(labels map[string]string) func(*animal) { return func(a *animal) { a.Labels = labels } }
+		if got := s.pass(t, m, label(map[string]string{"old": "yes"})); got != "bed hay old" {
+			t.Errorf("the secrets are %s", got)
+		}
+		bed, err := s.secrets.Get(t.Context(), "bed", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if own := bed.DeepCopy(); foreign {
+			bed.OwnerReferences[0].UID = "2"
+			s.server.Put(s.secrets.Resource(), bed)
+			bed = own
+		} else {
+			ready = func(*unstructured.Unstructured) error { return errLabel("it is not made") }
+		}
+		lost := label(map[string]string{"loses": "no meadow"})
+		if got := s.pass(t, m, lost); got != "bed hay old" {
+			t.Errorf("while the child waits, the secrets are %s", got)
+		}
+		obj, err := s.animals.Get(t.Context(), "ox", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := meta.FindStatusCondition(obj.Status.Conditions, stalledType); c == nil || c.Message != "end: no meadow" {
+			t.Errorf("while the child waits, the conditions are %q", conditionsOf(obj))
+		}
+		if p, err := m.Plan(t.Context(), obj); err != nil || !p.Failed || p.Err != nil || len(p.Actions) > 0 {
+			t.Errorf("the plan is %+v, %v", p, err)
+		}
+		if action, err := m.Reconcile(t.Context(), obj); err != nil || action != controller.RequeueAfter(pruneDelay) {
+			t.Errorf("while the child waits, the pass returns %v, %v", action, err)
+		}
+		ready = func(*unstructured.Unstructured) error { return nil }
+		s.server.Put(s.secrets.Resource(), bed)
+		if got := s.pass(t, m, lost); got != "bed hay" {
+			t.Errorf("at last, the secrets are %s", got)
 		}
 	}
 }

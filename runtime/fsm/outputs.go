@@ -119,6 +119,7 @@ func (w *walk[K]) output(ctx context.Context, out outcome) outcome {
 			declared[i].Part = part
 		}
 		waiting, err := w.outputs.Apply(ctx, declared...)
+		w.partial = w.partial || err != nil || waiting != ""
 		if err != nil {
 			return outcome{how: fails, err: err}
 		}
@@ -183,9 +184,15 @@ type pruner interface {
 
 // prune deletes what the machine does not declare any more, at the end of a walk that is done. It returns what it waits
 // for. In a durable machine, the objects of states that the machine has passed, and that this pass did not repeat, are
-// kept.
+// kept. It deletes nothing if a child machine that the machine has not waited for has failed to apply its objects, or
+// waits for them.
 func (w *walk[K]) prune(ctx context.Context, out pruner) (waiting string, err error) {
-	if !w.machine.opts.Durable || w.deletes {
+	switch {
+	case w.deletes:
+		return out.Prune(ctx, nil)
+	case w.partial:
+		return "not all objects are applied", nil
+	case !w.machine.opts.Durable:
 		return out.Prune(ctx, nil)
 	}
 	return out.Prune(ctx, w.keeps)

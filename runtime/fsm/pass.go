@@ -41,6 +41,7 @@ type pass[K any] struct {
 	asked    []reflect.Type // the types that steps have asked for that the next pass repeats
 
 	outputs outputs
+	partial bool            // an Apply has failed or waits, so that not all outputs are declared
 	stepped map[string]bool // the parts whose outputs this pass has applied; nil if the machine is not durable
 	lived   map[string]bool // the parts of the child machines of this pass, also those of states that they have passed
 
