@@ -35,7 +35,8 @@ type Suspension struct {
 type DeletionPolicy string
 
 const (
-	// Wait keeps the deleted object until the suspension ends.
+	// Wait keeps the deleted object until the suspension ends. For this, the machine adds its finalizer to the suspended
+	// object. One that is deleted before the machine has done so is not kept if it had no finalizer.
 	Wait DeletionPolicy = "Wait"
 	// Proceed deletes the object as if it were not suspended.
 	Proceed DeletionPolicy = "Proceed"

@@ -259,6 +259,72 @@ func TestAStalePassLosesNoInventory(t *testing.T) {
 	}
 }
 
+// TestAStalePassDoesNotEndADeletion checks that a pass for an old state of a deleted object does not remove the
+// finalizer: a later pass may have declared objects that the old state does not have.
+func TestAStalePassDoesNotEndADeletion(t *testing.T) {
+	s := newStore(t, "example.com/animal")
+	f := &finalizing{server: s.server}
+	m := New[animal](f.client(t), "example.com/animal", nil)
+	Add(m, end{})
+	OnDelete(m, bury{})
+	OnDelete(m, buried{})
+	rain, step := true, m.states[1].step
+	m.states[1].step = func(v any, c *Ctx[animal]) outcome {
+		if rain {
+			c.Apply(inventory.Declaration{Object: secret("tent")})
+			return outcome{how: stays, reason: "it rains"}
+		}
+		return step(v, c)
+	}
+	stale, err := s.animals.Get(t.Context(), "ox", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stale.DeletionTimestamp = new(metav1.NewTime(noon))
+	stale.ResourceVersion = s.server.Put(s.animals.Resource(), stale)
+	if got := s.pass(t, m, func(*animal) {}); got != "tent" {
+		t.Fatalf("the secrets are %s", got)
+	}
+	rain = false
+	if _, err := m.Reconcile(t.Context(), stale); !errors.Is(err, core.ErrConflict) {
+		t.Errorf("a stale pass returns %v, want a conflict", err)
+	}
+	obj, err := s.animals.GetOrNil(t.Context(), "ox", nil)
+	if err != nil || obj == nil || len(obj.Status.Inventory) != 1 {
+		t.Fatalf("after a stale pass, the object is %+v, %v", obj, err)
+	}
+	if got := s.pass(t, m, func(*animal) {}); got != "" {
+		t.Errorf("after the deletion, the secrets are %s", got)
+	}
+	if obj, err := s.animals.GetOrNil(t.Context(), "ox", nil); obj != nil || err != nil {
+		t.Errorf("after the deletion, the object is %+v, %v", obj, err)
+	}
+}
+
+// TestTheEventsOfADeletionAreNotRepeated checks a pass that can't remove the finalizer.
+func TestTheEventsOfADeletionAreNotRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		farm := newFarm(t, Options{})
+		defer farm.record(t)()
+		m := New[animal](farm.server.Client(), "example.com/animal", &Options{Events: farm.opts.Events})
+		Add(m, end{})
+		OnDelete(m, buried{})
+		m.states[1].step = func(any, *Ctx[animal]) outcome {
+			return Done(To[Terminal]{}).Event(events.Event{Reason: "Buried"}).outcome
+		}
+		farm.change(t, func(obj *animal) {
+			obj.Finalizers, obj.DeletionTimestamp = []string{m.name}, new(metav1.NewTime(noon))
+		})
+		for range 3 {
+			if _, err := m.Reconcile(t.Context(), farm.get(t)); err == nil { // the fake server can't change finalizers
+				t.Error("the pass has succeeded")
+			}
+			time.Sleep(time.Minute)
+			farm.wantEvents(t, "Buried")
+		}
+	})
+}
+
 // TestADeletionThatWaitsTooLongIsStuck checks the condition, the event and the position of an object whose declared
 // objects remain, for a machine with and without states for deletions.
 func TestADeletionThatWaitsTooLongIsStuck(t *testing.T) {

@@ -47,7 +47,8 @@ func (m *Machine[K]) Reconcile(ctx context.Context, obj *K) (controller.Action, 
 	if err := m.elsewhere(ctx, key); err != nil {
 		return controller.Action{}, controller.Terminal(err)
 	}
-	obj, err := m.finalize(ctx, obj, deletes)
+	now := time.Now()
+	obj, err := m.finalize(ctx, obj, deletes, now)
 	if obj == nil && err == nil {
 		track.Gone(key)
 	}
@@ -62,7 +63,6 @@ func (m *Machine[K]) Reconcile(ctx context.Context, obj *K) (controller.Action, 
 	if err != nil {
 		return controller.Action{}, controller.Terminal(fmt.Errorf("the status can't be read: %w", err))
 	}
-	now := time.Now()
 	if halted, action, err := m.suspended(ctx, obj, now, before); halted {
 		track.put(key, m.entryOf(own, suspendedType, suspended))
 		return action, err
@@ -109,10 +109,9 @@ func (r *reconcile[K]) pass(ctx context.Context) (controller.Action, error) {
 	sent, last := m.signals.of(r.key)
 	w := r.walk(ctx, sent, out)
 	action := r.prune(ctx, w, out)
-	if w.position.Deleted = w.settled() && r.deletes; w.position.Deleted && len(out.Items()) == 0 {
-		r.end(w)
-		return controller.AwaitChange(), m.removeFinalizer(ctx, r.obj)
-	}
+	// The end of a deletion is stored first, which fails if the pass has read an old state of the object: a later pass may
+	// have declared objects since then.
+	w.position.Deleted = w.settled() && r.deletes
 	if exists, err := r.store(ctx, w, out); err != nil || !exists {
 		return controller.AwaitChange(), err
 	}
@@ -307,15 +306,23 @@ func (m *Machine[K]) record(ctx context.Context, before *K, items []machine.Item
 	return err
 }
 
+// suspension returns the suspension of an object, or nil if it has none or if it is over. One that can't be parsed is
+// an error.
+func (m *Machine[K]) suspension(obj *K, now time.Time) (*machine.Suspension, error) {
+	s, err := machine.SuspensionOf(m.object(obj), m.name)
+	if s != nil && s.Until != nil && !now.Before(s.Until.Time) {
+		return nil, nil
+	}
+	return s, err
+}
+
 // suspended reports whether the object is suspended, and returns the result of its pass then.
 func (m *Machine[K]) suspended(
 	ctx context.Context, obj *K, now time.Time, before *K,
 ) (halted bool, action controller.Action, err error) {
-	s, invalid := machine.SuspensionOf(m.object(obj), m.name)
+	s, invalid := m.suspension(obj, now)
 	deleted := m.object(obj).GetDeletionTimestamp() != nil
-	switch {
-	case invalid != nil:
-	case s == nil || deleted && s.WhenDeleted == machine.Proceed || s.Until != nil && !now.Before(s.Until.Time):
+	if invalid == nil && (s == nil || deleted && s.WhenDeleted == machine.Proceed) {
 		return false, action, nil
 	}
 	cond := metav1.Condition{Type: suspendedType, ObservedGeneration: m.object(obj).GetGeneration()}
@@ -399,16 +406,19 @@ func (m *Machine[K]) event(obj *K, e events.Event) {
 	}
 }
 
-// finalize ensures that the object has the finalizer if the machine has states for deletions. It returns the object to
+// finalize ensures that the object has the finalizer if the machine has states for deletions, or if the object is
+// suspended and must not be deleted meanwhile: that is, unless WhenDeleted is Proceed. It returns the object to
 // reconcile, or nil if it needs no pass. A finalizer without need, such as that of an earlier version of the machine or
 // of a program that was killed before it recorded what it declares, is removed only when the object is deleted.
-func (m *Machine[K]) finalize(ctx context.Context, obj *K, deletes bool) (*K, error) {
+func (m *Machine[K]) finalize(ctx context.Context, obj *K, deletes bool, now time.Time) (*K, error) {
 	has := slices.Contains(m.object(obj).GetFinalizers(), m.name)
 	_, own := m.fields.of(obj)
+	s, invalid := m.suspension(obj, now)
+	needs := m.deletes() || invalid != nil || s != nil && s.WhenDeleted == machine.Wait
 	switch {
-	case m.deletes() && !deletes:
+	case needs && !deletes:
 		return m.addFinalizer(ctx, obj)
-	case !deletes, has && (m.deletes() || len(own.Inventory) > 0):
+	case !deletes, has && (needs || len(own.Inventory) > 0):
 		return obj, nil
 	case has:
 		return nil, m.removeFinalizer(ctx, obj)

@@ -265,6 +265,7 @@ func TestASteadyPassOfADurableMachineSendsNothing(t *testing.T) {
 func TestASuspendedObjectIsNotChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFarm(t, Options{})
+		f.api = client.ClusterWide[animal]((&finalizing{server: f.server}).client(t))
 		suspend := func(s machine.Suspension) {
 			f.change(t, func(a *animal) {
 				if err := machine.Suspend(a, f.name, s); err != nil {
@@ -316,6 +317,42 @@ func TestDeletionOfASuspendedObject(t *testing.T) {
 		}
 		if halted, _, err := f.suspended(t.Context(), obj, time.Now(), f.get(t)); halted != want || err != nil {
 			t.Errorf("%s: suspended is %t, %v", policy, halted, err)
+		}
+	}
+}
+
+// TestASuspensionKeepsADeletedObject checks that a suspended object that must not be deleted meanwhile has the
+// finalizer, although the machine has no states for deletions and nothing is declared, until the suspension ends. A
+// suspension that can't be parsed may be such a one.
+func TestASuspensionKeepsADeletedObject(t *testing.T) {
+	for value, want := range map[string]bool{
+		`{"reason":"flood","by":"jane","whenDeleted":"Wait"}`:                                true,
+		`{"reason":"flood","by":"jane","whenDeleted":"wait"}`:                                true,
+		`{"reason":"flood","by":"jane","whenDeleted":"Proceed"}`:                             false,
+		`{"reason":"flood","by":"jane","whenDeleted":"Wait","until":"2020-01-01T00:00:00Z"}`: false,
+	} {
+		f := newFarm(t, Options{})
+		f.api = client.ClusterWide[animal]((&finalizing{server: f.server}).client(t))
+		f.change(t, func(a *animal) { a.Annotations = map[string]string{f.name + ".suspend": value} })
+		_, _, _ = f.reconcile(t) // the error of a suspension that can't be parsed has a test of its own
+		if obj := f.get(t); slices.Contains(obj.Finalizers, f.name) != want {
+			t.Errorf("%s: the finalizers are %q, want that of the machine: %t", value, obj.Finalizers, want)
+		}
+		if !want {
+			continue
+		}
+		f.change(t, func(a *animal) { a.DeletionTimestamp = new(metav1.NewTime(noon)) })
+		for range 2 {
+			if _, _, _ = f.reconcile(t); !slices.Contains(f.get(t).Finalizers, f.name) {
+				t.Errorf("%s: the deleted object has lost its finalizer", value)
+			}
+		}
+		f.change(t, func(a *animal) { a.Annotations = nil })
+		if _, err := f.Reconcile(t.Context(), f.get(t)); err != nil {
+			t.Errorf("%s: after the suspension, the pass returns %v", value, err)
+		}
+		if obj, err := f.animals.GetOrNil(t.Context(), "ox", nil); obj != nil || err != nil {
+			t.Errorf("%s: after the suspension, the object is %+v, %v", value, obj, err)
 		}
 	}
 }
@@ -376,7 +413,7 @@ func TestEventsAreNotRepeated(t *testing.T) {
 			t.Errorf("the condition is %+v", c)
 		}
 		f.change(t, func(a *animal) {
-			if err := machine.Suspend(a, f.name, machine.Suspension{Reason: "r", By: "b", WhenDeleted: machine.Wait}); err != nil {
+			if err := machine.Suspend(a, f.name, machine.Suspension{Reason: "r", By: "b", WhenDeleted: machine.Proceed}); err != nil {
 				t.Fatal(err)
 			}
 		})
