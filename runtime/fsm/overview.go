@@ -32,7 +32,7 @@ type StateOverview struct {
 	Failing   int           `json:"failing,omitempty"`   // those whose last pass has failed
 	Stuck     int           `json:"stuck,omitempty"`     // those that have been in it for longer than [Options.StuckAfter]
 	Suspended int           `json:"suspended,omitempty"` // those that are suspended
-	Oldest    time.Duration `json:"oldest,omitempty"`    // the longest time in it, without those that have ended or are idle
+	Oldest    time.Duration `json:"oldest,omitempty"`    // the longest time in it of those that wait or are retried
 	Visits    int           `json:"visits,omitempty"`    // the highest number of visits of one of them, see [Ctx.Visits]
 	Failures  uint64        `json:"failures,omitempty"`  // the steps that have failed, since the program began
 	Restarts  uint64        `json:"restarts,omitempty"`  // the steps that have returned [To.Restart]
@@ -138,7 +138,7 @@ func (s *StateOverview) add(e *entry, stuckAfter time.Duration, now time.Time) {
 	if e.stuck(stuckAfter, now) {
 		s.Stuck++
 	}
-	if e.how != ends && e.flags&idle == 0 {
+	if e.waits() {
 		s.Oldest = max(s.Oldest, now.Sub(time.Unix(0, e.since)))
 	}
 }
@@ -195,9 +195,15 @@ func (m *Machine[K]) entryOf(own *machine.Status, condition string, f flags) ent
 			e.reason = c.Message
 		}
 	}
-	if own.FSM != nil {
-		e.state, e.since = int16(m.find(own.FSM.State)), own.FSM.Since.UnixNano()
-		e.visits = max(1, own.FSM.Visits[own.FSM.State])
+	if p := own.FSM; p != nil {
+		state := m.renamed(p.State)
+		e.state, e.since = int16(m.find(state)), p.Since.UnixNano()
+		for name, visits := range p.Visits {
+			if m.renamed(name) == state {
+				e.visits += visits
+			}
+		}
+		e.visits = max(1, e.visits)
 	}
 	return e
 }

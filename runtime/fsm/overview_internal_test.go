@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/machine"
 	"github.com/kube-go/sdk/runtime/cache"
@@ -278,7 +279,62 @@ func TestPositionOfSuspendedObject(t *testing.T) {
 		if s := f.Overview().States[1]; s.Objects != 1 || s.Suspended != 1 || s.Stuck != 0 {
 			t.Errorf("the state work is %+v", s)
 		}
+
+		cow, err := f.animals.Get(t.Context(), "cow", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		suspend(cow)
+		<-time.After(time.Hour)
+		synctest.Wait()
+		for _, s := range f.Overview().States {
+			if s.Oldest != 0 {
+				t.Errorf("an object that is suspended counts as old: %+v", s)
+			}
+		}
 	})
+}
+
+// TestASuspendedObjectIsInItsState checks the position of an object that is being deleted, and whose state has another
+// name now.
+func TestASuspendedObjectIsInItsState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFarm(t, Options{Renamed: map[string]string{"toil": "work"}})
+		f.api = client.ClusterWide[animal]((&finalizing{server: f.server}).client(t))
+		f.change(t, func(obj *animal) {
+			obj.Finalizers, obj.DeletionTimestamp, obj.Status.FSM = []string{f.name}, new(metav1.Now()), storedAt("toil")
+			s := machine.Suspension{By: "Ann", Reason: "holiday", WhenDeleted: machine.Wait}
+			if err := machine.Suspend(obj, f.name, s); err != nil {
+				t.Fatal(err)
+			}
+		})
+		defer f.run(t, cache.New(f.server.Client(), nil))()
+		synctest.Wait()
+		n := 0
+		for p := range f.Positions() {
+			n++
+			want := Position{
+				Key: p.Key, State: "work", Since: p.Since, Visits: 3, Reason: "by Ann: holiday", Suspended: true, Deleting: true,
+			}
+			if p != want {
+				t.Errorf("the position is %+v, want %+v", p, want)
+			}
+		}
+		if n != 1 {
+			t.Errorf("there are %d positions, want one", n)
+		}
+	})
+}
+
+// TestAPassThatIsNotStoredFails checks the position of an idle object whose status can't be written.
+func TestAPassThatIsNotStoredFails(t *testing.T) {
+	m, obj := newMachine(t, nil), new(animal)
+	obj.Labels = map[string]string{"idle": "until the morning"}
+	e := m.pass(t, obj, noon).unstored(errLabel("no server"))
+	p := m.positionOf(&keyed{entry: e}, noon)
+	if want := (Position{State: "work", Since: p.Since, Visits: 1, Reason: "no server", Failing: true}); p != want {
+		t.Errorf("the position is %+v, want %+v", p, want)
+	}
 }
 
 // TestPassesOfOtherControllersAreNotKept checks passes that no controller makes, or one of other objects, which is not
@@ -338,16 +394,16 @@ func TestUnstoredPassKeepsItsTime(t *testing.T) {
 
 // TestChildrenAreCountedByState checks the states of a group.
 func TestChildrenAreCountedByState(t *testing.T) {
-	m := newMachine(t, nil)
+	m := newMachine(t, &Options{Renamed: map[string]string{"toil": "work"}})
 	NewGroup(m, "Calf", rest{})
 	m.groups[0].states = append(m.groups[0].states, m.states[1])
 	w := &walk[animal]{pass: &pass[animal]{machine: m}, position: machine.Position{Children: map[string]machine.Child{
 		"Calf.a": {State: "rest"}, "Calf.b": {State: "work"}, "Calf.c": {State: "rest"},
-		"Calf.d": {State: "gone"}, "Cow.a": {State: "rest"},
+		"Calf.d": {State: "gone"}, "Calf.e": {State: "toil"}, "Cow.a": {State: "rest"},
 	}}}
 	got := w.entry().children
 	slices.SortFunc(got, func(a, b tally) int { return int(a.state) - int(b.state) })
-	if want := []tally{{0, 0, 2}, {0, 1, 1}}; !slices.Equal(got, want) {
+	if want := []tally{{0, 0, 2}, {0, 1, 2}}; !slices.Equal(got, want) {
 		t.Errorf("the children are %v, want %v", got, want)
 	}
 }

@@ -262,7 +262,7 @@ func (w *walk[K]) entry() entry {
 func (w *walk[K]) unstored(err error) entry {
 	e := w.entry()
 	e.how, e.unstored, e.reason = fails, true, err.Error()
-	e.flags &^= failed
+	e.flags &^= failed | idle
 	return e
 }
 
@@ -270,7 +270,7 @@ func (w *walk[K]) unstored(err error) entry {
 func (m *Machine[K]) countChild(all []tally, name, state string) []tally {
 	group, _, _ := strings.Cut(name, ".")
 	for i, g := range m.groups {
-		at := g.find(state)
+		at := g.find(m.renamed(state))
 		if g.group != group || at < 0 {
 			continue
 		}
@@ -285,8 +285,10 @@ func (m *Machine[K]) countChild(all []tally, name, state string) []tally {
 	return all
 }
 
+// waits reports whether the object waits or is retried: it is not suspended, and has neither ended nor become idle.
+func (e *entry) waits() bool { return e.how != ends && e.how != unset && e.flags&(suspended|idle) == 0 }
+
 // stuck reports whether the object has been in its state for too long.
 func (e *entry) stuck(after time.Duration, now time.Time) bool {
-	waits := e.how != ends && e.how != unset && e.flags&(suspended|idle) == 0
-	return after > 0 && waits && now.Sub(time.Unix(0, e.since)) >= after
+	return after > 0 && e.waits() && now.Sub(time.Unix(0, e.since)) >= after
 }

@@ -64,7 +64,11 @@ func (m *Machine[K]) Reconcile(ctx context.Context, obj *K) (controller.Action, 
 		return controller.Action{}, controller.Terminal(fmt.Errorf("the status can't be read: %w", err))
 	}
 	if halted, action, err := m.suspended(ctx, obj, now, before); halted {
-		track.put(key, m.entryOf(own, suspendedType, suspended))
+		properties := suspended
+		if deletes {
+			properties |= deleting
+		}
+		track.put(key, m.entryOf(own, suspendedType, properties))
 		return action, err
 	}
 	if deletes && (!m.deletes() || own.FSM != nil && own.FSM.Deleted) {

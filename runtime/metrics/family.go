@@ -158,7 +158,7 @@ func ofMachines() []Family {
 		{machine + "stuck_objects", "Objects that have been in the state for too long.", Gauge, state, nil},
 		{machine + "suspended_objects", "Suspended objects in the state.", Gauge, state, nil},
 		{
-			machine + "oldest_seconds", "Longest time that an object that has not ended and is not idle has been in the state.",
+			machine + "oldest_seconds", "Longest time that an object that waits or is retried has been in the state.",
 			Gauge, state, nil,
 		},
 		{machine + "max_visits", "Highest number of visits to the state of an object in it.", Gauge, state, nil},
