@@ -128,6 +128,7 @@ func (g *Graph) version() string {
 func (g *Graph) Mermaid() string {
 	b := &strings.Builder{}
 	b.WriteString("stateDiagram-v2\n")
+	ids := g.ids()
 	for i, part := range g.parts() {
 		indent := "    "
 		if part.title != "" {
@@ -135,18 +136,18 @@ func (g *Graph) Mermaid() string {
 			indent += indent
 		}
 		for _, s := range part.states {
-			name := strings.ReplaceAll(s.Name, ".", "_")
-			if name != s.Name {
-				fmt.Fprintf(b, "%sstate \"%s\" as %s\n", indent, s.Name, name)
+			id := ids[s.Name]
+			if id != s.Name {
+				fmt.Fprintf(b, "%sstate \"%s\" as %s\n", indent, s.Name, id)
 			}
 			if s.Initial {
-				fmt.Fprintf(b, "%s[*] --> %s\n", indent, name)
+				fmt.Fprintf(b, "%s[*] --> %s\n", indent, id)
 			}
 			for _, to := range g.next(s.Name) {
-				fmt.Fprintf(b, "%s%s --> %s\n", indent, name, strings.ReplaceAll(to, ".", "_"))
+				fmt.Fprintf(b, "%s%s --> %s\n", indent, id, ids[to])
 			}
 			if s.Terminal {
-				fmt.Fprintf(b, "%s%s --> [*]\n", indent, name)
+				fmt.Fprintf(b, "%s%s --> [*]\n", indent, id)
 			}
 		}
 		if part.title != "" {
@@ -154,6 +155,26 @@ func (g *Graph) Mermaid() string {
 		}
 	}
 	return b.String()
+}
+
+// keywords are the words that begin another statement of a state diagram, in lower case. Mermaid ignores the case.
+const keywords = " accdescr acctitle class classdef click default direction href note scale state statediagram style "
+
+// ids returns the names that the states have in a Mermaid diagram, by their own: other characters than letters, digits
+// and underscores are replaced, and no two states or parts have the same.
+func (g *Graph) ids() map[string]string {
+	ids, used := make(map[string]string, len(g.States)), map[string]bool{}
+	for i := range g.parts() {
+		used[fmt.Sprint("part", i)] = true
+	}
+	for _, s := range g.States {
+		id := strings.NewReplacer(".", "_", "-", "_").Replace(s.Name)
+		for used[id] || strings.Contains(keywords, " "+strings.ToLower(id)+" ") {
+			id += "_"
+		}
+		ids[s.Name], used[id] = id, true
+	}
+	return ids
 }
 
 // part is the states between which there are transitions.

@@ -141,6 +141,46 @@ func TestNewRejectsWrongArguments(t *testing.T) {
 	}
 }
 
+// TestTheStatesOfADiagramHaveValidNames checks names that Mermaid would read as something else, or as another state.
+func TestTheStatesOfADiagramHaveValidNames(t *testing.T) {
+	g := &Graph{
+		States: []GraphState{
+			{Name: "Scale", Initial: true},
+			{Name: "Scaled"},
+			{Name: "Calf_young"},
+			{Name: "part1"},
+			{Name: "Note", Terminal: true},
+			{Name: "db-Calf.young", Group: "db-Calf", Initial: true, Terminal: true},
+			{Name: "Calf.young", Group: "Calf", Initial: true, Terminal: true},
+		},
+		Transitions: []GraphTransition{{"Scale", "Scaled"}, {"Scaled", "Note"}, {"Calf_young", "part1"}, {"part1", "Note"}},
+	}
+	want := `stateDiagram-v2
+    state "Scale" as Scale_
+    [*] --> Scale_
+    Scale_ --> Scaled
+    Scaled --> Note_
+    Calf_young --> part1_
+    state "part1" as part1_
+    part1_ --> Note_
+    state "Note" as Note_
+    Note_ --> [*]
+    state "db-Calf" as part1 {
+        state "db-Calf.young" as db_Calf_young
+        [*] --> db_Calf_young
+        db_Calf_young --> [*]
+    }
+    state "Calf" as part2 {
+        state "Calf.young" as Calf_young_
+        [*] --> Calf_young_
+        Calf_young_ --> [*]
+    }
+`
+	if got := g.Mermaid(); got != want {
+		t.Errorf("Mermaid returns\n%s\nwant\n%s", got, want)
+	}
+}
+
 // TestGraph checks the three forms of a graph.
 func TestGraph(t *testing.T) {
 	g := newMachine(t, nil).Graph()
