@@ -31,7 +31,8 @@ type (
 
 func (Bound) fromBind() {}
 
-// Step declares the bucket, and waits until it is ready.
+// Step declares the bucket, and waits until it is ready. It reads the bucket as it was before: one whose size is about
+// to change may still be ready.
 func (Bind) Step(c *fsm.Ctx[v1.BucketClaim], to fsm.To[fromBind]) fsm.Result[fromBind] {
 	meta := metav1.ObjectMeta{Name: c.Obj.Namespace + "-" + c.Obj.Name}
 	spec := v1.BucketSpec{ClaimNamespace: c.Obj.Namespace, ClaimName: c.Obj.Name, Gigabytes: c.Obj.Spec.Gigabytes}
@@ -41,7 +42,8 @@ func (Bind) Step(c *fsm.Ctx[v1.BucketClaim], to fsm.To[fromBind]) fsm.Result[fro
 	if _, err := c.Get(bucket); err != nil {
 		return to.Retry(err)
 	}
-	if err := kube.StatusCondition[v1.Bucket]("Ready", metav1.ConditionTrue)(bucket); err != nil {
+	err := kube.StatusCondition[v1.Bucket]("Ready", metav1.ConditionTrue)(bucket)
+	if err != nil || bucket.Spec.Gigabytes != spec.Gigabytes {
 		return to.Stay("the bucket is not ready", time.Minute)
 	}
 	return to.Go(Bound{})
