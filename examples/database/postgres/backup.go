@@ -99,7 +99,7 @@ func (a Attempt) record(c ctx, name string) error {
 		return nil
 	}
 	_, err := backups(c).Create(c, &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{backupLabel: c.Obj.Name}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: backupLabels(c.Obj)},
 		Data:       map[string]string{"version": c.Obj.Status.Version, "due": a.Due.UTC().Format(time.RFC3339)},
 	}, nil)
 	if errors.Is(err, kube.ErrAlreadyExists) {
@@ -134,7 +134,12 @@ func backups(c ctx) *kube.API[corev1.ConfigMap] {
 	return kube.Namespaced[corev1.ConfigMap](fsm.Env[*env](c).client, c.Obj.Namespace)
 }
 
-// backupsOf selects the backups of a database.
-func backupsOf(name string) *kube.ListOptions {
-	return &kube.ListOptions{LabelSelector: backupLabel + "=" + name}
+// backupLabels returns the labels of the backups of a database.
+func backupLabels(db *v1.Database) map[string]string {
+	return map[string]string{backupLabel: db.Name, ownerLabel: string(db.UID)}
+}
+
+// backupsOf selects the backups of a database, and not those of an earlier one with its name.
+func backupsOf(db *v1.Database) *kube.ListOptions {
+	return &kube.ListOptions{LabelSelector: ownerLabel + "=" + string(db.UID)}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	v1 "github.com/kube-go/sdk/examples/database/api/v1"
 )
@@ -53,6 +54,21 @@ func TestBackupTimes(t *testing.T) {
 			db.Status.LastBackup = new(metav1.NewTime(last))
 		}
 	})
+}
+
+// TestBackupsOfAnEarlierDatabaseAreKept checks that a database does not select those of another one with its name.
+func TestBackupsOfAnEarlierDatabaseAreKept(t *testing.T) {
+	earlier := &v1.Database{ObjectMeta: metav1.ObjectMeta{Name: "shop", UID: "1"}}
+	later := &v1.Database{ObjectMeta: metav1.ObjectMeta{Name: "shop", UID: "2"}}
+	selected, err := labels.Parse(backupsOf(later).LabelSelector)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for db, want := range map[*v1.Database]bool{earlier: false, later: true} {
+		if got := selected.Matches(labels.Set(backupLabels(db))); got != want {
+			t.Errorf("the backups of the database with the UID %s are selected: %t, want %t", db.UID, got, want)
+		}
+	}
 }
 
 // TestAttemptsBackOff checks the delays and the deadlines of attempts.

@@ -159,7 +159,8 @@ func (s Backup) OnDeadline(c ctx, to fsm.To[fromBackup]) fsm.Result[fromBackup] 
 
 // Step runs a child machine for each replica, and waits until all have the version.
 func (s Upgrade) Step(c ctx, to fsm.To[fromUpgrade]) fsm.Result[fromUpgrade] {
-	if _, err := observe(c); err != nil {
+	all, err := observe(c)
+	if err != nil {
 		return to.Retry(err)
 	}
 	back := s.Version == c.Obj.Status.Version // there is no other version to go back to
@@ -172,7 +173,7 @@ func (s Upgrade) Step(c ctx, to fsm.To[fromUpgrade]) fsm.Result[fromUpgrade] {
 		return to.Go(Rollback{Version: s.Version, Reason: name + ": " + broken.Reason})
 	}
 	for _, r := range fsm.Ended[Upgraded](children) { // its machine has ended: repair it here
-		c.Apply(server(c.Obj, r.Index, s.Version, true))
+		restore(c, all, r.Index, s.Version)
 	}
 	if wait, result := fsm.Join(to, children); wait {
 		return result
@@ -217,7 +218,7 @@ func (s FinalBackup) OnDeadline(c ctx, to fsm.To[fromFinalBackup]) fsm.Result[fr
 // Step deletes the backups, unless they are kept. The machine then deletes all that the states have declared.
 func (Release) Step(c ctx, to fsm.To[fsm.Terminal]) fsm.Result[fsm.Terminal] {
 	if !keeps(c.Obj) && !c.Planning() {
-		if err := backups(c).DeleteCollection(c, nil, backupsOf(c.Obj.Name)); err != nil {
+		if err := backups(c).DeleteCollection(c, nil, backupsOf(c.Obj)); err != nil {
 			return to.Retry(err)
 		}
 	}

@@ -19,9 +19,10 @@ import (
 
 // The labels.
 const (
-	databaseLabel = "db.example.com/database" // the name of the database of a pod or service
-	servingLabel  = "db.example.com/serving"  // whether the service has a pod
-	backupLabel   = "db.example.com/backup"   // the name of the database of a backup
+	databaseLabel = "db.example.com/database"   // the name of the database of a pod or service
+	servingLabel  = "db.example.com/serving"    // whether the service has a pod
+	backupLabel   = "db.example.com/backup"     // the name of the database of a backup
+	ownerLabel    = "db.example.com/backup-uid" // its UID: a later database may have the same name
 )
 
 const (
@@ -107,13 +108,18 @@ func declare(c ctx, all []replica) error {
 		if db.Status.Version != "" {
 			version = cmp.Or(r.version, db.Status.Version)
 		}
-		if r.failed {
-			c.Delete(podOf(db, int32(i)))
-		} else {
-			c.Apply(server(db, int32(i), version, true))
-		}
+		restore(c, all, int32(i), version)
 	}
 	return nil
+}
+
+// restore declares the pod of a replica that serves. A pod that has failed, such as an evicted one, is deleted first.
+func restore(c ctx, all []replica, index int32, version string) {
+	if all[index].failed {
+		c.Delete(podOf(c.Obj, index))
+	} else {
+		c.Apply(server(c.Obj, index, version, true))
+	}
 }
 
 // credentials returns the Secret with the password. It is generated once: an immutable Secret can't get another one,

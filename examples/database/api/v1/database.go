@@ -36,7 +36,8 @@ type DatabaseSpec struct {
 	BackupInterval metav1.Duration `json:"backupInterval,omitzero"`
 
 	// KeepBackups is whether a deleted database gets a final backup, and leaves all its backups. Otherwise they are
-	// deleted. +kubebuilder:default=true
+	// deleted.
+	// +kubebuilder:default=true
 	KeepBackups *bool `json:"keepBackups,omitempty"`
 
 	// DrainTime is how long the clients of a replica have to finish before it is upgraded.

@@ -189,7 +189,8 @@ const databaseCRD = `{
           "type": "string"
          },
          "keepBackups": {
-          "description": "KeepBackups is whether a deleted database gets a final backup, and leaves all its backups. Otherwise they are\ndeleted. +kubebuilder:default=true",
+          "description": "KeepBackups is whether a deleted database gets a final backup, and leaves all its backups. Otherwise they are\ndeleted.",
+          "default": true,
           "type": "boolean"
          },
          "replicas": {
