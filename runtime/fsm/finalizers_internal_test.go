@@ -404,15 +404,15 @@ func TestAMachineDoesNotStartItself(t *testing.T) {
 			return outcome{how: stays, reason: strings.Repeat("x", n)}
 		}, false},
 		{"a failing child beside one with a negative delay", 10, 25, func(int) outcome {
-			return joined(To[fromWork]{}, To[fromUnborn]{}.Fail(errLabel("it is ill")),
+			return joined(To[fromWork]{}, To[fromUnborn]{}.Retry(errLabel("it is ill")),
 				To[fromUnborn]{}.Stay("there", -time.Minute)).outcome
 		}, false},
 		{"a failing child beside one with a delay in nanoseconds", 10, 25, func(int) outcome {
-			return joined(To[fromWork]{}, To[fromUnborn]{}.Fail(errLabel("it is ill")),
+			return joined(To[fromWork]{}, To[fromUnborn]{}.Retry(errLabel("it is ill")),
 				To[fromUnborn]{}.Stay("there", 30)).outcome
 		}, false},
 		{"a final failure of a child beside one with a negative delay", 10, 25, func(int) outcome {
-			return joined(To[fromWork]{}, To[fromUnborn]{}.Fail(controller.Terminal(errLabel("it is dead"))),
+			return joined(To[fromWork]{}, To[fromUnborn]{}.Retry(controller.Terminal(errLabel("it is dead"))),
 				To[fromUnborn]{}.Stay("there", -time.Minute)).outcome
 		}, false},
 		{"an idle state with a negative delay, and a failing delete", 10, 25, func(int) outcome {

@@ -21,7 +21,8 @@ func TestDefinitionIsEstablishedWhileItsNewNamesAreRefused(t *testing.T) {
 		{"served", []any{condition("Established", "True", "", "")}, ""},
 		{
 			"served under the old names, while new names are refused",
-			[]any{condition("Established", "True", "", ""), condition("NamesAccepted", "False", "KindConflict", "")}, "",
+			[]any{condition("Established", "True", "", ""), condition("NamesAccepted", "False", "KindConflict", "")},
+			"",
 		},
 		{"new", nil, "condition Established is missing"},
 		{

@@ -481,7 +481,7 @@ func TestALossAfterTheWorkIsNoError(t *testing.T) {
 					}
 					return tt.err
 				})
-				if err != tt.want { //nolint:errorlint // exactly this one
+				if err != tt.want {
 					t.Errorf("Run() = %v, want %v", err, tt.want)
 				}
 				stop(nil)
