@@ -4,6 +4,7 @@
 package discovery_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -405,6 +406,11 @@ func TestLegacyWithARateLimit(t *testing.T) {
 		if len(failed) != 2 || failed[0].GroupVersion.Group != "apps" || failed[1].GroupVersion != metrics ||
 			failed[1].Err.Error() != "no response within 2s" {
 			t.Errorf("Failed = %v, want the unavailable group version and the one that does not respond", failed)
+		}
+		ctx, cancel := contextOf(t, 2*time.Second)
+		defer cancel()
+		if d, err := discovery.Discover(ctx, c, nil); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("with a deadline that the rate limit exceeds: %v, %v", d, err)
 		}
 	})
 }

@@ -66,6 +66,14 @@ func (f *fetcher) root(ctx context.Context, root string) ([]groupVersion, error)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	if _, limited := ctx.Deadline(); limited {
+		// Requests that the client's rate limit would delay beyond the deadline fail before it.
+		for _, gv := range all {
+			if err := errors.Join(gv.errs...); errors.Is(err, context.DeadlineExceeded) {
+				return nil, err
+			}
+		}
+	}
 	return all, nil
 }
 

@@ -32,8 +32,8 @@ type MapperOptions struct {
 // that run while kinds are installed. It is safe for concurrent use.
 //
 // A lookup five minutes after the last discovery also discovers again, so that the mapper knows changes of known kinds,
-// such as a new subresource. It waits for the result for no longer than ten seconds. If the discovery fails, the mapper
-// uses the last one for another five minutes.
+// such as a new subresource. It waits for the result for no longer than ten seconds, and half of the time until the
+// deadline of its context. If the discovery fails, the mapper uses the last one for another five minutes.
 //
 // If a group version can't be discovered any more, for example because its server is unavailable, the mapper keeps the
 // resources that it knows of it; [Discovery.Failed] contains the group version.
@@ -163,7 +163,11 @@ func (m *Mapper) renewed(ctx context.Context) *Discovery {
 	if !old { // another goroutine has discovered meanwhile
 		return current
 	}
-	limited, cancel := context.WithTimeout(ctx, renewTimeout)
+	timeout := renewTimeout
+	if deadline, ok := ctx.Deadline(); ok {
+		timeout = min(timeout, time.Until(deadline)/2) // the caller needs time for its requests
+	}
+	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	d, err := discover(limited, m.client, &m.options, false, current)
 	if err == nil || ctx.Err() == nil {

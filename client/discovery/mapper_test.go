@@ -223,8 +223,8 @@ func TestFailedRenewalKeepsTheLastDiscovery(t *testing.T) {
 				server.set("/apis", tc.in)
 				time.Sleep(5 * time.Minute)
 				if tc.in.silent { // the end of one caller's context does not postpone the discovery
-					ctx, cancel := contextOf(t, time.Second)
-					defer cancel()
+					ctx, cancel := context.WithCancel(t.Context())
+					time.AfterFunc(time.Second, cancel)
 					find(ctx, time.Second, 0, 2)
 				}
 				find(t.Context(), tc.took, 0, 2)
@@ -232,6 +232,14 @@ func TestFailedRenewalKeepsTheLastDiscovery(t *testing.T) {
 				server.set("/apis", gadgetWith("status"))
 				time.Sleep(5 * time.Minute)
 				find(t.Context(), 0, 1, 2)
+				if tc.in.silent { // the caller keeps half of its time, and the next one does not wait
+					server.set("/apis", tc.in)
+					time.Sleep(5 * time.Minute)
+					ctx, cancel := contextOf(t, 4*time.Second)
+					defer cancel()
+					find(ctx, 2*time.Second, 1, 2)
+					find(t.Context(), 0, 1, 0)
+				}
 			})
 		})
 	}
