@@ -36,7 +36,7 @@ type DeletionPolicy string
 
 const (
 	// Wait keeps the deleted object until the suspension ends. For this, the machine adds its finalizer to the suspended
-	// object. One that is deleted before the machine has done so is not kept if it had no finalizer.
+	// object. One that is deleted before the machine has done so is not kept, unless it had this finalizer before.
 	Wait DeletionPolicy = "Wait"
 	// Proceed deletes the object as if it were not suspended.
 	Proceed DeletionPolicy = "Proceed"

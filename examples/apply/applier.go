@@ -165,7 +165,8 @@ func desired(obj *unstructured.Unstructured) map[string]any {
 	return own.Object
 }
 
-// follow records namespaces and kinds that later objects need. It waits until a new kind is established.
+// follow records namespaces and kinds that later objects need. It waits until a new kind is established and
+// its names are accepted.
 func (a *applier) follow(
 	ctx context.Context, api *kube.API[unstructured.Unstructured], obj object, created bool,
 ) error {

@@ -160,8 +160,8 @@ func (g *Graph) Mermaid() string {
 // keywords are the words that begin another statement of a state diagram, in lower case. Mermaid ignores the case.
 const keywords = " accdescr acctitle class classdef click default direction href note scale state statediagram style "
 
-// ids returns the names that the states have in a Mermaid diagram, by their own: other characters than letters, digits
-// and underscores are replaced, and no two states or parts have the same.
+// ids returns the identifiers of the states in a Mermaid diagram, by the names of the states. Dots and hyphens are
+// replaced, and each identifier is unique, also among the parts.
 func (g *Graph) ids() map[string]string {
 	ids, used := make(map[string]string, len(g.States)), map[string]bool{}
 	for i := range g.parts() {

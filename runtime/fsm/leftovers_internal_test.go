@@ -203,7 +203,7 @@ func TestAnEndDoesNotWaitForChildren(t *testing.T) {
 		if p, err := m.Plan(t.Context(), obj); err != nil || !p.Failed || p.Err != nil || len(p.Actions) > 0 {
 			t.Errorf("the plan is %+v, %v", p, err)
 		}
-		if action, err := m.Reconcile(t.Context(), obj); err != nil || action != controller.RequeueAfter(pruneDelay) {
+		if action, err := m.Reconcile(t.Context(), obj); err != nil || action != controller.RequeueAfter(0) {
 			t.Errorf("while the child waits, the pass returns %v, %v", action, err)
 		}
 		ready = func(*unstructured.Unstructured) error { return nil }

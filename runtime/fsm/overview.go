@@ -204,6 +204,9 @@ func (m *Machine[K]) entryOf(own *machine.Status, condition string, f flags) ent
 			}
 		}
 		e.visits = max(1, e.visits)
+		for name, child := range p.Children {
+			e.children = m.countChild(e.children, name, child.State)
+		}
 	}
 	return e
 }

@@ -172,6 +172,9 @@ func (r *reconcile[K]) prune(ctx context.Context, w *walk[K], out *lazyOutputs) 
 	switch {
 	case err != nil:
 		w.fail(err)
+	case w.partial: // the pass repeats what may have failed
+		w.end.soon = true
+		return controller.RequeueAfter(0)
 	case waiting != "":
 		w.end.delay = sooner(w.end.delay, pruneDelay)
 		return controller.RequeueAfter(pruneDelay)
@@ -377,7 +380,11 @@ func (m *Machine[K]) announce(obj *K, w *walk[K], old []metav1.Condition) {
 		was, entered, repeated := before(typ), e.walk.entered(), false
 		same := sameButDigits(was.Message, shorten(message))
 		stuck := was.Reason == reasonStuck && same // otherwise it may have stayed and fail now, or the reverse
-		switch e.how {
+		how := e.how
+		if (how == stays || how == ends) && e.walk.end.how == fails { // after the step, such as by a delete
+			how = fails
+		}
+		switch how {
 		case goes, restarts: // a durable machine does not repeat them
 			repeated = !m.opts.Durable && (child && e.repeated || !child && was.Reason == reasonCompleted)
 		case ends:

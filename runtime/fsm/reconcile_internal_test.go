@@ -422,6 +422,39 @@ func TestEventsAreNotRepeated(t *testing.T) {
 	})
 }
 
+// TestAFailureAfterTheStepDoesNotRepeatItsEvent has an object that can't be deleted when the object is idle or has
+// ended.
+func TestAFailureAfterTheStepDoesNotRepeatItsEvent(t *testing.T) {
+	for name, result := range map[string]outcome{
+		"idle":  {how: stays, idle: true, reason: "until the morning"},
+		"ended": {how: goes, next: end{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFarm(t, Options{Durable: true})
+				defer f.record(t)()
+				f.change(t, func(obj *animal) { // its kind can't be looked up
+					obj.Status.Inventory = []machine.Item{{Version: "v1", Kind: "Secret", Name: "hay"}}
+				})
+				fed := &events.Event{Reason: "Fed"}
+				f.states[1].step = func(any, *Ctx[animal]) outcome {
+					if result.how == stays {
+						result.event = fed
+					}
+					return result
+				}
+				f.states[3].step = func(any, *Ctx[animal]) outcome { return outcome{how: ends, event: fed} }
+				for range 3 {
+					if _, _, err := f.reconcile(t); err == nil {
+						t.Error("the pass has not failed")
+					}
+					f.wantEvents(t, "Fed")
+				}
+			})
+		})
+	}
+}
+
 // TestTheEventOfAnotherResultIsRecorded checks that a state that returns another result than in the last pass, also one
 // that is stuck, has the event of this result.
 func TestTheEventOfAnotherResultIsRecorded(t *testing.T) {

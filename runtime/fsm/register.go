@@ -46,7 +46,8 @@ func Add[S State[K, E], K, E any](m Charted[K], zero S) { register(m.charted(), 
 // records that the states are done, so no later pass calls a state that declares its objects again.
 //
 // No transition leads from the states of [Add] to those of OnDelete, or back. A machine without states for deletions
-// has a finalizer only on objects that have declared others, and on those that a [machine.Suspension] keeps.
+// has a finalizer only on objects that have declared others, and on those that a [machine.Suspension] has kept, also
+// after its end.
 func OnDelete[S State[K, E], K, E any](m *Machine[K], zero S) { register(&m.chart, zero, true) }
 
 // The optional methods of a state.

@@ -35,7 +35,8 @@ func Send[T, K any](m *Machine[K], key controller.Key, value T) {
 // Received returns the value of type T that was sent to the object, and whether there was one. A state that calls it
 // and stays waits for such values. A value is received once: later states and passes do not receive it again, unless
 // the Step is repeated because it fails, or because it waits for objects that it has declared. All child machines of a
-// pass receive it; after them, the state that runs them does not.
+// pass receive it, but it is lost for one whose Step is repeated if another one of a durable machine has received it.
+// After them, the state that runs them does not receive it.
 func Received[T, K any](c *Ctx[K]) (value T, ok bool) {
 	w, typ := c.walk, reflect.TypeFor[T]()
 	if !slices.Contains(w.asked, typ) {

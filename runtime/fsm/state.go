@@ -41,8 +41,9 @@ import (
 //	OnDeadline(c *fsm.Ctx[K], to fsm.To[E]) fsm.Result[E]
 //
 // has a limited time: when the machine has been in the state for that long, OnDeadline is called instead of Step. A
-// pass takes place then, even if nothing changes, and also if Step fails and the back-off is longer. A time of 0 means
-// no limit. The time continues while the object is suspended.
+// pass takes place then, even if nothing changes, and also if Step fails and the back-off is longer. Only after a Stay
+// with a negative delay, it waits for the back-off. A time of 0 means no limit. The time continues while the object is
+// suspended.
 type State[K, E any] interface {
 	// Step observes the object, does what the state is for, and returns what to do next: a result of to.
 	Step(c *Ctx[K], to To[E]) Result[E]
@@ -63,8 +64,8 @@ func (To[E]) Go(next E) Result[E] { return Result[E]{outcome{how: goes, next: ne
 // Stay ends the pass in this state. The next pass takes place after a change of the object or of a source of the
 // controller, and after the delay at the latest. A delay of 0 means no limit. One of less than a millisecond, or a
 // negative one, such as the time until a moment that has passed, means a pass as soon as the back-off of the controller
-// allows. The reason is the message of the conditions, such as "waiting for 2 of 3 replicas". A reason that changes
-// with every pass causes a write each time.
+// allows, whatever the other delays are. The reason is the message of the conditions, such as "waiting for 2 of 3
+// replicas". A reason that changes with every pass causes a write each time.
 func (To[E]) Stay(reason string, delay time.Duration) Result[E] {
 	return Result[E]{outcome{how: stays, reason: reason}.after(delay)}
 }
@@ -91,7 +92,8 @@ func (To[E]) Idle(reason string, delay time.Duration) Result[E] {
 // of the state if that is earlier. A [controller.Terminal] error is not retried after a back-off.
 func (To[E]) Retry(err error) Result[E] { return Result[E]{outcome{how: fails, err: err}} }
 
-// Restart begins again at the initial state, in the same pass.
+// Restart begins again at the initial state: in the same pass, or in the next one if this pass has already been there.
+// Without [Options.Durable], each pass has, so it fails.
 func (To[E]) Restart() Result[E] { return Result[E]{outcome{how: restarts}} }
 
 // Done ends the pass of a terminal state with success: the object is ready. The next pass follows the next change.

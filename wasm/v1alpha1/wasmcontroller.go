@@ -163,8 +163,8 @@ type WasmControllerStatus struct {
 	// +optional
 	LastError string `json:"lastError,omitempty"`
 
-	// Stats are the counters of the module since it was set, when its state, its digest or its failures last changed. The
-	// metrics of the host have the current ones.
+	// Stats are the counters of the module since it was set, when it last began to start, to run, to back off or to be
+	// quarantined, or its digest or its failures last changed. The metrics of the host have the current ones.
 	// +optional
 	Stats *Stats `json:"stats,omitempty"`
 }

@@ -657,7 +657,7 @@ const wasmControllerCRD = `{
           "type": "string"
          },
          "stats": {
-          "description": "Stats are the counters of the module since it was set, when its state, its digest or its failures last changed. The\nmetrics of the host have the current ones.",
+          "description": "Stats are the counters of the module since it was set, when it last began to start, to run, to back off or to be\nquarantined, or its digest or its failures last changed. The metrics of the host have the current ones.",
           "type": "object",
           "properties": {
            "cacheBytes": {
