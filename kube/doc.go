@@ -193,7 +193,7 @@
 //   - [github.com/kube-go/sdk/runtime/debugpage]: a page that shows what the controllers of a program do
 //   - [github.com/kube-go/sdk/runtime/metrics]: the metrics of controllers, caches, state machines, elections and
 //     shards
-//   - [github.com/kube-go/sdk/runtime/histogram]: counts of durations by their length
+//   - [github.com/kube-go/sdk/runtime/histogram]: the distribution of durations
 //   - [github.com/kube-go/sdk/runtime/election]: one leader among replicas
 //   - [github.com/kube-go/sdk/runtime/sharding]: the objects divided among replicas
 //   - [github.com/kube-go/sdk/runtime/finalizer]: finalizers

@@ -419,8 +419,8 @@ func TestStatesBetweenWaitingChangesAreMapped(t *testing.T) {
 	})
 }
 
-// mapsSlowly runs a controller of the documents a, b and c, whose function of Map takes a minute for the page p. The page
-// is about a, and has been mapped.
+// mapsSlowly runs a controller of the documents a, b and c, whose function of Map takes a minute for the page p. The
+// page is about a, and has been mapped.
 func mapsSlowly(t *testing.T) (w *world, runs *journal) {
 	t.Helper()
 	w, runs = newWorld(t), new(journal)

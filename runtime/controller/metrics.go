@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kube-go/sdk/runtime/histogram"
+	"github.com/kube-go/sdk/runtime/internal/durations"
 )
 
 // Metrics are the numbers of a controller for monitoring. The numbers of runs and the histograms count since the
@@ -78,11 +79,11 @@ type tally struct {
 type tallied struct {
 	requeuedNow, requeuedLater, failed uint64
 	terminal, panics, timeouts         uint64
-	waited, took                       *histogram.Counter
+	waited, took                       *durations.Counter
 }
 
 func newTallied(limits []time.Duration) tallied {
-	return tallied{waited: histogram.NewCounter(limits), took: histogram.NewCounter(limits)}
+	return tallied{waited: durations.NewCounter(limits), took: durations.NewCounter(limits)}
 }
 
 // count counts a run.

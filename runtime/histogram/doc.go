@@ -1,6 +1,5 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package histogram counts durations by their length, such as those of the runs of a controller. The packages that
-// count have a [Counter], and report a [Histogram].
+// Package histogram has the distribution of durations by their length, such as those of the runs of a controller.
 package histogram

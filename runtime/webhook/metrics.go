@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kube-go/sdk/runtime/histogram"
+	"github.com/kube-go/sdk/runtime/internal/durations"
 )
 
 // Metrics are the numbers of the requests for a path of a [Server].
@@ -40,7 +41,7 @@ type meter struct {
 	inFlight int
 	panics   uint64
 	codes    map[int]uint64
-	took     *histogram.Counter
+	took     *durations.Counter
 }
 
 func newMeter(path string, h http.Handler) *meter {
@@ -50,7 +51,7 @@ func newMeter(path string, h http.Handler) *meter {
 	}
 	return &meter{
 		path: path, handler: h, codes: map[int]uint64{http.StatusOK: 0, http.StatusInternalServerError: 0},
-		took: histogram.NewCounter(limits),
+		took: durations.NewCounter(limits),
 	}
 }
 

@@ -1,31 +1,23 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package histogram_test
+package durations_test
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kube-go/sdk/runtime/histogram"
+	"github.com/kube-go/sdk/runtime/internal/durations"
 )
-
-func ExampleCounter() {
-	c := histogram.NewCounter([]time.Duration{time.Millisecond, time.Second})
-	c.Add(time.Microsecond)
-	c.Add(time.Minute)
-	fmt.Println(c.Histogram())
-	// Output: {2 1m0.000001s [{1ms 1} {1s 1}]}
-}
 
 // TestDurationIsInEachBucketWhoseLimitItDoesNotExceed checks limits themselves, durations beside them, and the sums of
 // two counters.
 func TestDurationIsInEachBucketWhoseLimitItDoesNotExceed(t *testing.T) {
 	limits := []time.Duration{time.Millisecond, time.Second}
-	c, other := histogram.NewCounter(limits), histogram.NewCounter(limits)
+	c, other := durations.NewCounter(limits), durations.NewCounter(limits)
 	for _, d := range []time.Duration{0, time.Millisecond, time.Millisecond + 1, time.Second} {
 		c.Add(d)
 	}
