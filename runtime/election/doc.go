@@ -18,8 +18,8 @@
 //
 //   - Terms never overlap, unless somebody deletes the lease or reduces its duration, see below: a term ends
 //     [Options.RenewDeadline] after the last successful renewal was sent, and another replica waits
-//     [Options.LeaseDuration] after it has observed that renewal. The term may end while the function still stops, after
-//     the end of its context: the runs of a controller then end at once.
+//     [Options.LeaseDuration] after it has observed that renewal. The term may end while the function still stops,
+//     after the end of its context: the runs of a controller then end at once.
 //   - Terms depend on the rates of the local clocks, not on their times: the times in the lease are for people. If a
 //     clock jumps forward, such as after a suspension of the machine, the term of this replica ends within a second,
 //     but no other's.

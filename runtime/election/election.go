@@ -310,8 +310,8 @@ type term struct {
 
 	work   context.Context //nolint:containedctx // the context of lead; nil until the work begins
 	lose   context.CancelCauseFunc
-	result chan error    // of lead
-	stop   chan struct{} // ends guard
+	result chan terms.Result // of lead
+	stop   chan struct{}     // ends guard
 	guard  sync.WaitGroup
 
 	returned bool  // lead has returned
@@ -325,19 +325,12 @@ func (t *term) step(ctx context.Context, in input) action {
 	if t.work == nil && ctx.Err() == nil && s.leads(time.Now()) {
 		t.elector.logger.Info("leading", "transitions", s.stored.transitions)
 		t.work, t.lose = terms.Begin(ctx)
-		t.result, t.stop = make(chan error, 1), make(chan struct{})
+		t.stop = make(chan struct{})
 		t.guard.Go(t.endInTime) // finish waits for both
-		go func() {
-			err := errGoexit // overwritten if lead returns
-			defer func() { t.result <- err }()
-			err = t.lead(t.work)
-		}()
+		t.result = terms.Start(t.work, t.lead)
 	}
 	return act
 }
-
-// errGoexit is the error of work that ends its goroutine.
-var errGoexit = errors.New("election: runtime.Goexit was called")
 
 // endInTime ends the work at the end of the term, even during a request. It looks at the wall clock every second, since
 // timers stand still while the machine is suspended.
@@ -378,9 +371,8 @@ func (t *term) wait(ctx context.Context, until time.Time) input {
 	select {
 	case <-timer.C:
 		return input{kind: tick}
-	case t.err = <-t.result:
-		t.end()
-		t.result = nil
+	case result := <-t.result:
+		t.end(result)
 		if t.unfinished() {
 			return input{kind: abandon}
 		}
@@ -404,8 +396,8 @@ func (t *term) unfinished() bool {
 }
 
 // end takes note of the end of the work.
-func (t *term) end() {
-	t.returned, t.lost = true, terms.Of(t.work).Err() != nil
+func (t *term) end(r terms.Result) {
+	t.returned, t.lost, t.err, t.result = true, r.Lost, r.Err, nil
 	close(t.stop)
 	t.guard.Wait()
 }
@@ -418,8 +410,7 @@ func (t *term) finish(ctx context.Context) error {
 	}
 	if !t.returned {
 		t.lose(ErrLost)
-		t.err = <-t.result
-		t.end()
+		t.end(<-t.result)
 	}
 	t.lose(nil)
 	switch status := e.Status(); {

@@ -266,6 +266,22 @@ func TestTransitionsGrowWithEachTermOfAnotherReplica(t *testing.T) {
 	})
 }
 
+// TestALossAfterTheWorkIsNoError has work that ends shortly before its term, during a request that has no response.
+func TestALossAfterTheWorkIsNoError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newCluster(t).replica(election.Options{})
+		err := r.Run(t.Context(), func(context.Context) error {
+			time.Sleep(5 * time.Second)
+			r.cut.Store(true)
+			time.Sleep(8500 * time.Millisecond) // the last renewal was sent 9.5 s ago
+			return nil
+		})
+		if err != nil {
+			t.Errorf("Run = %v", err)
+		}
+	})
+}
+
 func TestWorkThatEndsItsGoroutineIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)

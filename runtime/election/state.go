@@ -155,7 +155,7 @@ func (s state) over(now time.Time) bool {
 func (s state) isOver() bool { return !s.leading && !s.renewal.IsZero() }
 
 // released reports whether the last holder has released the lease, or there was none. If somebody has removed the
-// holder instead, it may lead, and the times differ.
+// holder instead, that replica may still lead; the two times of the lease differ then.
 func (s state) released() bool { return s.stored.holder == "" && s.stored.acquired == s.stored.renewed }
 
 // free returns when the replica may take the lease.

@@ -377,12 +377,11 @@ type turn struct {
 	name    string // of the lease
 	group   string // the UID of the object with the table
 
-	ended  bool            // the work has returned
-	lost   bool            // the term was lost before
-	err    error           // of the work
-	term   context.Context //nolint:containedctx // of the work; ends when it is lost
+	ended  bool  // the work has returned
+	lost   bool  // the term was lost before
+	err    error // of the work
 	lose   context.CancelCauseFunc
-	result chan error
+	result chan terms.Result
 }
 
 // run runs the work, and takes part in the group, until the work has ended and everything is given away, or the term is
@@ -399,14 +398,10 @@ func (t *turn) run(ctx context.Context, work func(context.Context) error) error 
 			cancel(context.Cause(ctx))
 		}
 	})()
-	t.term, t.lose, t.result = terms.Of(inner), lose, make(chan error, 1)
+	t.lose = lose
 	t.join()
 	defer t.leave()
-	go func() { // run waits for it
-		err := errGoexit // overwritten if work returns
-		defer func() { t.result <- err }()
-		err = work(inner)
-	}()
+	t.result = terms.Start(inner, work) // run waits for it
 	in := input{kind: tick}
 	for {
 		act := t.step(in)
@@ -458,9 +453,6 @@ func (t *turn) leave() {
 // maxFormer is the maximum number of former terms that are remembered. The others remove those that are older.
 const maxFormer = 16
 
-// errGoexit is the error of work that ends its goroutine.
-var errGoexit = errors.New("sharding: runtime.Goexit was called")
-
 // late logs that other members have to wait.
 func (t *turn) late() {
 	t.member.logger.Warn("the slots are not given away: the others take them after the duration of the lease")
@@ -477,16 +469,18 @@ func (t *turn) fail(ctx context.Context) error {
 	m.mu.Unlock()
 	t.lose(ErrLost)
 	m.publish(before, slots{})
-	switch {
-	case t.ended && !t.lost:
-		t.late()
-		return t.outcome(ctx)
-	case !t.ended:
-		t.ended, t.lost = true, true
-		t.err = <-t.result
+	if !t.ended {
+		t.end(<-t.result)
 	}
-	return ErrLost
+	if t.lost {
+		return ErrLost
+	}
+	t.late()
+	return t.outcome(ctx)
 }
+
+// end takes note of the end of the work.
+func (t *turn) end(r terms.Result) { t.ended, t.lost, t.err, t.result = true, r.Lost, r.Err, nil }
 
 // step applies an input to the state, and notifies the followers.
 func (t *turn) step(in input) action {
@@ -537,8 +531,8 @@ func (t *turn) wait(term context.Context, until time.Time) input {
 	select {
 	case <-timer.C:
 	case <-t.member.wake:
-	case t.err = <-t.result:
-		t.ended, t.lost, t.result = true, t.term.Err() != nil, nil
+	case result := <-t.result:
+		t.end(result)
 		return input{kind: stop}
 	case <-term.Done():
 	}

@@ -464,10 +464,14 @@ func TestAMemberThatCanNotGiveItsSlotsAwayEnds(t *testing.T) {
 
 // TestALossAfterTheWorkIsNoError checks that Run returns the result of work that has ended before the term was lost.
 func TestALossAfterTheWorkIsNoError(t *testing.T) {
-	for name, tt := range map[string]struct{ cause, err, want error }{
-		"nil":          {nil, nil, nil},
-		"an error":     {nil, errBroken, errBroken},
-		"after a stop": {errStop, nil, errStop},
+	for name, tt := range map[string]struct {
+		cause, err, want error
+		after            time.Duration // from the last request with a response
+	}{
+		"nil":              {nil, nil, nil, 0},
+		"an error":         {nil, errBroken, errBroken, 0},
+		"after a stop":     {errStop, nil, errStop, 0},
+		"during a request": {nil, nil, nil, 8500 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -476,6 +480,7 @@ func TestALossAfterTheWorkIsNoError(t *testing.T) {
 				err := r.Run(ctx, func(context.Context) error {
 					time.Sleep(5 * time.Second)
 					r.cut.Store(true)
+					time.Sleep(tt.after)
 					if tt.cause != nil {
 						stop(tt.cause)
 					}

@@ -6,6 +6,7 @@ package terms
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -66,6 +67,26 @@ func Begin(ctx context.Context) (work context.Context, lose context.CancelCauseF
 		cancel(cause)
 	}
 }
+
+// Result is the result of work.
+type Result struct {
+	Err  error
+	Lost bool // the term had been lost before the work returned
+}
+
+// Start starts work in a goroutine, with a context of [Begin]. The channel receives its result.
+func Start(ctx context.Context, work func(context.Context) error) chan Result {
+	result := make(chan Result, 1)
+	go func() {
+		err := errGoexit // overwritten if work returns
+		defer func() { result <- Result{err, Of(ctx).Err() != nil} }()
+		err = work(ctx)
+	}()
+	return result
+}
+
+// errGoexit is the error of work that ends its goroutine.
+var errGoexit = errors.New("runtime.Goexit was called")
 
 // Of returns the term of the context of work: a context that ends when the term is lost. Outside of a term it never
 // ends.
