@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/runtime/applier"
 	"github.com/kube-go/sdk/runtime/controller"
 	"github.com/kube-go/sdk/runtime/election"
 	"github.com/kube-go/sdk/runtime/events"
@@ -29,6 +30,9 @@ type (
 	// RunTimeout, StopTimeout, HoldTimeout, IgnoreOwnWrites, OnGone, Debounce, MaxDebounce,
 	// RecordChanges. See [controller.Options].
 	ControllerOptions = controller.Options
+	// Backoff says when failed runs are repeated, for ControllerOptions.Retry: InitialBackoff, MaxBackoff, Jitter. See
+	// [applier.Backoff].
+	Backoff = applier.Backoff
 	// Reconcile is the function that a controller calls for an object: func(context.Context, *K) (Action, error). See
 	// [controller.Reconcile].
 	Reconcile[K any] = controller.Reconcile[K]

@@ -15,8 +15,9 @@ type (
 	// ForResource, ResolveCategory, Categories, Resources, Preferred, Matches, Subresources, Failed. See
 	// [discovery.Discovery].
 	Discovery = discovery.Discovery
-	// Mapper finds kinds while they are installed and removed: it repeats the discovery when a kind is missing.
-	// Methods: Resolve, ForKind, ForResource, ForObject, Dynamic, Discovery, Refresh. See [discovery.Mapper].
+	// Mapper finds kinds while they are installed and removed: it discovers again when a kind is missing, and when the
+	// last discovery is older than five minutes. Methods: Resolve, ForKind, ForResource, ForObject, Dynamic, Discovery,
+	// Refresh. See [discovery.Mapper].
 	Mapper = discovery.Mapper
 	// UnknownResourceError says that a server has no resource of a name: Name, Nearby (similar names), IsCategory,
 	// Failed. See [discovery.UnknownResourceError].

@@ -17,7 +17,6 @@ import (
 
 	"github.com/kube-go/sdk/examples/document-controller/documents"
 	"github.com/kube-go/sdk/kube"
-	"github.com/kube-go/sdk/runtime/applier"
 	"github.com/kube-go/sdk/runtime/controller"
 	"github.com/kube-go/sdk/tests/cluster"
 )
@@ -97,7 +96,7 @@ func TestFailedReconcilesAreRetriedWithBackoff(t *testing.T) {
 	var began guarded[time.Time] // start of the last reconcile of flaky
 	ctl := kube.NewController(kube.ForView(view), &kube.ControllerOptions{
 		Logger:   debugLogger(t),
-		Retry:    &applier.Backoff{InitialBackoff: 20 * time.Millisecond},
+		Retry:    &kube.Backoff{InitialBackoff: 20 * time.Millisecond},
 		OnResult: func(r kube.Result) { runs <- run{r, began.get()} },
 	})
 	errNotYet, failures := errors.New("not yet"), 0

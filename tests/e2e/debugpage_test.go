@@ -24,7 +24,6 @@ import (
 	v1 "github.com/kube-go/sdk/examples/moose/api/v1"
 	"github.com/kube-go/sdk/examples/moose/life"
 	"github.com/kube-go/sdk/kube"
-	"github.com/kube-go/sdk/runtime/applier"
 	"github.com/kube-go/sdk/runtime/controller"
 	"github.com/kube-go/sdk/runtime/fsm"
 )
@@ -93,7 +92,7 @@ func showProgram(t *testing.T, c *kube.Client, ns, addr string) *shownProgram {
 	options := func(name string) *kube.ControllerOptions {
 		return &kube.ControllerOptions{
 			Name: name, Logger: debugLogger(t), Concurrency: 4, StopTimeout: time.Nanosecond,
-			Retry: &applier.Backoff{InitialBackoff: time.Hour, MaxBackoff: time.Hour},
+			Retry: &kube.Backoff{InitialBackoff: time.Hour, MaxBackoff: time.Hour},
 		}
 	}
 	p := &shownProgram{machine: fsm.New[v1.Moose](c, "animals.example.com/walk", &fsm.Options{StuckAfter: time.Millisecond})}

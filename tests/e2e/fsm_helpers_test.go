@@ -25,7 +25,6 @@ import (
 	"github.com/kube-go/sdk/core"
 	v1 "github.com/kube-go/sdk/examples/moose/api/v1"
 	"github.com/kube-go/sdk/kube"
-	"github.com/kube-go/sdk/runtime/applier"
 	"github.com/kube-go/sdk/runtime/controller"
 	"github.com/kube-go/sdk/runtime/fsm"
 	"github.com/kube-go/sdk/runtime/inventory"
@@ -200,7 +199,7 @@ func (r *ranch) keep(t *testing.T, o fsm.Options, build machineFunc, layers ...k
 	ctl := kube.NewController(kube.ForView(kube.ViewOf[v1.Moose](cache, &kube.Selection{Namespace: r.ns})), &kube.ControllerOptions{
 		Logger:      logger,
 		StopTimeout: time.Nanosecond,
-		Retry:       &applier.Backoff{InitialBackoff: 5 * time.Millisecond, MaxBackoff: time.Second},
+		Retry:       &kube.Backoff{InitialBackoff: 5 * time.Millisecond, MaxBackoff: time.Second},
 		OnResult: func(result kube.Result) {
 			if result.Err == nil {
 				k.seen.Store(result.Key.Ref.Name, true)
