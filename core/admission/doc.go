@@ -41,8 +41,8 @@
 // # Errors
 //
 // [Read] returns an error for a review that is not of admission.k8s.io/v1 or has a duplicate field. The response to it
-// is the review of [ReviewError.Encode], since a server does not show the text of a response with another HTTP status
-// than 200. [Response.Encode] returns an error for a response that the server would not honor.
+// is the review of [ReviewError.Encode], since a server does not show the text of a response whose HTTP status is not
+// 200. [Response.Encode] returns an error for a response that the server would not honor.
 //
 // # Concurrency
 //

@@ -177,10 +177,10 @@ func (b *responseBody) encode(version string) ([]byte, error) {
 	return data, nil
 }
 
-// ReviewError is the error of an invalid review whose UID could be read, so that a response is possible.
+// ReviewError is the error of an invalid review, with what the response to it needs.
 type ReviewError struct {
-	UID        types.UID
-	APIVersion string // of the review
+	UID        types.UID // empty if it can't be read; then the server rejects the response, and shows an error of its own
+	APIVersion string    // of the review
 	Err        error
 }
 

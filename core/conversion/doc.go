@@ -53,8 +53,8 @@
 // # Errors
 //
 // [Read] returns an error for a review that is not of apiextensions.k8s.io/v1 or has a duplicate field. The response to
-// it is the review of [ReviewError.Encode], since a server does not show the text of a response with another HTTP
-// status than 200. If the conversion of one object fails, or changes its identity, the whole response is a failure that
+// it is the review of [ReviewError.Encode], since a server does not show the text of a response whose HTTP status
+// is not 200. If the conversion of one object fails, or changes its identity, the whole response is a failure that
 // names the object.
 //
 // # Concurrency

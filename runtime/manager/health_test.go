@@ -217,8 +217,8 @@ func TestHealthEndpointStopsLast(t *testing.T) {
 }
 
 // TestMetricsAndDebugPageOfEverything checks that the address is enough to serve the metrics of a controller, of the
-// caches of its views and of other views, of webhooks, and of the election; that the debug page has them, too; and that two
-// controllers must have different names.
+// caches of its views and of other views, of webhooks, and of the election; that the debug page has them, too; and that
+// two controllers must have different names.
 func TestMetricsAndDebugPageOfEverything(t *testing.T) {
 	s := newServer()
 	c := connect(t, s, nil)

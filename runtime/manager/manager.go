@@ -203,7 +203,8 @@ func (m *Manager) Add(r Runnable) {
 }
 
 // AddToAll adds something that every replica runs, such as a webhook server, a recorder of events, or a [cache.View]
-// that a reconcile reads without having it among its sources.
+// that a reconcile reads without having it among its sources. The metrics have a [webhook.Server], but not one in a
+// Runnable of another type: add it with [metrics.Registry.AddWebhooks].
 func (m *Manager) AddToAll(r Runnable) {
 	if r == nil {
 		m.wrong("AddToAll was called with nil: pass a Runnable")

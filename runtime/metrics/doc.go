@@ -11,8 +11,8 @@
 //	err := registry.AddController(ctl.With(reconcile))
 //	http.Handle("GET /metrics", registry)
 //
-// A [Registry] reads the numbers on each request, and causes no work between requests. The caches of a controller's
-// views and the state machines that its reconcile uses need not be added.
+// A [Registry] reads the numbers on each request, and causes no work between requests. The caches of the
+// views of a [controller.Runner], and the state machines that its reconcile uses, need not be added.
 //
 // Package contrib/prometheus has a collector of the same metrics, for programs that use the Prometheus library.
 //

@@ -52,8 +52,8 @@ type Registry struct {
 // NewRegistry returns a registry of no parts.
 func NewRegistry() *Registry { return &Registry{} }
 
-// AddController adds a controller, with the caches and the state machines that it uses. It returns an error if c is nil,
-// or if another controller has the same name, see [controller.Options].
+// AddController adds a controller, and the caches and the state machines that a [controller.Runner] uses. It returns an
+// error if c is nil, or if another controller has the same name, see [controller.Options].
 func (r *Registry) AddController(c Controller) error {
 	if c == nil {
 		return errors.New("the controller is nil")

@@ -22,8 +22,8 @@ type Options struct {
 	// Watch says which objects to watch, and how. A reflector needs all objects, so ResourceVersion is an error.
 	Watch watcher.Options
 
-	// Invalid is the reason why the objects can't be watched, such as an invalid selector, if this is known in advance. Run
-	// and the stores return it without a request. Default: nil.
+	// Invalid is the reason why the objects can't be watched, such as an invalid selector, if this is known in advance.
+	// Run and the stores return it without a request. Default: nil.
 	Invalid error
 
 	// Compression makes a codec that compresses the objects in memory, from samples of them. It is called when there are

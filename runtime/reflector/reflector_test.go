@@ -238,7 +238,7 @@ func TestInvalidRequestEndsRunAndAllWaiters(t *testing.T) {
 			}
 		}
 		if err := store.WaitForVersion(t.Context(), "1"); !errors.Is(err, invalid) {
-			t.Errorf("WaitFor() = %v, want %v", err, invalid)
+			t.Errorf("WaitForVersion() = %v, want %v", err, invalid)
 		}
 		server.Behave(fakesource.Behaviour{})
 		runUntilEnd(t, r)

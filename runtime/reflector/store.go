@@ -203,6 +203,9 @@ func (s *Store[K]) unready() error {
 	t := s.table()
 	t.mu.RLock()
 	defer t.mu.RUnlock()
+	if t.failed != nil {
+		return t.unready()
+	}
 	return fmt.Errorf("%s: %w", t.resource, t.unready())
 }
 
@@ -292,9 +295,9 @@ func (s *Store[K]) Ready(ctx context.Context) error {
 	return t.awaitAll(ctx, func() bool { return t.current >= s.form })
 }
 
-// WaitForVersion waits until the store has observed a resource version, such as that of the response to a write. Later reads
-// are at least as new. Versions are compared as numbers, which Kubernetes 1.35 and later allow for versions of one
-// kind; see https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions.
+// WaitForVersion waits until the store has observed a resource version, such as that of the response to a write. Later
+// reads are at least as new. Versions are compared as numbers, which Kubernetes 1.35 and later allow for versions of
+// one kind; see https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions.
 //
 // A store that holds only some of the objects does not see changes of the others. It observes those versions through
 // bookmarks, which servers send about once a minute.
@@ -336,8 +339,8 @@ func (s *Store[K]) Subscribe(ctx context.Context) iter.Seq2[Change, error] {
 // Follow calls f with the changes that [Store.Subscribe] yields, until ctx ends. It calls f for the existing objects in
 // the goroutine of the caller, and then for each change, without merging them, in the goroutine of the watch, which
 // waits for it. So f receives a change earlier than a subscriber, but it must be fast, and must not call Follow, Ready,
-// WaitForVersion, [Decoded] or [IndexBy], or select by labels or owner. Calls of f do not overlap. Follow returns the cause of
-// ctx, or the error that [Reflector.Run] returned for an invalid request.
+// WaitForVersion, [Decoded] or [IndexBy], or select by labels or owner. Calls of f do not overlap. Follow returns the
+// cause of ctx, or the error that [Reflector.Run] returned for an invalid request.
 func (s *Store[K]) Follow(ctx context.Context, f func(Change)) error {
 	return s.table().follow(ctx, s.form, f)
 }

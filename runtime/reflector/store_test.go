@@ -323,11 +323,11 @@ func TestWaitForComparesVersionsAsNumbers(t *testing.T) {
 		defer cancel()
 		err := store.WaitForVersion(ctx, "10")
 		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("at %s: WaitFor(10) = %v", store.ResourceVersion(), err)
+			t.Errorf("at %s: WaitForVersion(10) = %v", store.ResourceVersion(), err)
 		}
 		for _, version := range []string{"", "0", "01", "1a", "-1"} {
 			if err := store.WaitForVersion(t.Context(), version); err == nil || !strings.Contains(err.Error(), "not well formed") {
-				t.Errorf("WaitFor(%q) = %v", version, err)
+				t.Errorf("WaitForVersion(%q) = %v", version, err)
 			}
 		}
 	})

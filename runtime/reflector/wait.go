@@ -123,10 +123,13 @@ func (t *table) awaitForm(ctx context.Context, form uint64) error {
 
 // awaitAll waits until cond, which concerns a complete list, is true.
 func (t *table) awaitAll(ctx context.Context, cond func() bool) error {
-	if err := t.await(ctx, &waiter{list: cond}); err != nil {
+	w := &waiter{list: cond}
+	switch err := t.await(ctx, w); {
+	case err == nil, w.failed != nil: // permanently: the error is that of the run
+		return err
+	default:
 		return fmt.Errorf("wait for all %s: %w", t.resource, err)
 	}
-	return nil
 }
 
 // wakeVersions wakes the waiters for versions that the table has observed. The caller holds t.mu.

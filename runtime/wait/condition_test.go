@@ -216,7 +216,7 @@ func TestJSONPathFailsForAFieldThatTheTypeDoesNotDeclare(t *testing.T) {
 	}
 }
 
-func TestNeverReturnsNilForNil(t *testing.T) {
+func TestTerminalReturnsNilForNil(t *testing.T) {
 	if err := wait.Terminal(nil); err != nil {
 		t.Errorf("Terminal(nil) = %v", err)
 	}

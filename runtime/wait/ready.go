@@ -297,7 +297,8 @@ func (w *workload) pod() error {
 	return w.check("Ready", metav1.ConditionTrue)
 }
 
-// definition is stricter than established: a server that refuses new names serves a definition under its old ones.
+// definition is stricter than the condition Established: a server that refuses new names serves a definition under its
+// old ones.
 func (s *subject) definition() error {
 	err := s.check("Established", metav1.ConditionTrue)
 	names := s.find("NamesAccepted")

@@ -200,7 +200,7 @@ var errVersion = &request.InvalidError{
 	Detail: "0 means any version, not a state that can be resumed; leave it empty to list",
 }
 
-// check returns an error if an option that [WatchOptions] has, too, is invalid. Its field is that of a type.
+// check validates the options that Options and WatchOptions share. Typ is the name of the type in the error.
 func (o *Options) check(typ string) error {
 	const negative = "is negative; leave it zero for the default"
 	switch {

@@ -129,12 +129,15 @@ func TestEngagedClusterIsReconciledInTheNextTerm(t *testing.T) {
 	if _, err := leases.Modify(limit(t), "shop", take, nil); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the end of the term", func(context.Context) error {
-		if m.Leading() {
-			return errors.New("the manager leads")
+	_, err := kube.Await(limit(t), leases, "shop", func(l *coordinationv1.Lease) error {
+		if holder := l.Spec.HolderIdentity; holder == nil || *holder != "us" {
+			return errors.New("the manager does not lead again")
 		}
 		return nil
-	})
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if _, err := maps.Patch(limit(t), "one", setValue("2"), nil); err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 
 // RecordingOptions are the options of [Replay] and [Compare]. The zero value of a field is its default.
 type RecordingOptions struct {
-	// CompilationDir is that of [Options].
+	// CompilationDir is the same as in [Options]. Default: none.
 	CompilationDir string
 }
 
