@@ -145,8 +145,8 @@ type Status struct {
 	// Leader is the identity in the lease, or empty if the lease is free or has not been read.
 	Leader string
 
-	// Transitions is how often the lease has changed its holder. It grows with each term of another replica, so that
-	// other systems can reject the work of a former leader.
+	// Transitions is how often the lease has changed its holder. It grows with each term of a replica with another
+	// identity, so that other systems can reject the work of a former leader.
 	Transitions int
 
 	// Err is the error of the last request, or nil.

@@ -240,32 +240,6 @@ func TestReplicasWithTheSameIdentityNeverLeadTogether(t *testing.T) {
 	})
 }
 
-// TestTransitionsGrowWithEachTermOfAnotherReplica has two replicas with the same identity, such as a pod of a
-// StatefulSet and its successor.
-func TestTransitionsGrowWithEachTermOfAnotherReplica(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newCluster(t)
-		first, second := c.replica(election.Options{Identity: "a"}), c.replica(election.Options{Identity: "a"})
-		result := first.start(t.Context(), untilEnd)
-		time.Sleep(time.Minute)
-		before := first.Status().Transitions
-		first.cut.Store(true)
-		ctx, stop := context.WithCancelCause(t.Context())
-		other := second.start(ctx, untilEnd)
-		if err := <-result; !errors.Is(err, election.ErrLost) {
-			t.Errorf("Run = %v, want %v", err, election.ErrLost)
-		}
-		time.Sleep(time.Minute)
-		if s := second.Status(); !s.Leading || s.Transitions <= before {
-			t.Errorf("the status of the second replica is %+v, want more than %d transitions", s, before)
-		}
-		stop(errStop)
-		if err := <-other; !errors.Is(err, errStop) {
-			t.Error(err)
-		}
-	})
-}
-
 // TestALossAfterTheWorkIsNoError has work that ends shortly before its term, during a request that has no response.
 func TestALossAfterTheWorkIsNoError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -215,11 +215,10 @@ func (s state) decide(now time.Time, jitter float64) (state, action) {
 		// times differ, so that it is not a released one if somebody removes the holder.
 		return s.write(now, record{deleted, s.leaseDuration, now.UnixMicro() - 1, 0, s.stored.transitions})
 	case !now.Before(s.free()):
-		again := s.mine()
 		// The fraction of a second is random: it distinguishes replicas that have the same identity by mistake.
 		s.acquired = now.Truncate(time.Second).UnixMicro() + int64(jitter*1e6)
 		next := record{s.identity, s.leaseDuration, s.acquired, 0, s.stored.transitions}
-		if s.exists && !again {
+		if s.exists && s.stored.holder != s.identity {
 			next.transitions++
 		}
 		return s.write(now, next)

@@ -180,19 +180,44 @@ func TestMapperFindsNewKinds(t *testing.T) {
 		_, err = widgets.Apply(ctx, widget, &kube.ApplyOptions{FieldManager: "e2e"})
 		return err
 	})
-	eventually(t, "the schema is served", func(ctx context.Context) error {
-		openAPI, err := discovery.FetchOpenAPI(ctx, c, nil)
-		if err != nil {
-			return err
-		}
+	var openAPI *discovery.OpenAPI
+	teeth := func(ctx context.Context) (*discovery.Schema, error) {
 		gvk := widget.GroupVersionKind()
 		doc, err := openAPI.GroupVersion(ctx, gvk.GroupVersion())
 		if err != nil {
+			return nil, err
+		}
+		return doc.Field(gvk, "spec", "teeth")
+	}
+	eventually(t, "the schema is served", func(ctx context.Context) (err error) {
+		if openAPI, err = discovery.FetchOpenAPI(ctx, c, nil); err != nil {
 			return err
 		}
-		teeth, err := doc.Field(gvk, "spec", "teeth")
-		if err == nil && (teeth.Type != "integer" || teeth.Description != "The number of teeth.") {
-			t.Fatalf("spec.teeth = %+v", teeth)
+		s, err := teeth(ctx)
+		if err == nil && (s.Type != "integer" || s.Description != "The number of teeth.") {
+			t.Fatalf("spec.teeth = %+v", s)
+		}
+		return err
+	})
+	_, err := crds.Modify(limit(t), crd.GetName(), func(crd *unstructured.Unstructured) error {
+		versions, _, err := unstructured.NestedSlice(crd.Object, "spec", "versions")
+		if err != nil {
+			return err
+		}
+		if err := unstructured.SetNestedField(versions[0].(map[string]any), "How many teeth it has.",
+			"schema", "openAPIV3Schema", "properties", "spec", "properties", "teeth", "description"); err != nil {
+			return err
+		}
+		return unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions")
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The server redirects requests for the replaced document.
+	eventually(t, "the changed schema is served", func(ctx context.Context) error {
+		s, err := teeth(ctx)
+		if err == nil && s.Description != "How many teeth it has." {
+			err = fmt.Errorf("the description is %q", s.Description)
 		}
 		return err
 	})

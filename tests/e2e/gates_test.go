@@ -4,6 +4,7 @@
 package e2e_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -27,6 +28,53 @@ func TestShardsPartitionListsAndWatches(t *testing.T) {
 	}
 	cfg := ownCluster(t, &cluster.Options{FeatureGates: map[string]bool{"ShardedListAndWatch": true}})
 	testShards(t, connect(t, &kube.ClientOptions{Config: cfg}))
+}
+
+// TestServerWithoutStreamingLists installs a definition, waits for an object, and reads objects through a cache, on a
+// server without the feature gate, such as Kubernetes 1.33: it rejects streaming lists.
+func TestServerWithoutStreamingLists(t *testing.T) {
+	t.Parallel()
+	cfg := ownCluster(t, &cluster.Options{FeatureGates: map[string]bool{"WatchList": false}})
+	c := connect(t, &kube.ClientOptions{Config: cfg})
+	ns := newNamespace(t, c)
+	maps := kube.Namespaced[corev1.ConfigMap](c, ns)
+	for _, err := range maps.WatchOnce(limit(t), &request.WatchOptions{SendInitialEvents: true}) {
+		if !errors.Is(err, kube.ErrInvalid) {
+			t.Errorf("a streaming list is not rejected: %v", err)
+		}
+		break
+	}
+	crd, res := notes("title")
+	if err := kube.InstallCRDs(limit(t), c, []*unstructured.Unstructured{crd}, nil); err != nil {
+		t.Fatal(err)
+	}
+	note := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "n"}}}
+	if _, err := kube.Dynamic(c, res).In(ns).Create(limit(t), note, nil); err != nil {
+		t.Fatal(err)
+	}
+
+	create(t, maps, "one", "1")
+	view := kube.ViewOf[corev1.ConfigMap](newCache(t, c), &kube.Selection{Namespace: ns})
+	background(t, view.Run)
+	if err := view.Ready(limit(t)); err != nil {
+		t.Fatal(err)
+	}
+	if !view.Store().Has(kube.ObjectRef{Namespace: ns, Name: "one"}) {
+		t.Error("the view lacks an object of the list")
+	}
+	two := create(t, maps, "two", "2")
+	if err := view.WaitFor(limit(t), two); err != nil {
+		t.Fatal(err)
+	}
+	_, err := kube.Await(limit(t), maps, "two", func(cm *corev1.ConfigMap) error {
+		if cm.UID != two.UID {
+			return fmt.Errorf("the UID is %s", cm.UID)
+		}
+		return nil
+	}, nil)
+	if err != nil {
+		t.Error(err)
+	}
 }
 
 // testShards checks that each object is in one of two shards, in lists and watches of typed, custom and metadata
