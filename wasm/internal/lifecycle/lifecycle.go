@@ -156,7 +156,7 @@ func (m *Modules) watchHost(ctx context.Context) {
 		}
 		now := make(map[string]seen, len(before))
 		for _, s := range m.host.Status() {
-			now[s.Name] = seen{s.Phase, s.Digest, s.Failures, s.Since}
+			now[s.Name] = seen{s.Phase, s.Digest, s.Failures}
 		}
 		for name := range changed(before, now) {
 			if m.owns(name) {
@@ -172,7 +172,6 @@ type seen struct {
 	phase    host.Phase
 	digest   string
 	failures int
-	since    time.Time
 }
 
 // changed returns the names of the modules that differ.
