@@ -10,8 +10,8 @@
 //	all, err := d.ResolveCategory("all")          // several
 //	objs := client.Dynamic(c, res).In("prod")
 //
-// A long-running program uses a [Mapper], which discovers again when it does not find a kind, and every five minutes,
-// so that kinds can be installed and changed while it runs:
+// A long-running program uses a [Mapper], which discovers again when it does not find a kind, and every five minutes
+// while it is used, so that kinds can be installed and changed while it runs:
 //
 //	mapper := discovery.NewMapper(c, nil)
 //	objs, err := mapper.Dynamic(ctx, obj)         // the API of an object's kind, in its namespace

@@ -148,7 +148,7 @@ func (m *Mapper) known() *Discovery {
 }
 
 // renewed returns the last discovery, or a new one if the last one is old. If the new one fails, or if another
-// goroutine is discovering, it returns the last one. It returns nil if there is none.
+// goroutine is discovering, it returns the last one. Before the first, it returns nil.
 func (m *Mapper) renewed(ctx context.Context) *Discovery {
 	if current, old := m.last(); !old {
 		return current

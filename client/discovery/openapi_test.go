@@ -171,7 +171,7 @@ func TestOpenAPIOddities(t *testing.T) {
 }
 
 // TestResolvedSchema checks that the fields of a reference take precedence over those of its target, and that
-// validations in allOf are no reference.
+// validations in allOf are not references.
 func TestResolvedSchema(t *testing.T) {
 	const ref = `{"$ref":"#/components/schemas/S"}`
 	server := withOpenAPI(t)

@@ -147,7 +147,7 @@ func fits(r core.Resource, name string, match func(core.Resource, string) bool) 
 
 func hasPlural(r core.Resource, name string) bool { return r.Plural == name }
 
-// hasSingular uses the kind if there is no singular, as for resources of servers before Kubernetes 1.27.
+// hasSingular uses the kind of a resource without a singular, such as those of servers before Kubernetes 1.27.
 func hasSingular(r core.Resource, name string) bool {
 	return r.Singular == name || r.Singular == "" && hasKind(r, name)
 }

@@ -311,8 +311,8 @@ type term struct {
 	work   context.Context //nolint:containedctx // the context of lead; nil until the work begins
 	lose   context.CancelCauseFunc
 	result chan terms.Result // of lead
-	stop   chan struct{}     // ends guard
-	guard  sync.WaitGroup
+	stop   chan struct{}     // ends endInTime
+	guard  sync.WaitGroup    // endInTime
 
 	returned bool  // lead has returned
 	lost     bool  // the term had ended before

@@ -154,7 +154,7 @@ func (s state) over(now time.Time) bool {
 // isOver reports whether the replica has led in this term, and does not any more.
 func (s state) isOver() bool { return !s.leading && !s.renewal.IsZero() }
 
-// released reports whether the last holder has released the lease, or there was none. If somebody has removed the
+// released reports whether nobody has held the lease, or its last holder has released it. If somebody has removed the
 // holder instead, that replica may still lead; the two times of the lease differ then.
 func (s state) released() bool { return s.stored.holder == "" && s.stored.acquired == s.stored.renewed }
 
@@ -164,7 +164,7 @@ func (s state) free() time.Time {
 		return time.Time{}
 	}
 	duration := s.stored.duration
-	if duration <= 0 || s.stored.holder == "" { // somebody may have removed the field while the holder leads
+	if duration <= 0 || s.stored.holder == "" { // somebody may have removed one of them while the holder leads
 		duration = s.leaseDuration
 	}
 	return s.observed.Add(duration)
