@@ -24,7 +24,7 @@ type (
 	// Controller reconciles the objects of one kind. [NewController] returns one. Methods: Owns, Watches and Reads add
 	// other kinds; With adds the reconcile for a [Manager]; Run runs until its context ends, as does RunPacked, which does
 	// not decode the objects; Engage adds another cluster; ReconcileAll and Resize change what a running controller does;
-	// Health, Runs, Stats and Metrics report its state. See [controller.Controller].
+	// Health, Runs, Metrics and Inspect report its state. See [controller.Controller].
 	Controller[K any] = controller.Controller[K]
 	// ControllerOptions are the options of [NewController]: Name, Concurrency, Retry, Logger, OnResult, SyncTimeout,
 	// RunTimeout, StopTimeout, HoldTimeout, IgnoreOwnWrites, OnGone, Debounce, MaxDebounce,

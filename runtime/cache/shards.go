@@ -9,18 +9,18 @@ import (
 	"github.com/kube-go/sdk/runtime/watcher"
 )
 
-// Shards divides objects among the replicas of a program. A *sharding.Member is one.
-type Shards interface {
-	// Window returns the shards of this replica for one watch.
-	Window() watcher.Shards
+// Windows divides the objects of views among the replicas of a program. A *sharding.Member is one.
+type Windows interface {
+	// Window returns the shard of this replica for one watch.
+	Window() watcher.ShardSource
 }
 
-// Shard makes a view with [Selection.Sharded] select the objects that this replica owns, and returns the shards that
-// its watch uses. They are the same for all views of the same objects. A controller calls it for its sources. For other
+// Shard makes a view with [Selection.Sharded] select the objects that this replica owns, and returns the shard that its
+// watch uses. It is the same for all views of the same objects. A controller calls it for its sources. For other
 // views, it returns nil and no error.
 //
-// Errors: by is nil, or the view has other shards.
-func (v *View[K]) Shard(by Shards) (watcher.Shards, error) {
+// Errors: by is nil, or the view belongs to another group of replicas.
+func (v *View[K]) Shard(by Windows) (watcher.ShardSource, error) {
 	w := v.watch
 	if w.window == nil {
 		return nil, nil
@@ -30,11 +30,11 @@ func (v *View[K]) Shard(by Shards) (watcher.Shards, error) {
 	switch {
 	case by == nil:
 		return nil, errors.New("Selection.Sharded is set, but nothing divides the objects: use a *sharding.Member")
-	case w.shards == nil:
-		w.shards = by
+	case w.windows == nil:
+		w.windows = by
 		w.window.Set(by.Window())
-	case w.shards != by:
+	case w.windows != by:
 		return nil, errors.New("Selection.Sharded: the view has another group of replicas: use a cache for each group")
 	}
-	return w.window.Shards(), nil
+	return w.window.Source(), nil
 }

@@ -162,7 +162,7 @@ func (f *fleet) check() {
 			}
 		}
 	}
-	s := f.controller.Stats()
+	s := f.controller.Metrics()
 	if a := s.Applier; a.Ready+a.Running+a.Held+a.Delayed+s.Mapping > 0 {
 		f.t.Errorf("work is left: %+v", s)
 	}

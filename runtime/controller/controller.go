@@ -173,11 +173,11 @@ func (o *Options) applier() *applier.Options {
 //   - No run begins before every source of the object's cluster has delivered its existing objects, or has taken longer
 //     than [Options.SyncTimeout]: a forbidden kind or namespace does not block the others, and one cluster does not
 //     block another. At least one view of the reconciled kind has delivered its objects.
-type Controller[K any] struct{ engine *engine }
+type Controller[K any] struct{ monitor }
 
 // New returns a controller of the objects of p. It does nothing until Run is called.
 func New[K any](p Primary[K], o *Options) *Controller[K] {
-	return &Controller[K]{newEngine(&source{inputs: p.inputs, filter: p.filter, kind: newObject[K], refs: itself}, o)}
+	return &Controller[K]{monitor{newEngine(&source{inputs: p.inputs, filter: p.filter, kind: newObject[K], refs: itself}, o)}}
 }
 
 // newEngine returns an engine of the objects of a primary source.
@@ -264,21 +264,8 @@ func (c *Controller[K]) ReconcileAll() {
 // zero or negative, it is the default. Current runs continue.
 func (c *Controller[K]) Resize(n int) { c.engine.resize(n) }
 
-// Stats is a snapshot of a controller's statistics.
-type Stats struct {
-	// Applier is the state of the applier of the current Run: the objects that wait, run or are held back.
-	Applier applier.Stats
-
-	// Mapping is the number of changed objects that wait for a function of [Secondary.Map].
-	Mapping int
-
-	// OldestRun is the time since the oldest current run began, and OldestKey its object. OldestRun is 0 if nothing runs.
-	OldestRun time.Duration
-	OldestKey Key
-}
-
-// Stats returns the current statistics of the controller.
-func (c *Controller[K]) Stats() Stats { return c.engine.stats() }
+// monitor has the methods with which a [Controller] and its [Runner] report what the controller does.
+type monitor struct{ engine *engine }
 
 // SourceHealth is the state of one view of a controller's sources. Each view has its own watch and back-off.
 type SourceHealth struct {
@@ -296,8 +283,8 @@ type SourceHealth struct {
 
 // Health returns the state of the sources: the views of the primary one first, the others in the order in which they
 // were added, and then those of engaged clusters.
-func (c *Controller[K]) Health() []SourceHealth { return c.engine.health() }
+func (m monitor) Health() []SourceHealth { return m.engine.health() }
 
 // Runs returns the state of the current runs and of the current calls of functions of [Secondary.Map], the oldest
 // first.
-func (c *Controller[K]) Runs() []RunHealth { return c.engine.runHealth() }
+func (m monitor) Runs() []RunHealth { return m.engine.runHealth() }

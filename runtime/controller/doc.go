@@ -43,7 +43,7 @@
 // [Options.OnResult] and the logger receive the error of a failed run, and the object is retried. An object that can't
 // be decoded is a failed run, too; it runs again when it changes. [Controller.Run] returns when it stops, with the
 // cause of its context, or immediately if a source is invalid. [Controller.Health] returns errors from which sources
-// recover automatically, and [Controller.Stats] the amount of pending work.
+// recover automatically, and [Controller.Metrics] the amount of pending work.
 //
 // # Stopping
 //

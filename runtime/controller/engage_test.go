@@ -203,7 +203,7 @@ func TestKeysOfAClusterThatLeavesAreDroppedAndItsRunsFinish(t *testing.T) {
 		if len(a) != 1 || len(b) != 1 {
 			t.Errorf("%q began and %q finished, want the one that was running", a, b)
 		}
-		if s := c.Stats().Applier; s.Ready+s.Delayed+s.Running > 0 {
+		if s := c.Metrics().Applier; s.Ready+s.Delayed+s.Running > 0 {
 			t.Errorf("keys of the cluster are left: %+v", s)
 		}
 	})
@@ -262,11 +262,11 @@ func TestKeyIsNotHeldBackForAClusterThatHasLeft(t *testing.T) {
 		write = true
 		hub.Put(documents, doc("prod/a", "2"))
 		synctest.Wait()
-		if n := c.Stats().Applier.Held; n != 1 {
+		if n := c.Metrics().Applier.Held; n != 1 {
 			t.Errorf("%d objects are held back, want 1", n)
 		}
 		leave()
-		if n := c.Stats().Applier.Held; n != 0 {
+		if n := c.Metrics().Applier.Held; n != 0 {
 			t.Errorf("%d objects are held back for a cluster that has left", n)
 		}
 	})
@@ -292,11 +292,11 @@ func TestKeyIsNotHeldBackForAClusterThatHasLeftDuringItsRun(t *testing.T) {
 		synctest.Wait()
 		leave()
 		after(time.Minute)
-		if n := c.Stats().Applier.Held; n != 0 {
+		if n := c.Metrics().Applier.Held; n != 0 {
 			t.Errorf("%d objects are held back for a cluster that has left", n)
 		}
 		after(time.Minute)
-		if n := c.Stats().Applier.Overdue; n != 0 {
+		if n := c.Metrics().Applier.Overdue; n != 0 {
 			t.Errorf("%d writes were overdue", n)
 		}
 	})

@@ -316,19 +316,6 @@ func (e *engine) current() *session {
 	return e.session
 }
 
-func (e *engine) stats() Stats {
-	s := e.current()
-	if s == nil {
-		return Stats{}
-	}
-	stats := Stats{Applier: s.applier.Stats()}
-	for _, stage := range s.stages {
-		stats.Mapping += stage.waiting()
-	}
-	stats.OldestRun, stats.OldestKey = s.pool.oldest()
-	return stats
-}
-
 func (e *engine) resize(n int) {
 	if n <= 0 {
 		n = defaultConcurrency()

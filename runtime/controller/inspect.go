@@ -23,13 +23,10 @@ const (
 	maxError = 500
 )
 
-// Inspection is what a controller does now, object by object, such as for a debug page.
+// Inspection is what a controller does now besides its runs, object by object, such as for a debug page.
 type Inspection struct {
 	// Queue is the numbers of objects that wait for a worker by priority, the highest first.
 	Queue []applier.Level
-
-	// Runs is the state of the current runs, the oldest first.
-	Runs []RunHealth
 
 	// Failing is the failing objects, the latest failure first. FailingKeys is the number that the controller remembers,
 	// at most 1000.
@@ -59,14 +56,13 @@ type HeldKey struct {
 }
 
 // Inspect returns what the controller does now. The lists of objects have at most limit elements.
-func (r *Runner) Inspect(limit int) Inspection {
-	s := r.engine.current()
-	if s == nil {
+func (m monitor) Inspect(limit int) Inspection {
+	current := m.engine.current()
+	if current == nil {
 		return Inspection{}
 	}
-	runs := s.runHealth()
-	in := Inspection{Queue: s.applier.Queue(), Runs: runs[:min(limit, len(runs))], Held: s.heldKeys(limit)}
-	in.Failing, in.FailingKeys = s.failing.list(limit)
+	in := Inspection{Queue: current.applier.Queue(), Held: current.heldKeys(limit)}
+	in.Failing, in.FailingKeys = current.failing.list(limit)
 	return in
 }
 

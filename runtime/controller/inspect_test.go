@@ -47,9 +47,8 @@ func TestInspectShowsTheNextRunOfRetryWithin(t *testing.T) {
 				reconcile := func(context.Context, *document) (controller.Action, error) {
 					return controller.Action{}, controller.RetryWithin(tt.err, tt.within)
 				}
-				runner := c.With(reconcile)
 				start(t, c, reconcile)
-				in := runner.Inspect(1)
+				in := c.Inspect(1)
 				if len(in.Failing) != 1 {
 					t.Fatalf("the failing objects are %+v", in.Failing)
 				}
@@ -86,8 +85,7 @@ func TestInspectShowsRunsAndFailures(t *testing.T) {
 			}
 			return controller.AwaitChange(), nil
 		}
-		runner := c.With(reconcile)
-		if in := runner.Inspect(10); len(in.Runs)+len(in.Failing)+len(in.Queue) > 0 {
+		if in := c.Inspect(10); len(in.Failing)+len(in.Queue) > 0 {
 			t.Errorf("Inspect() = %+v before Run", in)
 		}
 		stop := start(t, c, reconcile)
@@ -103,22 +101,22 @@ func TestInspectShowsRunsAndFailures(t *testing.T) {
 			{Key: key("2"), Err: "wrong size", Failures: 1, Last: at(2)},
 			{Key: key("1"), Err: long, Failures: 1, Last: at(1), Next: at(61)},
 		}
-		in := runner.Inspect(10)
+		in := c.Inspect(10)
 		if diff := cmp.Diff(want, in.Failing); diff != "" || in.FailingKeys != 3 {
 			t.Errorf("%d failing objects (-want +got):\n%s", in.FailingKeys, diff)
 		}
-		if in := runner.Inspect(1); len(in.Failing) != 1 || in.FailingKeys != 3 {
+		if in := c.Inspect(1); len(in.Failing) != 1 || in.FailingKeys != 3 {
 			t.Errorf("Inspect(1) has %d of %d failing objects", len(in.Failing), in.FailingKeys)
 		}
 		after(time.Minute)
-		if in := runner.Inspect(10); len(in.Failing) != 3 || in.Failing[1].Failures != 2 {
+		if in := c.Inspect(10); len(in.Failing) != 3 || in.Failing[1].Failures != 2 {
 			t.Errorf("the failing objects are %+v after a retry", in.Failing)
 		}
 		w.Put(documents, doc("prod/1", "good"))
 		w.Put(documents, doc("prod/2", "good"))
 		w.Delete(documents, ref("prod/3"))
 		synctest.Wait()
-		if in := runner.Inspect(10); in.FailingKeys != 0 {
+		if in := c.Inspect(10); in.FailingKeys != 0 {
 			t.Errorf("the failing objects are %+v after they succeeded or were deleted", in.Failing)
 		}
 
@@ -126,23 +124,20 @@ func TestInspectShowsRunsAndFailures(t *testing.T) {
 			w.Put(documents, doc(fmt.Sprintf("prod/slow-%d", i), "slow"))
 			after(time.Second)
 		}
-		in = runner.Inspect(10)
-		if len(in.Runs) != 2 || in.Runs[0].Key != key("slow-0") || in.Runs[0].Age != 5*time.Second ||
-			in.Runs[0].Cause.String() != "added documents.docs.example.com prod/slow-0" {
-			t.Errorf("the runs are %+v", in.Runs)
+		in = c.Inspect(10)
+		if runs := c.Runs(); len(runs) != 2 || runs[0].Key != key("slow-0") || runs[0].Age != 5*time.Second ||
+			runs[0].Cause.String() != "added documents.docs.example.com prod/slow-0" {
+			t.Errorf("the runs are %+v", runs)
 		}
 		if diff := cmp.Diff([]applier.Level{{Priority: applier.Normal, Keys: 3}}, in.Queue); diff != "" {
 			t.Errorf("the queue (-want +got):\n%s", diff)
-		}
-		if in := runner.Inspect(1); len(in.Runs) != 1 {
-			t.Errorf("Inspect(1) has %d runs", len(in.Runs))
 		}
 		close(release)
 		synctest.Wait()
 		w.Put(documents, doc("prod/1", "failing"))
 		synctest.Wait()
 		stop()
-		if in := runner.Inspect(10); in.FailingKeys != 0 {
+		if in := c.Inspect(10); in.FailingKeys != 0 {
 			t.Errorf("%d failing objects after the end of Run", in.FailingKeys)
 		}
 	})
@@ -161,7 +156,7 @@ func TestFailingObjectsAreBounded(t *testing.T) {
 		runner := c.With(reconcile)
 		stop := start(t, c, reconcile)
 		leave := engage(t, c, spoke)
-		before := runner.Inspect(10)
+		before := c.Inspect(10)
 		if got := runner.Caches(); len(got) != 2 || got[0] != hub.cache || got[1] != spoke.cache {
 			t.Errorf("Caches() = %v with an engaged cluster, want that of the controller and that of the cluster", got)
 		}
@@ -169,14 +164,14 @@ func TestFailingObjectsAreBounded(t *testing.T) {
 		if got := runner.Caches(); len(got) != 1 || got[0] != hub.cache {
 			t.Errorf("Caches() = %v after the cluster has left", got)
 		}
-		if in := runner.Inspect(10); in.FailingKeys >= before.FailingKeys {
+		if in := c.Inspect(10); in.FailingKeys >= before.FailingKeys {
 			t.Errorf("%d failing objects with and %d without the cluster", before.FailingKeys, in.FailingKeys)
 		}
 		for i := range 1001 {
 			hub.Put(documents, doc(fmt.Sprintf("prod/x-%d", i), "1"))
 			after(time.Millisecond)
 		}
-		in := runner.Inspect(2000)
+		in := c.Inspect(2000)
 		if in.FailingKeys != 1000 || len(in.Failing) != 1000 || in.Failing[999].Key.Ref.Name != "x-1" {
 			t.Errorf("%d failing objects, the oldest is %+v", in.FailingKeys, in.Failing[len(in.Failing)-1])
 		}
@@ -202,16 +197,15 @@ func TestInspectShowsHeldObjects(t *testing.T) {
 			_, err := api.Update(ctx, d, nil)
 			return controller.AwaitChange(), err
 		}
-		runner := c.With(reconcile)
 		stop := start(t, c, reconcile)
 		after(time.Second)
-		in := runner.Inspect(10)
+		in := c.Inspect(10)
 		if len(in.Held) != 1 || in.Held[0].Key.Ref.Name != "a" || in.Held[0].Writes != 1 ||
 			in.Held[0].Source.Kind != "Document" || in.Held[0].Object != ref("prod/a") || in.Held[0].Left != 4*time.Second {
 			t.Errorf("the held objects are %+v", in.Held)
 		}
 		after(5 * time.Second)
-		if in := runner.Inspect(10); len(in.Held) != 0 {
+		if in := c.Inspect(10); len(in.Held) != 0 {
 			t.Errorf("the held objects are %+v after the timeout", in.Held)
 		}
 		stop()

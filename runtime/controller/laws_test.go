@@ -270,11 +270,11 @@ func TestObjectIsNotHeldBackForDeletionsThatCannotBeObserved(t *testing.T) {
 				if !done || !viewOf[page](w).Store().Has(ref("prod/old")) || viewOf[page](w).Store().Has(ref("prod/new")) {
 					t.Errorf("the run has begun: %v; the cache must not have observed its deletions", done)
 				}
-				if n := c.Stats().Applier.Held; n != test.held {
+				if n := c.Metrics().Applier.Held; n != test.held {
 					t.Errorf("%d objects are held back, want %d", n, test.held)
 				}
 				after(lag)
-				if s := c.Stats().Applier; s.Held != 0 || s.Overdue != 0 {
+				if s := c.Metrics().Applier; s.Held != 0 || s.Overdue != 0 {
 					t.Errorf("%d objects are held back, and %d were for too long, want none", s.Held, s.Overdue)
 				}
 			})

@@ -78,7 +78,7 @@ func (m *mappingModel) check() {
 	m.over = true
 	m.mu.Unlock()
 	after(24 * time.Hour)
-	if n := c.Stats().Mapping; n != 0 {
+	if n := c.Metrics().Mapping; n != 0 {
 		m.t.Errorf("%d pages wait", n)
 	}
 	for _, s := range m.all {

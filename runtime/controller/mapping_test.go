@@ -71,11 +71,11 @@ func TestSlowMapDelaysNeitherOtherSourcesNorLiveChanges(t *testing.T) {
 		if n := mapped.Load(); n != 4+1 {
 			t.Errorf("%d calls have ended, want those for 4 initial pages and for the live one", n)
 		}
-		if n := c.Stats().Mapping; n < initial-20 {
+		if n := c.Metrics().Mapping; n < initial-20 {
 			t.Errorf("Stats() counts %d objects that wait, want about %d", n, initial)
 		}
 		after(time.Hour)
-		if n := mapped.Load(); n != initial+1 || c.Stats().Mapping != 0 {
+		if n := mapped.Load(); n != initial+1 || c.Metrics().Mapping != 0 {
 			t.Errorf("%d objects were mapped, want all %d", n, initial+1)
 		}
 	})
@@ -185,7 +185,7 @@ func TestRetriesOfInitialObjectsDoNotDelayChanges(t *testing.T) {
 		after(time.Minute)
 		runs.want(t, "a=1")
 		after(24 * time.Hour)
-		if n := c.Stats().Mapping; n != 0 || calls.mostLows != 4 {
+		if n := c.Metrics().Mapping; n != 0 || calls.mostLows != 4 {
 			t.Errorf("%d pages wait, want 0; %d calls for initial pages at the same time, want 4", n, calls.mostLows)
 		}
 	})
@@ -306,14 +306,14 @@ func TestInitialObjectsOfAClusterThatLeavesDoNotDelayOthers(t *testing.T) {
 		leave := engage(t, c, spoke) // its initial objects wait for the calls for the pages of hub
 		calls.want(t, 8, 0)
 		leave()
-		if n := c.Stats().Mapping; n != 0 {
+		if n := c.Metrics().Mapping; n != 0 {
 			t.Errorf("%d objects of the cluster that has left wait", n)
 		}
 		leave = engage(t, c, spoke)
 		after(time.Minute)
 		calls.want(t, 0, 4)
 		after(time.Hour)
-		if n := c.Stats().Mapping; n != 0 {
+		if n := c.Metrics().Mapping; n != 0 {
 			t.Errorf("%d objects wait", n)
 		}
 		leave()
@@ -654,7 +654,7 @@ func TestStuckCallOfMapIsReportedOnceWithItsStack(t *testing.T) {
 		if len(runs) != 1 || runs[0].Err == nil || !strings.Contains(runs[0].Err.Error(), "the call of Map") {
 			t.Errorf("Runs() = %+v, want a call that is stuck", runs)
 		}
-		if m := c.Metrics(); m.Unfinished != 0 || m.Stats.OldestRun != 0 {
+		if m := c.Metrics(); m.Unfinished != 0 || m.OldestRun != 0 {
 			t.Errorf("the call counts as a run of a reconcile: %+v", m)
 		}
 		lines := w.log.with("call of Map is stuck")
@@ -679,11 +679,11 @@ func TestMappingOfAClusterThatLeavesIsDropped(t *testing.T) {
 			Watches(controller.Source[page](hub.cache).Map(failing(func(*page) error { return errNo })))
 		start(t, c, idle)
 		leave := engage(t, c, spoke)
-		if n := c.Stats().Mapping; n != 1 {
+		if n := c.Metrics().Mapping; n != 1 {
 			t.Errorf("%d objects wait, want 1", n)
 		}
 		leave()
-		if n := c.Stats().Mapping; n != 0 {
+		if n := c.Metrics().Mapping; n != 0 {
 			t.Errorf("%d objects of the cluster that has left wait", n)
 		}
 	})
@@ -754,7 +754,7 @@ func TestContextOfMapEndsWhenTheClusterLeaves(t *testing.T) {
 		leave()
 		synctest.Wait()
 		ends.want(t, errLeave.Error())
-		if n, lines := c.Stats().Mapping, spoke.log.with("can't map"); n != 0 || len(lines) != 0 {
+		if n, lines := c.Metrics().Mapping, spoke.log.with("can't map"); n != 0 || len(lines) != 0 {
 			t.Errorf("%d objects of the cluster that has left wait, and the log is\n%s", n, spoke.log)
 		}
 	})
@@ -775,7 +775,7 @@ func TestMappingThatFailsAfterTheClusterHasLeftIsDropped(t *testing.T) {
 		engage(t, c, spoke)()
 		after(time.Hour)
 		calls.want(t, "call")
-		if n := c.Stats().Mapping; n != 0 {
+		if n := c.Metrics().Mapping; n != 0 {
 			t.Errorf("%d objects of the cluster that has left wait", n)
 		}
 	})

@@ -9,18 +9,28 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/kube-go/sdk/runtime/applier"
 	"github.com/kube-go/sdk/runtime/histogram"
 	"github.com/kube-go/sdk/runtime/internal/durations"
 )
 
 // Metrics are the numbers of a controller for monitoring. The numbers of runs and the histograms count since the
-// controller was created; those of Stats since the current Run began.
+// controller was created.
 type Metrics struct {
-	Name  string // see [Options.Name]
-	Stats Stats
+	Name string // see [Options.Name]
+
+	// Applier is the state of the applier of the current Run: the objects that wait, run or are held back.
+	Applier applier.Stats
+
+	// Mapping is the number of changed objects that wait for a function of [Secondary.Map].
+	Mapping int
 
 	// Workers is the maximum number of concurrent runs, see [Controller.Resize].
 	Workers int
+
+	// OldestRun is the time since the oldest current run began, and OldestKey its object. OldestRun is 0 if nothing runs.
+	OldestRun time.Duration
+	OldestKey Key
 
 	// Unfinished is the sum of the ages of the current runs.
 	Unfinished time.Duration
@@ -38,17 +48,23 @@ type Metrics struct {
 
 // Metrics returns the current numbers and durations of runs. Package metrics makes metrics of them, which a
 // manager serves; package contrib/prometheus has a collector.
-func (c *Controller[K]) Metrics() Metrics { return c.engine.metrics() }
-
-func (e *engine) metrics() Metrics {
+func (c monitor) Metrics() Metrics {
+	e := c.engine
 	sum := e.tallies.sum()
 	m := Metrics{
-		Name: e.name, Stats: e.stats(),
+		Name:        e.name,
 		RequeuedNow: sum.requeuedNow, RequeuedLater: sum.requeuedLater, Failed: sum.failed,
 		Terminal: sum.terminal, Panics: sum.panics, Timeouts: sum.timeouts,
 		Waited: sum.waited.Histogram(), Took: sum.took.Histogram(),
 	}
 	m.Succeeded = m.Took.Number - m.RequeuedNow - m.RequeuedLater - m.Failed
+	if current := e.current(); current != nil {
+		m.Applier = current.applier.Stats()
+		for _, stage := range current.stages {
+			m.Mapping += stage.waiting()
+		}
+		m.OldestRun, m.OldestKey = current.pool.oldest()
+	}
 	for _, r := range e.runHealth() {
 		if r.Source.Kind == "" {
 			m.Unfinished += r.Age

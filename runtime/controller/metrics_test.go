@@ -73,7 +73,7 @@ func TestMetricsCountRuns(t *testing.T) {
 		w.Put(documents, doc("prod/busy", "busy"))
 		after(10 * time.Second)
 		m := c.Metrics()
-		if m.Name != "docs" || m.Workers != 4 || m.Unfinished != 10*time.Second || m.Stats.Applier.Running != 1 {
+		if m.Name != "docs" || m.Workers != 4 || m.Unfinished != 10*time.Second || m.Applier.Running != 1 {
 			t.Errorf("Metrics() = %+v, want one run that is 10 s old", m)
 		}
 		// The runs after a failure, a panic, a timeout, and RequeueAfter(0) succeed.

@@ -307,7 +307,7 @@ func TestDeletedObjectIsNotReconciledAndItsFailuresAreForgotten(t *testing.T) {
 		w.Delete(documents, ref("prod/a"))
 		after(time.Hour)
 		s.want(t)
-		if q := c.Stats().Applier; q.Delayed > 0 || q.Ready > 0 || q.Running > 0 {
+		if q := c.Metrics().Applier; q.Delayed > 0 || q.Ready > 0 || q.Running > 0 {
 			t.Errorf("the queue is not empty: %+v", q)
 		}
 		w.Put(documents, doc("prod/a", "1"))
@@ -344,7 +344,7 @@ func TestRequestedRunOfAnObjectThatNoLongerExistsIsForgotten(t *testing.T) {
 				}
 				w.Delete(documents, ref("prod/a"))
 				after(time.Hour)
-				if q := c.Stats().Applier; q.Delayed > 0 || q.Ready > 0 || q.Running > 0 {
+				if q := c.Metrics().Applier; q.Delayed > 0 || q.Ready > 0 || q.Running > 0 {
 					t.Errorf("the applier keeps the deleted object: %+v", q)
 				}
 				w.Put(documents, doc("prod/a", "2"))

@@ -14,13 +14,13 @@ import (
 
 // Runner is a controller with its reconcile, such as for package manager. Create one with [Controller.With].
 type Runner struct {
-	engine *engine
-	run    func(context.Context) error
+	monitor
+	run func(context.Context) error
 }
 
 // With returns the controller with its reconcile.
 func (c *Controller[K]) With(reconcile Reconcile[K]) *Runner {
-	return &Runner{c.engine, func(ctx context.Context) error { return c.Run(ctx, reconcile) }}
+	return &Runner{c.monitor, func(ctx context.Context) error { return c.Run(ctx, reconcile) }}
 }
 
 // Run runs the reconcile, see [Controller.Run].
@@ -77,15 +77,6 @@ func (r *Runner) Shard(s Shards) {
 
 // Name returns the name of the controller, see [Options.Name].
 func (r *Runner) Name() string { return r.engine.name }
-
-// Health returns the state of the sources, see [Controller.Health].
-func (r *Runner) Health() []SourceHealth { return r.engine.health() }
-
-// Runs returns the state of the current runs, see [Controller.Runs].
-func (r *Runner) Runs() []RunHealth { return r.engine.runHealth() }
-
-// Metrics returns the current numbers of the controller, see [Controller.Metrics].
-func (r *Runner) Metrics() Metrics { return r.engine.metrics() }
 
 // Caches returns the caches of the views of the sources, including those of engaged clusters, each once.
 func (r *Runner) Caches() []*cache.Cache { return r.engine.caches() }

@@ -20,7 +20,7 @@ import (
 )
 
 // Shards decides which objects this replica of the program reconciles. A *sharding.Member is one. For views with
-// [cache.Selection] Sharded it must be a [cache.Shards], too.
+// [cache.Selection] Sharded it must be a [cache.Windows], too.
 type Shards interface {
 	// Begin begins work on an object, or returns false if this replica does not own it. No other replica works on it
 	// before end is called. For an object that does not exist, and whose UID is unknown, the UID is empty.
@@ -234,9 +234,9 @@ func (s *sharded) reshard(m *member, i int, shard *core.Shard) {
 	}
 }
 
-// divided is the [Shards] of views with [cache.Selection] Sharded. Its windows are Shards.
+// divided is the [Shards] of views with [cache.Selection] Sharded. The sources of its windows are Shards, too.
 type divided interface {
-	cache.Shards
+	cache.Windows
 	ByNamespace() bool // all objects of a namespace have the same owner
 }
 
@@ -253,13 +253,13 @@ var (
 
 // divide makes the sharded views of a member have only the objects of this replica, and returns their windows.
 func divide(m *member, by Shards) (windows parts, err error) {
-	var shards cache.Shards
+	var all cache.Windows
 	d, able := by.(divided)
 	if able {
-		shards = d
+		all = d
 	}
 	for i, f := range m.feeds {
-		window, err := f.feed.Shard(shards)
+		window, err := f.feed.Shard(all)
 		if err != nil {
 			return nil, f.failed(err)
 		}

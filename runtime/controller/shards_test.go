@@ -64,7 +64,7 @@ func (r *replica) Follow(f func(*core.Shard)) (stop func()) {
 	return func() {}
 }
 
-func (r *replica) Window() watcher.Shards {
+func (r *replica) Window() watcher.ShardSource {
 	w := &replicaWindow{replica: r, listing: new(core.Shard), listed: new(core.Shard)}
 	r.windows = append(r.windows, w)
 	return w
@@ -411,7 +411,7 @@ func TestRequestedRunOfAnObjectThatMovesToAnotherReplicaIsForgotten(t *testing.T
 				}
 				shards.move(new(core.Shard))
 				after(time.Hour)
-				if q := c.Stats().Applier; q.Delayed > 0 || q.Ready > 0 || q.Running > 0 {
+				if q := c.Metrics().Applier; q.Delayed > 0 || q.Ready > 0 || q.Running > 0 {
 					t.Errorf("the applier keeps an object of another replica: %+v", q)
 				}
 				shards.move(whole(t))

@@ -239,7 +239,7 @@ type feed interface { //nolint:interfacebloat // a controller uses all of them, 
 	Subscribe(ctx context.Context) iter.Seq2[reflector.Change, error]
 	Follow(ctx context.Context, f func(reflector.Change)) error
 	Observe(o reflector.Observer) (stop func())
-	Shard(by cache.Shards) (watcher.Shards, error)
+	Shard(by cache.Windows) (watcher.ShardSource, error)
 }
 
 // input is a feed of a source.

@@ -297,7 +297,7 @@ func TestStuckRunIsReportedOnceWithItsStack(t *testing.T) {
 		if len(health) != 1 || health[0].Key.Ref != ref("prod/a") || health[0].Age != 69*time.Second || health[0].Err != nil {
 			t.Errorf("Runs() = %+v, want a run that is not stuck yet", health)
 		}
-		if s := c.Stats(); s.OldestRun != 69*time.Second || s.OldestKey.Ref != ref("prod/a") {
+		if s := c.Metrics(); s.OldestRun != 69*time.Second || s.OldestKey.Ref != ref("prod/a") {
 			t.Errorf("Stats() = %+v, want the oldest run", s)
 		}
 		after(time.Hour)
@@ -310,7 +310,7 @@ func TestStuckRunIsReportedOnceWithItsStack(t *testing.T) {
 		}
 		close(release)
 		synctest.Wait()
-		if s := c.Stats(); s.OldestRun != 0 || len(c.Runs()) != 0 {
+		if s := c.Metrics(); s.OldestRun != 0 || len(c.Runs()) != 0 {
 			t.Errorf("Stats() = %+v, want no run", s)
 		}
 	})

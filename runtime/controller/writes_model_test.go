@@ -306,7 +306,7 @@ func (l *library) check() {
 			l.t.Errorf("runs have deleted %d pages of %s, want at most %d", n, name, most)
 		}
 	}
-	s := l.controller.Stats()
+	s := l.controller.Metrics()
 	if a := s.Applier; a.Ready+a.Running+a.Held+a.Delayed+s.Mapping > 0 {
 		l.t.Errorf("work is left: %+v", s)
 	}

@@ -168,11 +168,11 @@ func TestObjectIsHeldBackUntilEachWriteIsObserved(t *testing.T) {
 				if tt.held {
 					held = 1
 				}
-				if s := c.Stats(); s.Applier.Held != held || s.Applier.Running != 0 {
+				if s := c.Metrics(); s.Applier.Held != held || s.Applier.Running != 0 {
 					t.Errorf("after the run %d objects are held back and %d run, want %d and 0", s.Applier.Held, s.Applier.Running, held)
 				}
 				after(lag)
-				if s := c.Stats(); s.Applier.Held != 0 || s.Applier.Overdue != 0 || s.Applier.Running != 0 {
+				if s := c.Metrics(); s.Applier.Held != 0 || s.Applier.Overdue != 0 || s.Applier.Running != 0 {
 					t.Errorf("after the cache has observed it, %d objects are held back, %d are overdue, %d run, want 0",
 						s.Applier.Held, s.Applier.Overdue, s.Applier.Running)
 				}
@@ -252,7 +252,7 @@ func TestNextRunSeesThatTheLastRunRemovedTheLastFinalizer(t *testing.T) {
 				if n := len(cleanups.take()); hold == 0 && n != 1 || hold < 0 && n == 1 {
 					t.Errorf("the cleanup ran %d times", n)
 				}
-				if s := c.Stats(); s.Applier.Held != 0 || s.Applier.Overdue != 0 {
+				if s := c.Metrics(); s.Applier.Held != 0 || s.Applier.Overdue != 0 {
 					t.Errorf("%d objects are held back and %d are overdue, want 0", s.Applier.Held, s.Applier.Overdue)
 				}
 			})
@@ -299,11 +299,11 @@ func TestObjectIsHeldBackOnlyForWritesThatAViewObserves(t *testing.T) {
 					return controller.AwaitChange(), err
 				})
 				after(lag)
-				if held := c.Stats().Applier.Held > 0; held != tt.held {
+				if held := c.Metrics().Applier.Held > 0; held != tt.held {
 					t.Errorf("held back: %v, want %v", held, tt.held)
 				}
 				after(lag)
-				if s := c.Stats(); s.Applier.Held > 0 || s.Applier.Overdue > 0 {
+				if s := c.Metrics(); s.Applier.Held > 0 || s.Applier.Overdue > 0 {
 					t.Errorf("%d objects are held back and %d are overdue, want 0", s.Applier.Held, s.Applier.Overdue)
 				}
 			})
@@ -330,7 +330,7 @@ func TestSlowCacheHoldsAnObjectBackUpToHoldTimeout(t *testing.T) {
 		runs.wantSet(t, "a 0s", "b 0s") // with one worker, which does not wait
 		after(5 * time.Second)
 		runs.wantSet(t, "a 5s", "b 5s")
-		if s := c.Stats(); s.Applier.Overdue != 2 || s.Applier.Held != 2 {
+		if s := c.Metrics(); s.Applier.Overdue != 2 || s.Applier.Held != 2 {
 			t.Errorf("%d objects were overdue and %d are held back, want 2 and 2", s.Applier.Overdue, s.Applier.Held)
 		}
 		if lines := w.log.with("kind=Page object=prod/"); len(lines) != 1 || !strings.Contains(lines[0], "level=WARN") {
@@ -403,7 +403,7 @@ func TestSourceThatWasNeverSyncedHoldsNoObjectBack(t *testing.T) {
 		})
 		after(30 * time.Second)
 		runs.want(t, "a")
-		if s := c.Stats(); s.Applier.Held > 0 {
+		if s := c.Metrics(); s.Applier.Held > 0 {
 			t.Error("the object is held back")
 		}
 	})
@@ -430,10 +430,10 @@ func TestWritesFromManyGoroutines(t *testing.T) {
 		})
 		after(lag)
 		store := viewOf[page](w).Store()
-		for c.Stats().Applier.Held == 1 && store.Len() < 10 {
+		for c.Metrics().Applier.Held == 1 && store.Len() < 10 {
 			after(lag)
 		}
-		if n, s := store.Len(), c.Stats(); n != 10 || s.Applier.Held != 0 {
+		if n, s := store.Len(), c.Metrics(); n != 10 || s.Applier.Held != 0 {
 			t.Errorf("%d of 10 pages were observed while %d objects are held back", n, s.Applier.Held)
 		}
 	})
@@ -491,7 +491,7 @@ func TestWritesAreHeldWhileANewViewNeedsMore(t *testing.T) {
 		answer := widen(w, pages)
 		begin.Store(true)
 		after(3500 * time.Millisecond)
-		if n := c.Stats().Applier.Held; n != 1 {
+		if n := c.Metrics().Applier.Held; n != 1 {
 			t.Errorf("%d objects are held back, want one", n)
 		}
 		close(answer)

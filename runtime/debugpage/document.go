@@ -193,8 +193,8 @@ func controllerOf(c metrics.Controller) controllerDoc {
 	m := c.Metrics()
 	d := controllerDoc{
 		Name: m.Name, Workers: m.Workers,
-		Waiting: m.Stats.Applier.Ready, Running: m.Stats.Applier.Running, Delayed: m.Stats.Applier.Delayed,
-		HeldKeys: m.Stats.Applier.Held, Mapping: m.Stats.Mapping, Oldest: m.Stats.Applier.OldestWait.Milliseconds(),
+		Waiting: m.Applier.Ready, Running: m.Applier.Running, Delayed: m.Applier.Delayed,
+		HeldKeys: m.Applier.Held, Mapping: m.Mapping, Oldest: m.Applier.OldestWait.Milliseconds(),
 		Succeeded: m.Succeeded, Requeued: m.RequeuedNow + m.RequeuedLater, Failed: m.Failed,
 		Panics: m.Panics, Timeouts: m.Timeouts,
 	}
@@ -202,17 +202,18 @@ func controllerOf(c metrics.Controller) controllerDoc {
 		d.Sources = append(d.Sources, sourceDoc{h.Cluster, h.Resource.String(), h.Ready, errText(h.Err)})
 	}
 	i, ok := c.(interface {
+		Runs() []controller.RunHealth
 		Inspect(limit int) controller.Inspection
 	})
 	if !ok {
 		return d
 	}
-	in := i.Inspect(maxKeys)
+	runs, in := i.Runs(), i.Inspect(maxKeys)
 	d.FailKeys = in.FailingKeys
 	for _, l := range in.Queue {
 		d.Queue = append(d.Queue, levelDoc{priorityOf(l.Priority), l.Keys})
 	}
-	for _, r := range in.Runs {
+	for _, r := range runs[:min(maxKeys, len(runs))] {
 		key := strings.TrimSpace(r.Source.String() + " " + r.Key.String()) // a call of Map has a source
 		d.Runs = append(d.Runs, runDoc{key, r.Age.Milliseconds(), short(r.Cause.String()), errText(r.Err)})
 	}

@@ -37,19 +37,23 @@ var began = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 // program is parts with fixed values. It counts how often it is inspected.
 type program struct {
 	inspected int
+	runs      []controller.RunHealth
 	in        controller.Inspection
 	positions []fsm.Position
 }
 
 func (p *program) Metrics() controller.Metrics {
-	return controller.Metrics{Name: "docs", Workers: 8, Succeeded: 5, RequeuedNow: 1, RequeuedLater: 2, Failed: 3, Stats: controller.Stats{
+	return controller.Metrics{
+		Name: "docs", Workers: 8, Succeeded: 5, RequeuedNow: 1, RequeuedLater: 2, Failed: 3,
 		Applier: applier.Stats{Ready: 4, Running: 2, Held: 1, Delayed: 6, OldestWait: time.Second},
-	}}
+	}
 }
 
 func (p *program) Health() []controller.SourceHealth {
 	return []controller.SourceHealth{{Cluster: "east", Resource: pods, Err: errors.New("forbidden")}}
 }
+
+func (p *program) Runs() []controller.RunHealth { return p.runs }
 
 func (p *program) Inspect(int) controller.Inspection {
 	p.inspected++
@@ -112,9 +116,9 @@ func get(t *testing.T, h http.Handler, path string) *httptest.ResponseRecorder {
 func TestDocumentHasTheValues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &program{
+			runs: []controller.RunHealth{{Key: key("a"), Age: time.Second, Cause: controller.Cause{Type: "retry"}}},
 			in: controller.Inspection{
 				Queue:       []applier.Level{{Priority: applier.High, Keys: 1}, {Priority: 50, Keys: 2}, {Priority: applier.Low, Keys: 3}},
-				Runs:        []controller.RunHealth{{Key: key("a"), Age: time.Second, Cause: controller.Cause{Type: "retry"}}},
 				FailingKeys: 9,
 				Failing: []controller.FailingKey{
 					{Key: key("b"), Err: "<script>", Failures: 2, Last: began, Next: began.Add(time.Second)},

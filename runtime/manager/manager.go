@@ -163,7 +163,7 @@ func (m *Manager) shardTable() debugpage.Table {
 	s := m.member.Status()
 	t := debugpage.Table{Title: "Shards of " + s.Name, Columns: []string{"member", "slots of 256"}}
 	for _, member := range s.Members {
-		t.Rows = append(t.Rows, []string{member.Identity, member.Slots})
+		t.Rows = append(t.Rows, []string{member.Identity, member.Ranges})
 	}
 	return t
 }

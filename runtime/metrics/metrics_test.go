@@ -43,12 +43,10 @@ func numbers() *fixed {
 	f := &fixed{
 		metrics: controller.Metrics{
 			Name: "docs",
-			Stats: controller.Stats{
-				Applier: applier.Stats{
-					Ready: 1, Running: 2, Held: 3, Delayed: 4, OldestWait: 5 * time.Second, Adds: 6, Retries: 7, Overdue: 8,
-				},
-				Mapping: 9, OldestRun: 10 * time.Second,
+			Applier: applier.Stats{
+				Ready: 1, Running: 2, Held: 3, Delayed: 4, OldestWait: 5 * time.Second, Adds: 6, Retries: 7, Overdue: 8,
 			},
+			Mapping: 9, OldestRun: 10 * time.Second,
 			Workers: 11, Unfinished: 12 * time.Second,
 			Succeeded: 13, RequeuedNow: 14, RequeuedLater: 15, Failed: 16, Terminal: 17, Panics: 18, Timeouts: 19,
 			Waited: histogram.Histogram{

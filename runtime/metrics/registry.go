@@ -198,7 +198,7 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 
 func (t *table) controller(c Controller) {
 	m := c.Metrics()
-	queue := m.Stats.Applier
+	queue := m.Applier
 	for result, n := range map[string]uint64{
 		"success": m.Succeeded, "error": m.Failed, "requeue": m.RequeuedNow, "requeue_after": m.RequeuedLater,
 	} {
@@ -218,12 +218,12 @@ func (t *table) controller(c Controller) {
 	t.histogram("workqueue_queue_duration_seconds", m.Waited, m.Name, m.Name)
 	t.histogram("workqueue_work_duration_seconds", m.Took, m.Name, m.Name)
 	t.add("workqueue_unfinished_work_seconds", m.Unfinished.Seconds(), m.Name, m.Name)
-	t.add("workqueue_longest_running_processor_seconds", m.Stats.OldestRun.Seconds(), m.Name, m.Name)
+	t.add("workqueue_longest_running_processor_seconds", m.OldestRun.Seconds(), m.Name, m.Name)
 
 	t.add("kube_controller_held_objects", float64(queue.Held), m.Name)
 	t.add("kube_controller_hold_timeouts_total", float64(queue.Overdue), m.Name)
 	t.add("kube_controller_delayed_objects", float64(queue.Delayed), m.Name)
-	t.add("kube_controller_mapping_objects", float64(m.Stats.Mapping), m.Name)
+	t.add("kube_controller_mapping_objects", float64(m.Mapping), m.Name)
 	t.add("kube_controller_oldest_wait_seconds", queue.OldestWait.Seconds(), m.Name)
 
 	ready, failing := map[place]int{}, map[place]int{}

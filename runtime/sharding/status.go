@@ -35,7 +35,7 @@ type Status struct {
 // MemberStatus is a member of a group.
 type MemberStatus struct {
 	Identity string // see [Options.Identity]
-	Slots    string // the ranges of the slots that it owns, such as "0-63,128"
+	Ranges   string // the ranges of the slots that it owns, such as "0-63,128"
 }
 
 // Status returns the current state.

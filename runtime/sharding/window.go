@@ -16,14 +16,14 @@ import (
 // Window returns the shards of this replica for one watch, see [watcher.Options.Window]. The result also has the
 // methods Begin and Follow of the member, for work that reads the watched objects: it owns an object when the replica
 // owns it, and a list that began after that is complete.
-func (m *Member) Window() watcher.Shards { return &window{member: m} }
+func (m *Member) Window() watcher.ShardSource { return &window{member: m} }
 
 type window struct {
 	member *Member
 	lists  lists // guarded by member.mu
 }
 
-// List implements [watcher.Shards].
+// List implements [watcher.ShardSource].
 func (w *window) List() (*core.Shard, context.Context) {
 	m := w.member
 	m.mu.Lock()
@@ -31,7 +31,7 @@ func (w *window) List() (*core.Shard, context.Context) {
 	return w.lists.begin(&m.wanted).shard(m.options.ByNamespace), m.valid
 }
 
-// Listed implements [watcher.Shards].
+// Listed implements [watcher.ShardSource].
 func (w *window) Listed() {
 	m := w.member
 	m.mu.Lock()

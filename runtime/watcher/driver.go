@@ -249,7 +249,7 @@ func (d *driver) take(in *input, ev Event) error {
 	}
 	d.state = next
 	if d.out.emit == InitDone && d.opts.Window != nil {
-		d.opts.Window.shards.Listed()
+		d.opts.Window.source.Listed()
 	}
 	if f, ok := errors.AsType[fault](d.out.trouble); ok {
 		d.out.trouble = fmt.Errorf("watch %s: %w", d.src.Resource(), f)

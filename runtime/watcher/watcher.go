@@ -175,7 +175,7 @@ func Events(ctx context.Context, src Source, o *Options) iter.Seq2[Event, error]
 			yield(Event{}, err)
 			return
 		}
-		if w := opts.Window; w != nil && (w.Shards() == nil || opts.ShardSelector+opts.ResourceVersion != "") {
+		if w := opts.Window; w != nil && (w.Source() == nil || opts.ShardSelector+opts.ResourceVersion != "") {
 			yield(Event{}, errWindow)
 			return
 		}

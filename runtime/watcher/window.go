@@ -15,8 +15,8 @@ import (
 	"github.com/kube-go/sdk/core"
 )
 
-// Shards is a shard of the objects that changes while they are watched. Package sharding has one.
-type Shards interface {
+// ShardSource is the source of a shard of the objects, which changes while they are watched. Package sharding has one.
+type ShardSource interface {
 	// List is called before each list. It returns the shard for the list and the watches after it, which may have no
 	// objects, and a context that ends when the objects have to be listed again.
 	List() (*core.Shard, context.Context)
@@ -26,9 +26,9 @@ type Shards interface {
 }
 
 // Window selects the objects of a shard that changes, see [Options.Window]. It is used by one sequence at a time, and
-// must not be copied. A sequence whose Window has no shards yields an error.
+// must not be copied. A sequence whose Window has no source yields an error.
 type Window struct {
-	shards Shards // set before narrow
+	source ShardSource // set before narrow
 	narrow narrowing
 	ready  atomic.Bool // the fields above are set
 }
@@ -44,18 +44,18 @@ type narrowing interface {
 	has(uid types.UID, namespace string) bool
 }
 
-// Set sets the shards. It must be called only once.
-func (w *Window) Set(s Shards) {
-	w.shards, w.narrow = s, &narrow{shards: s}
+// Set sets the source. It must be called only once.
+func (w *Window) Set(s ShardSource) {
+	w.source, w.narrow = s, &narrow{source: s}
 	w.ready.Store(true)
 }
 
-// Shards returns the shards, or nil before they are set.
-func (w *Window) Shards() Shards {
+// Source returns the source, or nil before it is set.
+func (w *Window) Source() ShardSource {
 	if !w.ready.Load() {
 		return nil
 	}
-	return w.shards
+	return w.source
 }
 
 // Has reports whether a sequence yields the changes of an object.
@@ -63,9 +63,9 @@ func (w *Window) Has(uid types.UID, namespace string) bool {
 	return w.ready.Load() && w.narrow.has(uid, namespace)
 }
 
-// narrow is the [narrowing] of a window with shards.
+// narrow is the [narrowing] of a window with a source.
 type narrow struct {
-	shards Shards
+	source ShardSource
 	shard  atomic.Pointer[core.Shard] // of the current list; nil before the first
 	valid  context.Context            //nolint:containedctx // ends when shard is out of date
 }
@@ -79,7 +79,7 @@ const noObjects = "metadata.name=none,metadata.name!=none"
 func (n *narrow) begin(d *driver, cancel context.CancelCauseFunc) (end func() bool) {
 	if d.state.phase != watching && d.state.token == "" {
 		var shard *core.Shard
-		shard, n.valid = n.shards.List()
+		shard, n.valid = n.source.List()
 		n.shard.Store(shard)
 		n.choose(d, shard.String())
 	} else if n.valid.Err() != nil {

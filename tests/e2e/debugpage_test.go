@@ -142,10 +142,10 @@ func (p *shownProgram) values() shown {
 	for _, k := range in.Failing {
 		s.Failing[k.Key.Ref.String()] = k.Err
 	}
-	for _, r := range in.Runs {
+	for _, r := range p.maps.Runs() {
 		s.Slow = append(s.Slow, r.Key.String()+" "+r.Cause.String())
 	}
-	s.Numbers = fmt.Sprintf("%d succeeded, %d failed, %d waiting", m.Succeeded, m.Failed, m.Stats.Applier.Ready)
+	s.Numbers = fmt.Sprintf("%d succeeded, %d failed, %d waiting", m.Succeeded, m.Failed, m.Applier.Ready)
 	o := p.machine.Overview()
 	for _, state := range o.States {
 		text := fmt.Sprint(state.Objects)

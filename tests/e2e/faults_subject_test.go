@@ -258,7 +258,7 @@ func (s *subject) checkController(ctx context.Context) error {
 	if s.ctl == nil {
 		return nil
 	}
-	stats, calls := s.ctl.Stats(), s.ctl.Runs() // Runs has the calls of Map, too
+	stats, calls := s.ctl.Metrics(), s.ctl.Runs() // Runs has the calls of Map, too
 	if a := stats.Applier; a.Ready+a.Running+a.Held+a.Delayed+stats.Mapping+len(calls) > 0 {
 		return fmt.Errorf("the controller has work: %+v, %+v", stats, calls)
 	}

@@ -172,7 +172,7 @@ type keeper struct {
 	sent    requests
 	killer  killer
 	seen    sync.Map // the objects that it has reconciled without an error, by their names
-	stats   func() controller.Stats
+	metrics func() controller.Metrics
 	log     tail
 	stop    func() error // also waits until a killed program has ended
 }
@@ -210,7 +210,7 @@ func (r *ranch) keep(t *testing.T, o fsm.Options, build machineFunc, layers ...k
 		far := kube.ViewOf[corev1.ConfigMap](cache, &kube.Selection{Namespace: r.far})
 		ctl.Watches(kube.SourceView(far).Map(inventory.OwnersOf[corev1.ConfigMap](r.watchFar)))
 	}
-	k.stats = ctl.Stats
+	k.metrics = ctl.Metrics
 	k.stop = background(t, func(ctx context.Context) error {
 		defer c.CloseIdleConnections()
 		ctx, die := context.WithCancelCause(ctx)
@@ -255,7 +255,7 @@ func (r *ranch) looked(k *keeper) func(context.Context) error {
 				return fmt.Errorf("%s was not reconciled", moose.Name)
 			}
 		}
-		if s := k.stats().Applier; s.Ready+s.Running+s.Held > 0 {
+		if s := k.metrics().Applier; s.Ready+s.Running+s.Held > 0 {
 			return fmt.Errorf("the work is %+v", s)
 		}
 		return nil

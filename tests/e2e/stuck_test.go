@@ -261,7 +261,7 @@ func checkStuckRun(t *testing.T, s *stubborn, ns string) {
 	key := kube.Key{Ref: core.ObjectRef{Namespace: ns, Name: "stuck"}}
 	var last time.Duration
 	eventually(t, "the stuck run is reported", func(context.Context) error {
-		health, stats := s.control.Runs(), s.control.Stats()
+		health, stats := s.control.Runs(), s.control.Metrics()
 		if len(health) != 1 || health[0].Key != key || stats.OldestKey != key || stats.Applier.Running != 1 {
 			return fmt.Errorf("the runs are %+v, and the statistics %+v", health, stats)
 		}
@@ -306,7 +306,7 @@ func (s *stubborn) checkStopped(t *testing.T, maps *kube.API[corev1.ConfigMap], 
 		}
 		return nil
 	})
-	health, stats := s.control.Runs(), s.control.Stats()
+	health, stats := s.control.Runs(), s.control.Metrics()
 	if len(health) != 1 || health[0].Key.Ref.Name != "stuck" || stats.OldestRun < health[0].Age ||
 		stats.Applier.Running != 1 {
 		t.Errorf("after the stop, the runs are %+v, and the statistics %+v", health, stats)
@@ -329,7 +329,7 @@ func (s *stubborn) checkStopped(t *testing.T, maps *kube.API[corev1.ConfigMap], 
 func (s *stubborn) checkRestart(t *testing.T, maps *kube.API[corev1.ConfigMap], all []string) {
 	t.Helper()
 	eventually(t, "the stuck run ends", func(context.Context) error {
-		if n, stats := inController(t.Name()), s.control.Stats(); n != 0 || stats.OldestRun != 0 {
+		if n, stats := inController(t.Name()), s.control.Metrics(); n != 0 || stats.OldestRun != 0 {
 			return fmt.Errorf("%d goroutines execute functions of the controller; its statistics are %+v", n, stats)
 		}
 		return nil
