@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"flag"
 	"go/ast"
+	"go/doc"
 	"go/format"
 	"go/parser"
 	"go/token"
@@ -55,24 +56,14 @@ func exported(t *testing.T, root string) []string {
 	var lines []string
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
-		case err != nil:
+		case err != nil || !d.IsDir():
 			return err
-		case d.IsDir() && (slices.Contains([]string{"internal", "testdata", "cmd"}, d.Name()) || d.Name()[0] == '_'):
+		case slices.Contains([]string{"internal", "testdata", "cmd"}, d.Name()) || d.Name()[0] == '_':
 			return fs.SkipDir
-		case !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
-			return nil
 		}
-		files := token.NewFileSet()
-		file, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
-		if err != nil {
-			return err
-		}
-		ast.FileExports(file)
-		folder, err := filepath.Rel(root, filepath.Dir(path))
-		for _, decl := range file.Decls {
-			for _, text := range declarations(t, files, decl) {
-				lines = append(lines, filepath.ToSlash(folder)+": "+text)
-			}
+		folder, err := filepath.Rel(root, path)
+		for _, line := range exportedIn(t, path) {
+			lines = append(lines, filepath.ToSlash(folder)+": "+line)
 		}
 		return err
 	})
@@ -80,6 +71,46 @@ func exported(t *testing.T, root string) []string {
 		t.Fatal(err)
 	}
 	slices.Sort(lines)
+	return lines
+}
+
+// exportedIn returns the exported declarations of the package of a folder, with methods of embedded unexported types.
+func exportedIn(t *testing.T, folder string) (lines []string) {
+	t.Helper()
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	positions := token.NewFileSet()
+	var files []*ast.File
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(positions, filepath.Join(folder, e.Name()), nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	if len(files) == 0 {
+		return nil
+	}
+	p, err := doc.NewFromFiles(positions, files, folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values, funcs := slices.Concat(p.Consts, p.Vars), p.Funcs
+	for _, typ := range p.Types {
+		values, funcs = slices.Concat(values, typ.Consts, typ.Vars), slices.Concat(funcs, typ.Funcs, typ.Methods)
+		lines = append(lines, declarations(t, positions, typ.Decl)...)
+	}
+	for _, v := range values {
+		lines = append(lines, declarations(t, positions, v.Decl)...)
+	}
+	for _, f := range funcs {
+		lines = append(lines, declarations(t, positions, f.Decl)...)
+	}
 	return lines
 }
 
@@ -96,9 +127,6 @@ func declarations(t *testing.T, files *token.FileSet, decl ast.Decl) []string {
 	switch decl := decl.(type) {
 	case *ast.FuncDecl:
 		decl.Doc, decl.Body = nil, nil
-		if decl.Recv != nil && !exportedReceiver(decl.Recv.List[0].Type) {
-			return nil
-		}
 		return []string{text(decl)}
 	case *ast.GenDecl:
 		var lines []string
@@ -115,21 +143,6 @@ func declarations(t *testing.T, files *token.FileSet, decl ast.Decl) []string {
 		return lines
 	}
 	return nil
-}
-
-// exportedReceiver reports whether the type of a method's receiver is exported.
-func exportedReceiver(e ast.Expr) bool {
-	switch t := e.(type) {
-	case *ast.StarExpr:
-		return exportedReceiver(t.X)
-	case *ast.IndexExpr:
-		return exportedReceiver(t.X)
-	case *ast.IndexListExpr:
-		return exportedReceiver(t.X)
-	case *ast.Ident:
-		return t.IsExported()
-	}
-	return false
 }
 
 func typeLines(spec *ast.TypeSpec, text func(any) string) []string {

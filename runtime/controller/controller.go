@@ -283,8 +283,8 @@ type SourceHealth struct {
 
 // Health returns the state of the sources: the views of the primary one first, the others in the order in which they
 // were added, and then those of engaged clusters.
-func (m monitor) Health() []SourceHealth { return m.engine.health() }
+func (c monitor) Health() []SourceHealth { return c.engine.health() }
 
 // Runs returns the state of the current runs and of the current calls of functions of [Secondary.Map], the oldest
 // first.
-func (m monitor) Runs() []RunHealth { return m.engine.runHealth() }
+func (c monitor) Runs() []RunHealth { return c.engine.runHealth() }

@@ -56,8 +56,8 @@ type HeldKey struct {
 }
 
 // Inspect returns what the controller does now. The lists of objects have at most limit elements.
-func (m monitor) Inspect(limit int) Inspection {
-	current := m.engine.current()
+func (c monitor) Inspect(limit int) Inspection {
+	current := c.engine.current()
 	if current == nil {
 		return Inspection{}
 	}
