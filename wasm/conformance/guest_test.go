@@ -39,15 +39,43 @@ type program struct {
 	compilation       string // a directory that keeps the compiled modules for all hosts
 }
 
-// buildProgram builds a guest. It skips the test if the compiler of C is missing.
+// programs are the guests that were built, by language. They and their compiled modules are in a directory that TestMain
+// removes.
+var programs = struct {
+	mu  sync.Mutex // guards all
+	all map[string]program
+	dir string
+}{all: map[string]program{}}
+
+func TestMain(m *testing.M) {
+	var err error
+	if programs.dir, err = os.MkdirTemp("", "conformance-"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	if err := os.RemoveAll(programs.dir); err != nil {
+		panic(err)
+	}
+	os.Exit(code)
+}
+
+// buildProgram returns a guest, which the first call builds. It skips the test if the compiler of C is missing.
 func buildProgram(t *testing.T, language string) program {
 	t.Helper()
 	if language == "C" {
 		needC(t)
 	}
-	dir := t.TempDir()
+	programs.mu.Lock()
+	defer programs.mu.Unlock()
+	if p, ok := programs.all[language]; ok {
+		return p
+	}
+	dir := filepath.Join(programs.dir, language)
 	p := program{language: language, compilation: filepath.Join(dir, "compiled")}
 	files := []string{filepath.Join(dir, "actor.wasm"), filepath.Join(dir, "reconciler.wasm")}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	for n, profile := range []string{"actor", "reconciler"} {
 		cmd := exec.CommandContext(t.Context(), "../../scripts/wasm-guests", "build", files[n], "wasm/conformance/testdata/guest.c",
 			"-D"+strings.ToUpper(profile))
@@ -64,6 +92,7 @@ func buildProgram(t *testing.T, language string) program {
 			t.Fatal(err)
 		}
 	}
+	programs.all[language] = p
 	return p
 }
 
