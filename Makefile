@@ -16,8 +16,12 @@ OLDER := v1.34.3 v1.35.3
 # The tests of cluster and e2e start clusters; the others do not.
 UNITS := $(patsubst %,./%/...,$(filter-out tests/cluster tests/e2e,$(WORK)))
 # The packages of UNITS whose tests take longest with the race detector, the slowest first.
-SLOWEST := $(addprefix ./,derive/generate wasm/conformance wasm/host core/wire client runtime/manager runtime/fsm \
-	runtime/sharding runtime/webhook runtime/reflector)
+SLOWEST := $(addprefix ./,wasm/conformance wasm/host client runtime/manager runtime/fsm runtime/sharding runtime/webhook \
+	runtime/reflector)
+# The packages of UNITS that make race tests without the race detector: their tests run in one goroutine and take a multiple
+# of the time with it. The tests of packages that use them in several goroutines run with it: of derive/internal/load and
+# derive/cmd/kube-derive, and of client and runtime/reflector.
+SEQUENTIAL := derive/generate core/wire
 
 # Developer tools of others are pinned in tools/go.mod.
 LINT := $(CURDIR)/.bin/golangci-lint
@@ -73,8 +77,10 @@ unit: $(REPORT)
 
 ## race: run the tests that need no cluster, with the race detector
 race: test-deps
-	@REPORT=$(REPORT) scripts/race $(SLOWEST) $(UNITS)
-	@for m in $(ALONE); do (cd $$m && GOWORK=off $(GO) test ./...) || exit 1; done
+	$(GO) test -json -trimpath -vet=off $(addprefix ./,$(SEQUENTIAL)) | $(REPORT)
+	@REPORT=$(REPORT) scripts/race $(SLOWEST) \
+		$$($(GO) list $(UNITS) | grep -v $(foreach p,$(SEQUENTIAL),-e '/$(p)$$'))
+	@for m in $(ALONE); do (cd $$m && GOWORK=off $(GO) test -vet=off ./...) || exit 1; done
 
 # Installs the system packages that some tests use, as root on Debian. Elsewhere, the report lists the tests without them.
 # In CI, which sets KUBECLUSTER_NODE, a missing compiler of C is an error.
