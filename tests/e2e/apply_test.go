@@ -22,6 +22,7 @@ import (
 // TestApplyOwnsTheFieldsItSets checks that server-side apply owns the fields that it sets, that a conflict names the
 // field, and that apply removes fields that it no longer sets.
 func TestApplyOwnsTheFieldsItSets(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	c := connect(t, nil)
 	maps := kube.Namespaced[corev1.ConfigMap](c, newNamespace(t, c))
@@ -68,6 +69,7 @@ func TestApplyOwnsTheFieldsItSets(t *testing.T) {
 // TestApplyWithAUIDCreatesNoObject checks that a server refuses an apply with the UID of an object that was deleted, or
 // that another one of the same name has replaced. The errors differ.
 func TestApplyWithAUIDCreatesNoObject(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	c := connect(t, &kube.ClientOptions{FieldManager: "one"})
 	maps := kube.Namespaced[corev1.ConfigMap](c, newNamespace(t, c))
@@ -109,6 +111,7 @@ func TestApplyWithAUIDCreatesNoObject(t *testing.T) {
 // TestApplyOfRawValuesIsParsedByTheServer checks raw JSON with escapes that parsers of YAML refuse, and characters that
 // they refuse or change. Servers parse an apply as YAML.
 func TestApplyOfRawValuesIsParsedByTheServer(t *testing.T) {
+	t.Parallel()
 	c := connect(t, nil)
 	revision := &appsv1.ControllerRevision{
 		ObjectMeta: metav1.ObjectMeta{Name: "raw"}, Revision: 1,
@@ -140,6 +143,7 @@ func TestApplyOfRawValuesIsParsedByTheServer(t *testing.T) {
 // TestForcedApplyKeepsFieldsThatAreNotSet checks that a forced apply of a typed object does not erase the fields that
 // the object does not set.
 func TestForcedApplyKeepsFieldsThatAreNotSet(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	c := connect(t, nil)
 	jobs := kube.Namespaced[batchv1.CronJob](c, newNamespace(t, c))
@@ -172,6 +176,7 @@ func TestForcedApplyKeepsFieldsThatAreNotSet(t *testing.T) {
 
 // TestApplyToStatusLeavesTheSpecUnchanged checks an apply to the status subresource.
 func TestApplyToStatusLeavesTheSpecUnchanged(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	c := connect(t, nil)
 	sets := kube.Namespaced[appsv1.ReplicaSet](c, newNamespace(t, c))

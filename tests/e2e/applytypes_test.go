@@ -24,6 +24,7 @@ import (
 // TestApplyTypesOwnOnlyTheFieldsThatAreSet checks that an apply of a generated apply type owns the fields that are set
 // in it, including zero values, and no other fields.
 func TestApplyTypesOwnOnlyTheFieldsThatAreSet(t *testing.T) {
+	t.Parallel()
 	ctx := limit(t)
 	c := connect(t, nil)
 	crd, err := kube.CRD[zoo.Zoo]()

@@ -24,6 +24,7 @@ import (
 // TestSigningRequestIsApprovedOrDeniedOnce checks that Approve and Deny set the condition of a certificate signing
 // request, and that a denied request cannot be approved.
 func TestSigningRequestIsApprovedOrDeniedOnce(t *testing.T) {
+	t.Parallel()
 	c := connect(t, nil)
 	csrs := kube.ClusterWide[certificatesv1.CertificateSigningRequest](c)
 	create := func() string {

@@ -83,6 +83,7 @@ func TestControllerConverges(t *testing.T) {
 // TestFailedReconcilesAreRetriedWithBackoff checks that a failed reconcile is retried with increasing delays, that it
 // does not delay other objects, and that a success resets the delay.
 func TestFailedReconcilesAreRetriedWithBackoff(t *testing.T) {
+	t.Parallel()
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	maps := kube.Namespaced[corev1.ConfigMap](c, ns)
@@ -194,6 +195,7 @@ func TestFailedReconcilesAreRetriedWithBackoff(t *testing.T) {
 // TestControllerSeesItsWrites checks that each reconcile sees the writes of the previous one, even if it starts
 // immediately.
 func TestControllerSeesItsWrites(t *testing.T) {
+	t.Parallel()
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	maps := kube.Namespaced[corev1.ConfigMap](c, ns)
@@ -240,6 +242,7 @@ func TestControllerSeesItsWrites(t *testing.T) {
 // TestControllerDeletesNoObjectTwice checks that a reconcile does not count an object that the previous one deleted: it
 // deletes the surplus objects one by one, and keeps the wanted number.
 func TestControllerDeletesNoObjectTwice(t *testing.T) {
+	t.Parallel()
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	maps := kube.Namespaced[corev1.ConfigMap](c, ns)
@@ -299,6 +302,7 @@ func TestControllerDeletesNoObjectTwice(t *testing.T) {
 // TestStoppingControllerFinishesItsReconciles checks that a reconcile that is running when the controller stops can
 // finish, and that no other reconcile begins after that.
 func TestStoppingControllerFinishesItsReconciles(t *testing.T) {
+	t.Parallel()
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	maps := kube.Namespaced[corev1.ConfigMap](c, ns)

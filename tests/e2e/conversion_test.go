@@ -238,6 +238,7 @@ func TestConversionKeepsFieldsOfOtherVersions(t *testing.T) {
 // TestConversionRoundTripsRandomObjects checks that objects that the definition permits are unchanged after a
 // conversion to the other version and back.
 func TestConversionRoundTripsRandomObjects(t *testing.T) {
+	t.Parallel()
 	crd := ropeDefinition(t, map[string]any{"strategy": "None"})
 	conversiontest.RoundTrip(t, ropeConverter(t), &conversiontest.Options{Definition: crd})
 }

@@ -32,6 +32,7 @@ func (*leanConfigMap) KubeResource() kube.Resource {
 // TestVerbsWorkForEveryGoTypeOfAKind checks that each verb does the same for a type of k8s.io/api, a type of the
 // program and an unstructured object.
 func TestVerbsWorkForEveryGoTypeOfAKind(t *testing.T) {
+	t.Parallel()
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	res, err := core.ResourceOf[corev1.ConfigMap]()

@@ -21,6 +21,7 @@ import (
 
 // TestCustomKindHasScaleSubresource checks the scale subresource of a kind whose definition declares it.
 func TestCustomKindHasScaleSubresource(t *testing.T) {
+	t.Parallel()
 	c := connect(t, nil)
 	widgets := newWidgets(t, c, "scale").In(newNamespace(t, c))
 	obj := &unstructured.Unstructured{Object: map[string]any{
@@ -48,6 +49,7 @@ func TestCustomKindHasScaleSubresource(t *testing.T) {
 
 // TestMetadataAPIWritesTheStatus checks that a client that reads only metadata can write the status.
 func TestMetadataAPIWritesTheStatus(t *testing.T) {
+	t.Parallel()
 	c := connect(t, nil)
 	widgets := newWidgets(t, c, "metadata").In(newNamespace(t, c))
 	obj := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a"}}}
@@ -84,6 +86,7 @@ type numbered struct {
 // TestUnreadableItemsAreReportedOneByOne checks that a program can read a list although it cannot decode some objects,
 // for example because the schema has changed. Each of these objects is reported by name.
 func TestUnreadableItemsAreReportedOneByOne(t *testing.T) {
+	t.Parallel()
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	widgets := newWidgets(t, c, "items").In(ns)

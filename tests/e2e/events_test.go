@@ -21,6 +21,7 @@ import (
 // TestRepeatedEventsAreStoredOnceWithACount checks that a recorder creates events, and that it counts repeated events
 // in one object.
 func TestRepeatedEventsAreStoredOnceWithACount(t *testing.T) {
+	t.Parallel()
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	obj := create(t, kube.Namespaced[corev1.ConfigMap](c, ns), "regarded", "1")
@@ -93,6 +94,7 @@ func TestRepeatedEventsAreStoredOnceWithACount(t *testing.T) {
 // TestForbiddenEventsDoNotStopTheController checks that a controller reconciles without the permission to create
 // events.
 func TestForbiddenEventsDoNotStopTheController(t *testing.T) {
+	t.Parallel()
 	admin := connect(t, nil)
 	ns := newNamespace(t, admin)
 	const user = "e2e-mute"
@@ -130,6 +132,7 @@ func TestForbiddenEventsDoNotStopTheController(t *testing.T) {
 // TestManagerWritesTheEventsOfLastRuns checks that events of runs that end after the stop reach the server, and that a
 // series is counted across them, in the form in which kubectl describe reads it.
 func TestManagerWritesTheEventsOfLastRuns(t *testing.T) {
+	t.Parallel()
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	maps := kube.Namespaced[corev1.ConfigMap](c, ns)

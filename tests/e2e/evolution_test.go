@@ -82,6 +82,7 @@ func breaks() map[string]struct {
 // the server must reject new objects with the old value, and it must accept or reject updates of stored objects as
 // reported.
 func TestServerRejectsValuesThatEvolutionReportsAsBroken(t *testing.T) {
+	t.Parallel()
 	c := connect(t, nil)
 	res := kube.Resource{
 		Group: "evolution.e2e.example.com", Version: "v1", Kind: "Thing", Plural: "things", Namespaced: true,

@@ -94,6 +94,7 @@ func (p *credentialProgram) runs(t *testing.T) int {
 // TestExecPluginTokenIsReplacedWhenRejected checks that a client whose only credential is a plugin authenticates with
 // the token of the plugin, and that a token that the server rejects is replaced within the call.
 func TestExecPluginTokenIsReplacedWhenRejected(t *testing.T) {
+	t.Parallel()
 	admin := connect(t, nil)
 	ns := newNamespace(t, admin)
 	accounts := kube.Namespaced[corev1.ServiceAccount](admin, ns)
@@ -369,6 +370,7 @@ func issueCertificate(t *testing.T, admin *kube.Client, user string) map[string]
 // TestImpersonationPreservesAllCharacters checks that the server receives all fields of an impersonated user without
 // changes, except that keys of extra fields are in lower case, because they are sent in header names.
 func TestImpersonationPreservesAllCharacters(t *testing.T) {
+	t.Parallel()
 	cfg := *loadConfig(t, "")
 	cfg.Impersonate = config.Impersonation{
 		User: "jane@example.com", UID: "a-b-c", Groups: []string{"writers", "ops team"},

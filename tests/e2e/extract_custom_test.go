@@ -53,6 +53,7 @@ func gardens() []struct{ manager, text string } {
 // TestExtractedConfigurationChangesNothingWhenApplied checks Extract for each of several managers that have applied
 // lists and maps of all types: applying the result again changes neither the object nor the ownership of its fields.
 func TestExtractedConfigurationChangesNothingWhenApplied(t *testing.T) {
+	t.Parallel()
 	ctx := limit(t)
 	c := connect(t, nil)
 	widgets := newWidgets(t, c, "extract").In(newNamespace(t, c))

@@ -24,6 +24,7 @@ import (
 // TestNewProjectBuildsAndReconciles checks that a project created by kube-derive init, with a release of the modules,
 // builds, passes its tests, and reconciles objects of a cluster, outside of the cluster and in it.
 func TestNewProjectBuildsAndReconciles(t *testing.T) {
+	t.Parallel()
 	proxy, version := publish(t)
 	u := newUser(t, proxy)
 	const group = "shop.e2e.example.com"

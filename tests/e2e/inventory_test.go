@@ -354,6 +354,7 @@ func TestInventoryRefusesObjectsOfOthers(t *testing.T) {
 // TestInventoryLeavesObjectsThatOthersCreateMeanwhile checks that an object is not taken over if others create it
 // between the read and the first apply.
 func TestInventoryLeavesObjectsThatOthersCreateMeanwhile(t *testing.T) {
+	t.Parallel()
 	admin := connect(t, nil)
 	ns := newNamespace(t, admin)
 	maps := kube.Namespaced[corev1.ConfigMap](admin, ns)

@@ -41,6 +41,7 @@ func idleDeployment(name string) *appsv1.Deployment {
 
 // TestApplyOwnsOnlySetFields checks that applying a struct makes the manager the owner of only the fields that are set.
 func TestApplyOwnsOnlySetFields(t *testing.T) {
+	t.Parallel()
 	c := connect(t, nil)
 	deployments := kube.Namespaced[appsv1.Deployment](c, newNamespace(t, c))
 	got, err := deployments.Apply(limit(t), idleDeployment("web"), &kube.ApplyOptions{FieldManager: "web"})
@@ -74,6 +75,7 @@ func TestApplyOwnsOnlySetFields(t *testing.T) {
 // TestExtractedFieldsCanBeAppliedAgain checks that the fields that a manager has applied can be extracted, changed and
 // applied again, and that no other field changes.
 func TestExtractedFieldsCanBeAppliedAgain(t *testing.T) {
+	t.Parallel()
 	ctx := limit(t)
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
@@ -153,6 +155,7 @@ func TestExtractedFieldsCanBeAppliedAgain(t *testing.T) {
 
 // TestExtractSeparatesSubresources checks that the fields that were applied to a subresource are extracted separately.
 func TestExtractSeparatesSubresources(t *testing.T) {
+	t.Parallel()
 	ctx := limit(t)
 	c := connect(t, nil)
 	deployments := kube.Namespaced[appsv1.Deployment](c, newNamespace(t, c))
@@ -190,6 +193,7 @@ func TestExtractSeparatesSubresources(t *testing.T) {
 
 // TestConflictsNameOwners checks that the conflicts of an apply name each conflicting field and its manager.
 func TestConflictsNameOwners(t *testing.T) {
+	t.Parallel()
 	ctx := limit(t)
 	c := connect(t, nil)
 	deployments := kube.Namespaced[appsv1.Deployment](c, newNamespace(t, c))
@@ -237,6 +241,7 @@ func TestConflictsNameOwners(t *testing.T) {
 // TestMigratedFieldsCanBeRemovedByApply checks that an apply removes a field that it leaves out if the field was
 // written by an update and its ownership has been migrated, and that the field is kept without a migration.
 func TestMigratedFieldsCanBeRemovedByApply(t *testing.T) {
+	t.Parallel()
 	ctx := limit(t)
 	c := connect(t, nil)
 	maps := kube.Namespaced[corev1.ConfigMap](c, newNamespace(t, c))
@@ -294,6 +299,7 @@ func TestMigratedFieldsCanBeRemovedByApply(t *testing.T) {
 // TestDiffsPatchObjects checks that the patch from a diff changes an object on the server as intended, and that a patch
 // with a lock is a conflict if the object has changed.
 func TestDiffsPatchObjects(t *testing.T) {
+	t.Parallel()
 	ctx := limit(t)
 	c := connect(t, nil)
 	deployments := kube.Namespaced[appsv1.Deployment](c, newNamespace(t, c))

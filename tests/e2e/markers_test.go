@@ -21,6 +21,7 @@ import (
 // TestDeclaredValidationIsEnforced checks that the server enforces the markers of Kubernetes' declarative validation
 // with the expected messages, and rejects nothing else.
 func TestDeclaredValidationIsEnforced(t *testing.T) {
+	t.Parallel()
 	const dir = "../../derive/generate/testdata/declared"
 	c := connect(t, nil)
 	crd := &unstructured.Unstructured{}

@@ -47,6 +47,7 @@ func (v *valuesSeen) of(name string) string {
 // are not repeated, and that a change by somebody else between these writes causes a run. Unlike for most kinds, the
 // response to the delete of a Service is the object.
 func TestIgnoredOwnWritesCauseNoRun(t *testing.T) {
+	t.Parallel()
 	const objects, label = 20, "own-writes-test"
 	c := connect(t, nil)
 	ns := newNamespace(t, c)

@@ -94,6 +94,7 @@ func accepts(t *testing.T, c *kube.Client, res kube.Resource, obj *unstructured.
 // TestRolesFromMarkersGrantTheDeclaredAccess checks that the server accepts the roles that kube-derive generates, and
 // that they grant the access that the markers declare and nothing else.
 func TestRolesFromMarkersGrantTheDeclaredAccess(t *testing.T) {
+	t.Parallel()
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	kinds := map[string]kube.Resource{

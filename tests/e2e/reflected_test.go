@@ -59,6 +59,7 @@ type ShipStatus struct {
 // TestReflectedDefinitionIsEnforced checks that the server accepts a definition that was made at run time without any
 // changes, and enforces what the tags of the struct declare.
 func TestReflectedDefinitionIsEnforced(t *testing.T) {
+	t.Parallel()
 	c := connect(t, nil)
 	crd, err := derive.Reflect[Ship](&derive.Options{
 		Columns:          []derive.Column{{Name: "Class", JSONPath: ".spec.class"}},

@@ -59,6 +59,7 @@ func target[K any, P interface {
 
 // TestServerUnderstandsRequests checks that a real server interprets the requests of package request as intended.
 func TestServerUnderstandsRequests(t *testing.T) {
+	t.Parallel()
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	awaitPods(t, c, ns)
@@ -246,6 +247,7 @@ func TestServerUnderstandsRequests(t *testing.T) {
 // TestProxiedRequestsArriveUnchanged checks that a request to a pod or a service through the API server arrives as it
 // was built.
 func TestProxiedRequestsArriveUnchanged(t *testing.T) {
+	t.Parallel()
 	c := clusterWithNode(t)
 	ns := newNamespace(t, c)
 	awaitPods(t, c, ns)

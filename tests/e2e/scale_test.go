@@ -35,6 +35,7 @@ func deployment(name string) *appsv1.Deployment {
 // TestScaleReadsAndSetsReplicas checks that the scale subresource can be read and changed, and that a request for a
 // kind without it is not sent.
 func TestScaleReadsAndSetsReplicas(t *testing.T) {
+	t.Parallel()
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	deployments := kube.Namespaced[appsv1.Deployment](c, ns)
@@ -69,6 +70,7 @@ func TestScaleReadsAndSetsReplicas(t *testing.T) {
 
 // TestRestartChangesTheTemplate checks that each restart changes the pod template.
 func TestRestartChangesTheTemplate(t *testing.T) {
+	t.Parallel()
 	c := connect(t, nil)
 	deployments := kube.Namespaced[appsv1.Deployment](c, newNamespace(t, c))
 	if _, err := deployments.Create(t.Context(), deployment("web"), nil); err != nil {

@@ -42,6 +42,7 @@ func movedDefinition(group string, versions ...string) *unstructured.Unstructure
 // TestEmptyPatchMovesObjectsToTheStorageVersion follows the steps in the documentation of kube-derive. An object that
 // is not written again, such as one that Modify leaves unchanged, makes all objects unreadable without its version.
 func TestEmptyPatchMovesObjectsToTheStorageVersion(t *testing.T) {
+	t.Parallel()
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	const group = "moves.e2e.example.com"

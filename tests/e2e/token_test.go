@@ -21,6 +21,7 @@ import (
 // TestServiceAccountTokenWorks checks that the server accepts the token, and that printing the result does not show the
 // token.
 func TestServiceAccountTokenWorks(t *testing.T) {
+	t.Parallel()
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	accounts := kube.Namespaced[corev1.ServiceAccount](c, ns)

@@ -29,6 +29,7 @@ import (
 // TestModifyLosesNoChange checks that concurrent changes are not lost, and that fields that the type does not declare
 // are kept.
 func TestModifyLosesNoChange(t *testing.T) {
+	t.Parallel()
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	maps := kube.Namespaced[corev1.ConfigMap](c, ns)
@@ -69,6 +70,7 @@ func TestModifyLosesNoChange(t *testing.T) {
 // TestCreateOrUpdateWorksConcurrently checks that several callers can create or update the same object at the same
 // time.
 func TestCreateOrUpdateWorksConcurrently(t *testing.T) {
+	t.Parallel()
 	c := connect(t, nil)
 	maps := kube.Namespaced[corev1.ConfigMap](c, newNamespace(t, c))
 	const writers = 6
@@ -111,6 +113,7 @@ func TestCreateOrUpdateWorksConcurrently(t *testing.T) {
 // TestDeleteAndWaitReturnsAfterDeletion checks that the object is deleted when DeleteAndWait returns, or that the error
 // says what blocks the deletion.
 func TestDeleteAndWaitReturnsAfterDeletion(t *testing.T) {
+	t.Parallel()
 	c := connect(t, nil)
 	maps := kube.Namespaced[corev1.ConfigMap](c, newNamespace(t, c))
 	held := configMap("held", "1")
@@ -151,6 +154,7 @@ func TestDeleteAndWaitReturnsAfterDeletion(t *testing.T) {
 // TestDeleteAndWaitIgnoresNewObjects checks that DeleteAndWait waits for the object that it has deleted, and not for
 // objects that get the same name immediately after the deletion.
 func TestDeleteAndWaitIgnoresNewObjects(t *testing.T) {
+	t.Parallel()
 	c := connect(t, nil)
 	maps := kube.Namespaced[corev1.ConfigMap](c, newNamespace(t, c))
 	recreate := func(ctx context.Context) error { // creates the object again after each deletion

@@ -192,6 +192,7 @@ func (e enforcement) dropFormats(schema any) {
 // TestOlderMessagesDifferOnlyInTypes checks that the message of an older server is considered equal to that of a newer
 // one only if it shows the type of the same value.
 func TestOlderMessagesDifferOnlyInTypes(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		older, newer string
 		want         bool

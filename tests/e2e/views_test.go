@@ -97,6 +97,7 @@ func testMetadata(t *testing.T, meta *kube.API[metav1.PartialObjectMetadata], ap
 
 // TestTableHasTheColumnsOfTheServer checks that a table has the columns that the server defines for display.
 func TestTableHasTheColumnsOfTheServer(t *testing.T) {
+	t.Parallel()
 	c := connect(t, nil)
 	maps := kube.Namespaced[corev1.ConfigMap](c, newNamespace(t, c))
 	for _, name := range []string{"a", "b", "c"} {

@@ -515,6 +515,7 @@ func freeAddr(t *testing.T) string {
 
 // TestServerShowsErrorsOfWebhooks checks what users see when a webhook can't respond as it should.
 func TestServerShowsErrorsOfWebhooks(t *testing.T) {
+	t.Parallel()
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -12,6 +12,7 @@ import (
 // TestWebhookConfigurationsFromMarkersAreAccepted checks that the server accepts the configurations that kube-derive
 // generates, with everything that the markers declare.
 func TestWebhookConfigurationsFromMarkersAreAccepted(t *testing.T) {
+	t.Parallel()
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
 	kinds := map[string]kube.Resource{
