@@ -207,15 +207,17 @@ func TestLenientRemovesNothing(t *testing.T) {
 }
 
 func TestApprovalIsAWarning(t *testing.T) {
-	dir := newModule(t, txtar.Parse([]byte(strings.ReplaceAll(things, "things.example.com", "things.k8s.io"))))
-	files := run(t, dir, "./api")
-	var got []string
-	for _, w := range files.Warnings {
-		got = append(got, w.String())
-	}
-	want := []string{`api/types.go:6:3: group "things.k8s.io" belongs to the Kubernetes project: ` +
-		"servers reject its CRDs without the annotation api-approved.kubernetes.io"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("Warnings (-want +got):\n%s", diff)
+	for _, group := range []string{"things.k8s.io", "k8s.io", "kubernetes.io"} {
+		dir := newModule(t, txtar.Parse([]byte(strings.ReplaceAll(things, "things.example.com", group))))
+		files := run(t, dir, "./api")
+		var got []string
+		for _, w := range files.Warnings {
+			got = append(got, w.String())
+		}
+		want := []string{`api/types.go:6:3: group "` + group + `" belongs to the Kubernetes project: ` +
+			"servers reject its CRDs without the annotation api-approved.kubernetes.io"}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("Warnings (-want +got):\n%s", diff)
+		}
 	}
 }

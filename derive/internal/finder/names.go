@@ -47,11 +47,5 @@ func (f *finder) valid(k *kind.Kind) bool {
 	label("singular", k.Singular)
 	label("shortName", k.ShortNames...)
 	label("category", k.Categories...)
-	const approved = "api-approved.kubernetes.io"
-	if (strings.HasSuffix(k.Group, ".k8s.io") || strings.HasSuffix(k.Group, ".kubernetes.io")) && k.Annotations[approved] == "" {
-		// not a mistake, since the annotation may be added to the YAML later
-		f.program.Warn(k.Pos, fmt.Sprintf("group %q belongs to the Kubernetes project: servers reject its CRDs without the annotation %s",
-			k.Group, approved))
-	}
 	return ok
 }

@@ -89,8 +89,7 @@ type Config struct {
 	// Sources loads only comments. Nothing is type-checked, and no package has types.
 	Sources bool
 
-	// Report is called for every mistake in a marker. Warn is called for those in roots of other modules, and for what is
-	// no mistake.
+	// Report is called for every mistake in a marker. Warn is called for those in roots of other modules.
 	Report func(token.Position, string)
 	Warn   func(token.Position, string)
 }
@@ -313,9 +312,6 @@ func (p *Program) Mistake(pkg *Package, pos token.Position, msg string) {
 		p.warn(pos, msg)
 	}
 }
-
-// Warn reports a notice that is not a mistake.
-func (p *Program) Warn(pos token.Position, msg string) { p.warn(pos, msg) }
 
 // Package returns the package with a path, or nil if nothing imports it.
 func (p *Program) Package(path string) *Package { return p.byPath[path] }
