@@ -219,6 +219,40 @@ func TestVersionIsThePackageName(t *testing.T) {
 	}
 }
 
+// A generic type with the metadata types is the base of kinds, and no kind.
+func TestKindsMayHaveAGenericBase(t *testing.T) {
+	dir := newModule(t, txtar.Parse([]byte(`
+-- v1/types.go --
+// +groupName=things.example.com
+package v1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// Object is the base of kinds.
+type Object[S any] struct {
+	metav1.TypeMeta   ` + "`json:\",inline\"`" + `
+	metav1.ObjectMeta ` + "`json:\"metadata,omitempty\"`" + `
+
+	Spec S ` + "`json:\"spec\"`" + `
+}
+
+// Foo is a kind.
+type Foo Object[FooSpec]
+
+// FooSpec is a spec.
+type FooSpec struct {
+	A string ` + "`json:\"a\"`" + `
+}
+`)))
+	files, err := generate.CRDs(t.Context(), []string{"./..."}, &generate.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"crds/things.example.com_foos.yaml"}, write(t, files)); diff != "" {
+		t.Errorf("Write (-want +got):\n%s", diff)
+	}
+}
+
 // The comments of the first project are for its author, and not for those who run kubectl explain.
 func TestDescriptionsOfANewProjectAreAboutTheKind(t *testing.T) {
 	project := &scaffold.Project{Module: "example.com/test", Group: "shop.example.com", Kind: "Order", Version: "v1.2.3"}

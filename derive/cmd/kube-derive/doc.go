@@ -60,8 +60,9 @@
 //	kube-derive crd sigs.k8s.io/gateway-api/apis/v1 --out config/crd
 //
 // In this and the other commands, each struct that embeds metav1.TypeMeta and metav1.ObjectMeta is a kind if its
-// package has a +groupName=, also without +kubebuilder:object:root=true. Versions of a kind in several packages are one
-// definition, so name all of these packages in one run. In packages of other modules, an invalid marker is a warning.
+// package has a +groupName=, also without +kubebuilder:object:root=true. A generic struct is not, but a type that is
+// declared with it may be. Versions of a kind in several packages are one definition, so name all of these packages in
+// one run. In packages of other modules, an invalid marker is a warning.
 //
 // Use -lenient in projects that use controller-gen, to generate the CRDs in spite of markers that controller-gen
 // ignores. A struct with its own MarshalJSON is then described by its fields. A CRD in a group of the Kubernetes

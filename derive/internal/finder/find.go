@@ -44,10 +44,12 @@ func Find(program *load.Program, pkg *load.Package, which Which, report func(tok
 		switch root := decl.Get("kubebuilder:object:root"); {
 		case decl.Has("kube:resource"):
 			k = f.spec(obj, decl)
-		case root != nil && root.Args.Bool("", false), root == nil && all && isObject(obj):
+		case enabled(root) && isGeneric(obj):
+			f.misplaced(root, fmt.Sprintf(": a generic type can't be a kind: declare a type with it, such as type Name %s[Spec]", obj.Name()))
+		case (enabled(root) || root == nil && all) && isObject(obj) && !isGeneric(obj):
 			k = f.root(obj, decl)
 		default:
-			f.stray(decl)
+			f.stray(obj, decl)
 		}
 		if k != nil && f.valid(k) {
 			kinds = append(kinds, k)
@@ -56,20 +58,36 @@ func Find(program *load.Program, pkg *load.Package, which Which, report func(tok
 	return kinds
 }
 
+func enabled(root *load.Marker) bool { return root != nil && root.Args.Bool("", false) }
+
 // stray reports markers of kinds on another type.
-func (f *finder) stray(decl *load.Decl) {
+func (f *finder) stray(obj *types.TypeName, decl *load.Decl) {
+	remedy := " needs +kubebuilder:object:root=true on the same type; for the spec of a kind, use the //kube: markers"
+	if enabled(decl.Get("kubebuilder:object:root")) {
+		remedy = fmt.Sprintf(" belongs on a kind: %s does not embed metav1.TypeMeta and metav1.ObjectMeta", obj.Name())
+	}
 	for _, m := range decl.Markers {
-		spelling := f.program.Markers().Spelling(m.Marker)
-		switch m.Name {
-		case "kube:description", "kube:subresource", "kube:printcolumn", "kube:selectablefield", "kube:metadata", "kube:validation",
-			"kube:conversion", "kube:diagram":
-			f.program.Mistake(f.pkg, m.Pos, spelling+" needs //kube:resource on the same type")
-		case "kubebuilder:resource", "kubebuilder:subresource:status", "kubebuilder:subresource:scale", "kubebuilder:printcolumn",
-			"kubebuilder:selectablefield", "kubebuilder:metadata", "kubebuilder:storageversion", "kubebuilder:unservedversion",
-			"kubebuilder:skipversion", "kubebuilder:deprecatedversion":
-			f.program.Mistake(f.pkg, m.Pos, spelling+" needs +kubebuilder:object:root=true on the same type; for the spec of a kind, use the //kube: markers")
+		switch {
+		case specOnly(m), m.Name == "kube:conversion", m.Name == "kube:diagram":
+			f.misplaced(m, " needs //kube:resource on the same type")
+		case rootOnly(m) && m.Name != "kubebuilder:object:root":
+			f.misplaced(m, remedy)
 		}
 	}
+}
+
+// misplaced reports a marker on the wrong type.
+func (f *finder) misplaced(m *load.Marker, msg string) {
+	f.program.Mistake(f.pkg, m.Pos, f.program.Markers().Spelling(m.Marker)+msg)
+}
+
+// specOnly reports whether a marker describes a kind with //kube:resource.
+func specOnly(m *load.Marker) bool {
+	switch m.Name {
+	case "kube:description", "kube:subresource", "kube:printcolumn", "kube:selectablefield", "kube:metadata", "kube:validation":
+		return true
+	}
+	return false
 }
 
 // spec reads the markers of a spec struct.
@@ -79,7 +97,15 @@ func (f *finder) spec(obj *types.TypeName, decl *load.Decl) *kind.Kind {
 		f.report(m.Pos, fmt.Sprintf("//kube:resource belongs on a struct, which %s is not", obj.Name()))
 		return nil
 	}
+	if isGeneric(obj) {
+		f.misplaced(m, fmt.Sprintf(": a generic type can't be a spec: declare a type with it, such as type Name %s[Type]", obj.Name()))
+		return nil
+	}
 	a := m.Args
+	if text := a.String("deprecated"); text == "true" || text == "false" {
+		f.report(m.Pos, fmt.Sprintf("//kube:resource: deprecated=%s would be the text of a warning: write deprecated alone, "+
+			"or deprecated=\"text\"", text))
+	}
 	k := &kind.Kind{
 		Group:      a.String("group"),
 		Version:    a.String("version"),
@@ -102,9 +128,8 @@ func (f *finder) spec(obj *types.TypeName, decl *load.Decl) *kind.Kind {
 	f.names(k)
 	for _, m := range decl.Markers {
 		f.ours(k, m)
-		if strings.HasPrefix(m.Name, "kubebuilder:") && f.rootOnly(m) {
-			f.report(m.Pos, fmt.Sprintf("%s belongs on a type with +kubebuilder:object:root=true; with //kube:resource, use the //kube: markers",
-				f.program.Markers().Spelling(m.Marker)))
+		if rootOnly(m) {
+			f.misplaced(m, " belongs on a type with +kubebuilder:object:root=true; with //kube:resource, use the //kube: markers")
 		}
 	}
 	if k.Description == "" {
@@ -114,15 +139,14 @@ func (f *finder) spec(obj *types.TypeName, decl *load.Decl) *kind.Kind {
 }
 
 // rootOnly reports whether a marker describes a kind with +kubebuilder:object:root.
-func (f *finder) rootOnly(m *load.Marker) bool {
+func rootOnly(m *load.Marker) bool {
 	switch m.Name {
-	case "kubebuilder:object:generate", "kubebuilder:object:root":
-		return m.Name == "kubebuilder:object:root"
-	case "kubebuilder:resource", "kubebuilder:printcolumn", "kubebuilder:selectablefield", "kubebuilder:metadata",
-		"kubebuilder:storageversion", "kubebuilder:unservedversion", "kubebuilder:skipversion", "kubebuilder:deprecatedversion":
+	case "kubebuilder:object:root", "kubebuilder:resource", "kubebuilder:subresource:status", "kubebuilder:subresource:scale",
+		"kubebuilder:printcolumn", "kubebuilder:selectablefield", "kubebuilder:metadata", "kubebuilder:storageversion",
+		"kubebuilder:unservedversion", "kubebuilder:skipversion", "kubebuilder:deprecatedversion":
 		return true
 	}
-	return strings.HasPrefix(m.Name, "kubebuilder:subresource:")
+	return false
 }
 
 // ours reads a marker of a type with //kube:resource.
@@ -220,9 +244,9 @@ func (f *finder) metadata(into *map[string]string, m *load.Marker, arg string) {
 	}
 }
 
-// root reads the markers of a complete type. It ignores lists.
+// root reads the markers of a complete type.
 func (f *finder) root(obj *types.TypeName, decl *load.Decl) *kind.Kind {
-	if !isObject(obj) || decl.Has("kubebuilder:skipversion") {
+	if decl.Has("kubebuilder:skipversion") {
 		return nil
 	}
 	group := f.program.PackageMarker(f.pkg, "groupName")
@@ -281,6 +305,10 @@ func (f *finder) theirs(k *kind.Kind, m *load.Marker) {
 		f.conversion(k, m)
 	case "kube:diagram":
 		f.diagram(k, m)
+	default:
+		if specOnly(m) {
+			f.misplaced(m, " belongs on a spec with //kube:resource; on a complete type, use its comment and the markers of kubebuilder")
+		}
 	}
 }
 
@@ -293,6 +321,12 @@ func (f *finder) metadataTags(obj *types.TypeName) {
 			f.program.Mistake(f.pkg, f.program.Decl(st.Field(i)).Pos, fmt.Sprintf("%s.%s: %s: %s", obj.Name(), name, problem, remedy))
 		}
 	}
+}
+
+// isGeneric reports whether a type has type parameters.
+func isGeneric(obj *types.TypeName) bool {
+	t, ok := obj.Type().(interface{ TypeParams() *types.TypeParamList })
+	return ok && t.TypeParams().Len() > 0
 }
 
 // isObject reports whether a type is a struct that embeds the two metadata types.

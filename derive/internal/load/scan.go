@@ -217,8 +217,8 @@ func (s *scan) declare(name *ast.Ident, doc *ast.CommentGroup, start, end token.
 		s.claimed[before] = true
 		start = before.Pos()
 		for _, m := range s.parse(before) {
-			// A marker of the package may be above a type.
-			if allowed := s.program.set.On(m.Marker); allowed&on == 0 && allowed&marker.Package != 0 {
+			// A marker of the package may be above a declaration.
+			if s.program.set.On(m.Marker)&on == 0 && s.ofPackage(m, before) {
 				s.pkg.markers = append(s.pkg.markers, m)
 				continue
 			}
@@ -285,7 +285,7 @@ func (s *scan) packageMarkers() {
 			continue
 		}
 		for _, m := range s.parse(group) {
-			if s.program.set.On(m.Marker)&marker.Package == 0 {
+			if !s.ofPackage(m, group) {
 				s.mistake(m.Pos, s.program.set.Spelling(m.Marker)+" belongs to no declaration: move it to the comment above a "+
 					s.program.set.On(m.Marker).String())
 				continue
@@ -293,6 +293,17 @@ func (s *scan) packageMarkers() {
 			s.pkg.markers = append(s.pkg.markers, m)
 		}
 	}
+}
+
+// ofPackage reports whether a marker can belong to the package. It can if the package may have it and its comment is
+// outside of all declarations, and not on a line where one ends. Loose markers can from any position.
+func (s *scan) ofPackage(m *Marker, group *ast.CommentGroup) bool {
+	if s.program.set.Loose(m.Marker) {
+		return true
+	}
+	return s.program.set.On(m.Marker)&marker.Package != 0 && !slices.ContainsFunc(s.file.Decls, func(d ast.Decl) bool {
+		return group.Pos() > d.Pos() && (group.Pos() < d.End() || s.sameLine(group.Pos(), d.End()))
+	})
 }
 
 // parse returns the markers of a comment.
