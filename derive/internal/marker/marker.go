@@ -116,7 +116,11 @@ func (s *Set) Parse(comment string) (*Marker, error) {
 	switch {
 	case strings.HasPrefix(trimmed, "kube:"), offset == len("//") && strings.HasPrefix(trimmed, "Kube:"):
 		if offset != len("//") {
-			return nil, errorAt(offset, "write //%s without a space after the slashes", firstWord(trimmed))
+			near := s.near(firstWord(trimmed), false, ours)
+			if near == "" { // prose
+				return nil, nil
+			}
+			return nil, errorAt(offset, "write //%s without a space after the slashes", near)
 		}
 		m, err = s.parseOurs(trimmed)
 	case strings.HasPrefix(trimmed, "+kube:") && s.byName[firstWord(trimmed[1:])] != nil:
@@ -147,7 +151,8 @@ func (s *Set) blockComment(comment string) error {
 	offset := 0
 	for line := range strings.Lines(comment) {
 		trimmed := strings.TrimLeft(strings.TrimLeft(line, " \t"), "/* \t")
-		if strings.HasPrefix(trimmed, "kube:") || strings.HasPrefix(trimmed, "+kubebuilder:") {
+		our := strings.HasPrefix(trimmed, "kube:") && s.near(firstWord(trimmed), false, ours) != ""
+		if our || strings.HasPrefix(trimmed, "+kubebuilder:") {
 			return errorAt(offset+len(line)-len(trimmed), "%s: markers are read from line comments only; use //", firstWord(trimmed))
 		}
 		offset += len(line)

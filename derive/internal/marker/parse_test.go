@@ -28,6 +28,9 @@ func TestParseUnderstands(t *testing.T) {
 		{"a marker with an ambiguous name", "// +k8s:supportsSubresource=/status", nil},
 		{"a sentence that begins with a marker's name", "// kubebuilder:default is for fields.", nil},
 		{"an item of a list", "// + kubebuilder is a tool", nil},
+		{"prose that begins with kube:", "// kube: clients of the SDK.", nil},
+		{"prose that begins with a name in kube:", "// kube:clients, see there", nil},
+		{"prose in a block comment", "/*\nkube: clients of the SDK.\n*/", nil},
 		{"a plus in prose", "// +1 for this", nil},
 		{"a marker in an example", "//\t+kubebuilder:validation:MaxLength=x", nil},
 		{"a block comment", "/* nothing here */", nil},
@@ -199,6 +202,8 @@ func TestParseRefuses(t *testing.T) {
 		want string
 	}{
 		{"a space before a kube: marker", "// kube:resource group=a", "kube:", "write //kube:resource without a space after the slashes"},
+		{"a space before a misspelled kube: marker", "// kube:resorce group=a", "kube:", "write //kube:resource without a space after the slashes"},
+		{"a kube: marker in a block comment", "/* kube:resource group=a */", "kube:", "kube:resource: markers are read from line comments only; use //"},
 		{"a plus before a kube: marker", "// +kube:resource", "+kube", "kube: markers have no plus: write //kube:resource"},
 		{"an unknown kube: marker", "//kube:resorce group=a", "kube:", "unknown marker //kube:resorce; did you mean //kube:resource?"},
 		{"a colon before the arguments of a kube: marker", "//kube:subresource:status", ":status", "write a space between //kube:subresource and its arguments"},

@@ -22,15 +22,19 @@ func (s *Set) unknown(name, prefix string, among ...func(*definition) bool) erro
 		sought, items = validation+rest, true
 	}
 	for _, is := range among {
-		names := slices.DeleteFunc(slices.Clone(s.names), func(n string) bool {
-			d := s.byName[n]
-			return !is(d) || d.unsupported != "" || items && !d.items
-		})
-		if near := nearestMarker(sought, names); near != "" {
+		if near := s.near(sought, items, is); near != "" {
 			return errorAt(0, "unknown marker %s%s; did you mean %s?", prefix, name, s.byName[near].spelling(items))
 		}
 	}
 	return errorAt(0, "unknown marker %s%s", prefix, name)
+}
+
+// near returns the most similar name of a marker, or "" if none is similar.
+func (s *Set) near(name string, items bool, is func(*definition) bool) string {
+	return nearestMarker(name, slices.DeleteFunc(slices.Clone(s.names), func(n string) bool {
+		d := s.byName[n]
+		return !is(d) || d.unsupported != "" || items && !d.items
+	}))
 }
 
 // unknownTheirs returns an error for an undefined name, unless the name may be for another generator. Names with the
