@@ -87,23 +87,33 @@ func collect(s *structural.Schema, depth int, drop bool, list []described) []des
 	return collect(s.AdditionalProperties, depth+1, drop, list)
 }
 
-// atMost shortens a text at the end of a sentence, or of a word.
+// atMost shortens a text to a number of bytes, at the end of a sentence, or of a word.
 func atMost(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
+	begin := whole(text, most)
+	if i := strings.LastIndexFunc(begin, endsSentence); i > 0 {
+		_, width := utf8.DecodeRuneInString(begin[i:])
+		return begin[:i+width]
+	}
+	const dots = "..."
+	if most < len(dots) {
+		return begin
+	}
+	end := len(whole(text, most-len(dots)))
+	if i := strings.LastIndexFunc(text[:end+1], unicode.IsSpace); i > 0 {
+		end = i
+	}
+	return text[:end] + dots
+}
+
+// whole returns the first letters of a longer text that have at most the given number of bytes.
+func whole(text string, most int) string {
 	for most > 0 && !utf8.RuneStart(text[most]) {
 		most--
 	}
-	text = text[:most]
-	if i := strings.LastIndexFunc(text, endsSentence); i > 0 {
-		_, width := utf8.DecodeRuneInString(text[i:])
-		return text[:i+width]
-	}
-	if i := strings.LastIndexFunc(text, unicode.IsSpace); i > 0 {
-		text = text[:i]
-	}
-	return text + "..."
+	return text[:most]
 }
 
 func endsSentence(r rune) bool { return unicode.Is(unicode.STerm, r) }

@@ -32,12 +32,18 @@ func TestAtMost(t *testing.T) {
 	}{
 		{"what fits is kept", "A text.", 7, "A text."},
 		{"what does not ends at a sentence", "A text. And more.", 12, "A text."},
-		{"or at a word", "A text of words", 11, "A text of..."},
-		{"or anywhere", "Donaudampfschiff", 5, "Donau..."},
-		{"but not inside of a letter", "ääää", 3, "ä..."},
+		{"or at a word", "A text of words", 11, "A text..."},
+		{"or at a word that just fits", "A text of words", 12, "A text of..."},
+		{"or anywhere", "Donaudampfschiff", 8, "Donau..."},
+		{"but not inside of a letter", "ääää", 6, "ä..."},
+		{"without room for the dots", "ääää", 2, "ä"},
+		{"without room for a letter", "ääää", 1, ""},
 	} {
 		if got := atMost(tt.in, tt.most); got != tt.want {
 			t.Errorf("%s: atMost(%q, %d) = %q, want %q", tt.name, tt.in, tt.most, got, tt.want)
+		}
+		if got := atMost(tt.in, tt.most); len(got) > tt.most {
+			t.Errorf("%s: atMost(%q, %d) has %d bytes", tt.name, tt.in, tt.most, len(got))
 		}
 	}
 }

@@ -233,7 +233,7 @@ func TestDescriptionsAreShortenedFromTheInside(t *testing.T) {
 		{
 			"a limit of each cuts at the end of a sentence, or of a word",
 			generate.Options{MaxDescription: 30},
-			[]string{"Choose a good one.", "Inner is what is inside.\n", "Text is said at length.\n", "Words without an end of which..."},
+			[]string{"Choose a good one.", "Inner is what is inside.\n", "Text is said at length.\n", "Words without an end of..."},
 			[]string{"Nobody reads it", "There is much of it", "there are many"},
 		},
 		{
