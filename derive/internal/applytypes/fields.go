@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/kube-go/sdk/derive/internal/emit"
+	"github.com/kube-go/sdk/derive/internal/shape"
 )
 
 // structType returns the source of the twin of a struct type.
@@ -22,7 +23,7 @@ func (w *writer) structType(st *types.Struct, documented bool) string {
 	for i := range st.NumFields() {
 		f := st.Field(i)
 		tag, _ := reflect.StructTag(st.Tag(i)).Lookup("json")
-		if tag == "-" || !f.Exported() && !f.Embedded() {
+		if tag == "-" || !shape.Written(f) {
 			continue
 		}
 		doc := ""

@@ -25,7 +25,7 @@ func (b *builder) structType(t reflect.Type) *jsonschema.Schema {
 	seen := map[string]string{} // Go names by JSON name
 	for f := range t.Fields() {
 		name := shape.ParseJSON(f.Tag)
-		if name.Ignored || shape.Hidden(f.Tag) || !f.IsExported() && !f.Anonymous {
+		if name.Ignored || shape.Hidden(f.Tag) || !written(f) {
 			continue
 		}
 		b.push(f)
@@ -50,6 +50,15 @@ func (b *builder) structType(t reflect.Type) *jsonschema.Schema {
 	}
 	b.checkAmbiguous(s)
 	return s
+}
+
+// written reports whether encoding/json can write a field: an exported one, or an embedded struct, which may have
+// exported fields.
+func written(f reflect.StructField) bool { return f.IsExported() || f.Anonymous && isStruct(f.Type) }
+
+// isStruct reports whether a type is a struct or a pointer to one.
+func isStruct(t reflect.Type) bool {
+	return t.Kind() == reflect.Struct || t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct
 }
 
 // checkAmbiguous reports fields that are hidden because two embedded structs have them.
@@ -84,15 +93,14 @@ func (b *builder) inline(f reflect.StructField, tag shape.JSON) (inline, ok bool
 			`embed the type, or give the field a JSON name without "inline"`)
 		return false, false
 	}
-	if !f.Anonymous || tag.Name != "" {
+	if !f.Anonymous {
 		return false, true
 	}
-	pointer := f.Type.Kind() == reflect.Pointer
-	if pointer && f.Type.Elem().Kind() == reflect.Struct && !f.IsExported() {
+	if f.Type.Kind() == reflect.Pointer && !f.IsExported() {
 		b.refuse("encoding/json can't decode into an embedded pointer to an unexported struct", "embed the struct itself, or export its type")
 		return false, false
 	}
-	return f.Type.Kind() == reflect.Struct || pointer && f.Type.Elem().Kind() == reflect.Struct, true
+	return isStruct(f.Type) && tag.Name == "", true
 }
 
 // embed adds an embedded struct.
@@ -105,9 +113,6 @@ func (b *builder) embed(s *jsonschema.Schema, f reflect.StructField) {
 
 // nameless reports a field without a name.
 func (b *builder) nameless(f reflect.StructField, tag shape.JSON) {
-	if !f.IsExported() {
-		return
-	}
 	problem := "the field has no json tag"
 	if tag.Tagged {
 		problem = "the json tag has no name"

@@ -148,7 +148,7 @@ func (b *builder) promoted(t reflect.Type) *jsonschema.Schema {
 		switch {
 		case f.Anonymous && from == nil && implements[jsonMarshaler](f.Type):
 			from = &f
-		case f.IsExported() || f.Anonymous:
+		case written(f):
 			others = others || !shape.ParseJSON(f.Tag).Ignored
 		}
 	}

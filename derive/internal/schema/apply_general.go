@@ -87,9 +87,14 @@ func (t *target) general(name string, m *load.Marker) error {
 		if err := t.want("strings and integers", "string", "integer"); err != nil {
 			return err
 		}
-		if s.Enum = t.builder.enumOf(t.obj); len(s.Enum) == 0 {
+		constants := t.builder.enumOf(t.obj)
+		if len(constants) == 0 {
 			return fmt.Errorf("the package has no constants of type %s", t.obj.Name())
 		}
+		if err := t.fits(constants...); err != nil {
+			return fmt.Errorf("%w: the type has another encoding, so list the encoded values with +%sEnum", err, validation)
+		}
+		s.Enum = constants
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ func (b *Builder) encoded(t *types.Named, decl *load.Decl) *jsonschema.Schema {
 	_, isStruct := t.Underlying().(*types.Struct)
 	switch {
 	case typed != nil && asJSON != nil:
-		if isStruct && typed.Args.String("") == "object" && b.strict(t.Obj()) {
+		if b.writesFields(t, typed) {
 			return nil
 		}
 		return &jsonschema.Schema{}
@@ -76,7 +76,7 @@ func (b *Builder) promoted(t *types.Named, index int) *jsonschema.Schema {
 		return nil
 	}
 	for i := range st.NumFields() {
-		if tag := shape.ParseJSON(fieldTag(st, i)); i != index && !tag.Ignored && (st.Field(i).Exported() || st.Field(i).Embedded()) {
+		if tag := shape.ParseJSON(fieldTag(st, i)); i != index && !tag.Ignored && shape.Written(st.Field(i)) {
 			return b.refuse("it has the MarshalJSON method of the embedded "+st.Field(index).Name()+", so encoding/json writes only this field",
 				"give the embedded field a name")
 		}
@@ -100,6 +100,31 @@ func encoder(t *types.Named, name string) *method {
 		return nil
 	}
 	return &method{index}
+}
+
+// differs reports whether the schema of the base of a declaration is not what encoding/json writes for the declared type,
+// which does not have the methods of its base.
+func (b *Builder) differs(t *types.Named, base types.Type) bool {
+	from, ok := types.Unalias(base).(*types.Named)
+	if !ok || from.Obj().Pkg() == nil {
+		return false
+	}
+	path, name := from.Obj().Pkg().Path(), from.Obj().Name()
+	lost := func(method string) bool { return encoder(from, method) != nil && encoder(t, method) == nil }
+	asJSON, asString := lost("MarshalJSON"), lost("MarshalText")
+	switch typed := b.program.Decl(from.Obj()).Get(typeMarker); {
+	case shape.Known(path, name) != nil:
+		return asJSON || asString || path == "encoding/json" && name == "Number" // encoding/json compares the type
+	case asJSON:
+		return typed != nil && !b.writesFields(from, typed)
+	}
+	return asString
+}
+
+// writesFields reports whether a marker states that the MarshalJSON method of a struct writes its fields.
+func (b *Builder) writesFields(t *types.Named, typed *load.Marker) bool {
+	_, isStruct := t.Underlying().(*types.Struct)
+	return isStruct && typed.Args.String("") == "object" && b.strict(t.Obj())
 }
 
 // describer returns the name of a method through which invopop/jsonschema gets the schema of a type.

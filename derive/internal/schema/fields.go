@@ -28,7 +28,7 @@ func (b *Builder) structType(t *types.Struct) *jsonschema.Schema {
 	for i := range t.NumFields() {
 		f, tag := t.Field(i), fieldTag(t, i)
 		name := shape.ParseJSON(tag)
-		if name.Ignored || shape.Hidden(tag) || !f.Exported() && !f.Embedded() {
+		if name.Ignored || shape.Hidden(tag) || !shape.Written(f) {
 			continue
 		}
 		b.push(f, tag)
@@ -99,19 +99,20 @@ func (b *Builder) inline(f *types.Var, tag shape.JSON) (inline, ok bool) {
 			`embed the type, or give the field a JSON name without "inline"`)
 		return false, false
 	}
-	if !f.Embedded() || tag.Name != "" {
+	if !f.Embedded() {
 		return false, true
 	}
-	t, pointer := f.Type(), false
-	if p, ok := t.Underlying().(*types.Pointer); ok {
-		t, pointer = p.Elem(), true
+	t := f.Type()
+	p, pointer := t.Underlying().(*types.Pointer)
+	if pointer {
+		t = p.Elem()
 	}
-	_, inline = t.Underlying().(*types.Struct)
-	if inline && pointer && !f.Exported() && b.strict(f) {
+	if pointer && !f.Exported() && b.strict(f) {
 		b.refuse("encoding/json can't decode into an embedded pointer to an unexported struct", "embed the struct itself, or export its type")
 		return false, false
 	}
-	return inline, true
+	_, inline = t.Underlying().(*types.Struct)
+	return inline && tag.Name == "", true
 }
 
 // embedded describes an embedded struct whose fields are fields of the struct itself.
@@ -206,9 +207,6 @@ func (b *Builder) checkPossible(f *types.Var, p *jsonschema.Schema) {
 
 // nameless reports a field without a JSON name.
 func (b *Builder) nameless(f *types.Var, tag shape.JSON) {
-	if !f.Exported() {
-		return
-	}
 	if !b.strict(f) { // once for the struct: its user can't change the fields
 		all := b.stack
 		b.stack = b.stack[:len(b.stack)-1]

@@ -4,6 +4,7 @@
 package shape
 
 import (
+	"go/types"
 	"reflect"
 	"slices"
 	"strings"
@@ -62,6 +63,17 @@ func (j JSON) MetadataTag(name string) (problem, remedy string) {
 		return "the metadata of an object is in its field metadata", `tag it json:"metadata,omitempty"`
 	}
 	return "", ""
+}
+
+// Written reports whether encoding/json can write a field: an exported one, or an embedded struct, which may have exported
+// fields.
+func Written(f *types.Var) bool {
+	t := f.Type()
+	if p, ok := t.Underlying().(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	_, isStruct := t.Underlying().(*types.Struct)
+	return f.Exported() || f.Embedded() && isStruct
 }
 
 // Hidden reports whether the jsonschema tag of a field omits the field.

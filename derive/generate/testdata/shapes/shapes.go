@@ -153,9 +153,22 @@ type Embedding struct {
 	AliasOfPlain
 	unexported
 	other.Opaque
-	Level  `json:"level"`
-	*Sized `json:"sized,omitempty"`
-	B      string `json:"b"`
+	Level    `json:"level"`
+	*Sized   `json:"sized,omitempty"`
+	unseen   `json:"unseen"`
+	*counted `json:"counted"`
+	named    `json:"named"`
+	B        string `json:"b"`
+}
+
+// Not exported and not structs, so encoding/json does not write them.
+
+type unseen string
+
+type counted int
+
+type named struct {
+	Named string `json:"named"`
 }
 
 type Outer struct {
