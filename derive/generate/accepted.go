@@ -14,8 +14,6 @@ import (
 	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/validation/field"
-
 	"github.com/kube-go/sdk/derive/internal/cel"
 	"github.com/kube-go/sdk/derive/internal/crd"
 	"github.com/kube-go/sdk/derive/internal/definition"
@@ -44,16 +42,12 @@ func (r *run) accepted(list []assembled) {
 	}
 }
 
-// approved is the annotation of approved definitions in groups of the Kubernetes project.
-const approved = "api-approved.kubernetes.io"
-
 // refused reports a problem of a definition, unless a mistake that has been reported may be its cause.
 func (r *run) refused(p definition.Problem, a assembled) {
 	v, path := versionOf(p.Field, a.versions)
-	if p.Reason == field.ErrorTypeRequired && strings.Contains(p.Field, approved) {
-		// not a mistake, since the annotation may be added to the YAML later
-		r.warnings.add(v.Pos, fmt.Sprintf("group %q belongs to the Kubernetes project: servers reject its CRDs without the annotation %s",
-			v.Group, approved))
+	if p.Unapproved() { // not a mistake, since the annotation may be added to the YAML later
+		r.warnings.add(v.Pos, fmt.Sprintf("group %q belongs to the Kubernetes project: "+
+			"servers reject its CRDs without the annotation api-approved.kubernetes.io", v.Group))
 		return
 	}
 	pos, label, about := r.declaredAt(v.Kind, path)

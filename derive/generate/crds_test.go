@@ -230,10 +230,10 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // Object is the base of kinds.
 type Object[S any] struct {
-	metav1.TypeMeta   ` + "`json:\",inline\"`" + `
-	metav1.ObjectMeta ` + "`json:\"metadata,omitempty\"`" + `
+	metav1.TypeMeta   `+"`json:\",inline\"`"+`
+	metav1.ObjectMeta `+"`json:\"metadata,omitempty\"`"+`
 
-	Spec S ` + "`json:\"spec\"`" + `
+	Spec S `+"`json:\"spec\"`"+`
 }
 
 // Foo is a kind.
@@ -241,7 +241,7 @@ type Foo Object[FooSpec]
 
 // FooSpec is a spec.
 type FooSpec struct {
-	A string ` + "`json:\"a\"`" + `
+	A string `+"`json:\"a\"`"+`
 }
 `)))
 	files, err := generate.CRDs(t.Context(), []string{"./..."}, &generate.Options{Dir: dir})

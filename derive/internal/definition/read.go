@@ -5,6 +5,7 @@ package definition
 
 import (
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -17,6 +18,11 @@ type Problem struct {
 	Field   string // empty if the problem does not belong to a field
 	Reason  field.ErrorType
 	Message string
+}
+
+// Unapproved reports whether the problem is that a group of the Kubernetes project needs the approval annotation.
+func (p Problem) Unapproved() bool {
+	return p.Reason == field.ErrorTypeRequired && strings.Contains(p.Field, approved)
 }
 
 // maxBytes is the default maximum size of an object in etcd.

@@ -45,7 +45,8 @@ func Find(program *load.Program, pkg *load.Package, which Which, report func(tok
 		case decl.Has("kube:resource"):
 			k = f.spec(obj, decl)
 		case enabled(root) && isGeneric(obj):
-			f.misplaced(root, fmt.Sprintf(": a generic type can't be a kind: declare a type with it, such as type Name %s[Spec]", obj.Name()))
+			f.misplaced(root, fmt.Sprintf(": a generic type can't be a kind: declare a type with it, such as type Name %s[Spec]",
+				obj.Name()))
 		case (enabled(root) || root == nil && all) && isObject(obj) && !isGeneric(obj):
 			k = f.root(obj, decl)
 		default:
@@ -84,7 +85,8 @@ func (f *finder) misplaced(m *load.Marker, msg string) {
 // specOnly reports whether a marker describes a kind with //kube:resource.
 func specOnly(m *load.Marker) bool {
 	switch m.Name {
-	case "kube:description", "kube:subresource", "kube:printcolumn", "kube:selectablefield", "kube:metadata", "kube:validation":
+	case "kube:description", "kube:subresource", "kube:printcolumn", "kube:selectablefield", "kube:metadata",
+		"kube:validation":
 		return true
 	}
 	return false
@@ -98,7 +100,8 @@ func (f *finder) spec(obj *types.TypeName, decl *load.Decl) *kind.Kind {
 		return nil
 	}
 	if isGeneric(obj) {
-		f.misplaced(m, fmt.Sprintf(": a generic type can't be a spec: declare a type with it, such as type Name %s[Type]", obj.Name()))
+		f.misplaced(m, fmt.Sprintf(": a generic type can't be a spec: declare a type with it, such as type Name %s[Type]",
+			obj.Name()))
 		return nil
 	}
 	a := m.Args
@@ -129,7 +132,8 @@ func (f *finder) spec(obj *types.TypeName, decl *load.Decl) *kind.Kind {
 	for _, m := range decl.Markers {
 		f.ours(k, m)
 		if rootOnly(m) {
-			f.misplaced(m, " belongs on a type with +kubebuilder:object:root=true; with //kube:resource, use the //kube: markers")
+			f.misplaced(m, " belongs on a type with +kubebuilder:object:root=true; with //kube:resource, use the //kube: "+
+				"markers")
 		}
 	}
 	if k.Description == "" {
@@ -141,9 +145,10 @@ func (f *finder) spec(obj *types.TypeName, decl *load.Decl) *kind.Kind {
 // rootOnly reports whether a marker describes a kind with +kubebuilder:object:root.
 func rootOnly(m *load.Marker) bool {
 	switch m.Name {
-	case "kubebuilder:object:root", "kubebuilder:resource", "kubebuilder:subresource:status", "kubebuilder:subresource:scale",
-		"kubebuilder:printcolumn", "kubebuilder:selectablefield", "kubebuilder:metadata", "kubebuilder:storageversion",
-		"kubebuilder:unservedversion", "kubebuilder:skipversion", "kubebuilder:deprecatedversion":
+	case "kubebuilder:object:root", "kubebuilder:resource", "kubebuilder:subresource:status",
+		"kubebuilder:subresource:scale", "kubebuilder:printcolumn", "kubebuilder:selectablefield", "kubebuilder:metadata",
+		"kubebuilder:storageversion", "kubebuilder:unservedversion", "kubebuilder:skipversion",
+		"kubebuilder:deprecatedversion":
 		return true
 	}
 	return false
@@ -307,7 +312,8 @@ func (f *finder) theirs(k *kind.Kind, m *load.Marker) {
 		f.diagram(k, m)
 	default:
 		if specOnly(m) {
-			f.misplaced(m, " belongs on a spec with //kube:resource; on a complete type, use its comment and the markers of kubebuilder")
+			f.misplaced(m, " belongs on a spec with //kube:resource; on a complete type, use its comment and the markers of "+
+				"kubebuilder")
 		}
 	}
 }

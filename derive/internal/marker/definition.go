@@ -425,7 +425,9 @@ func serverMarkers() []definition {
 func foreignMarkers() []definition {
 	var defs []definition
 	for _, name := range []string{"kubebuilder:scaffold", "kubebuilder:docs-gen"} {
-		defs = append(defs, definition{name: name, on: Package | Type | Field, repeat: true, loose: true, params: []param{{kind: kindRaw}}})
+		defs = append(defs, definition{
+			name: name, on: Package | Type | Field, repeat: true, loose: true, params: []param{{kind: kindRaw}},
+		})
 	}
 	return defs
 }

@@ -202,8 +202,14 @@ func TestParseRefuses(t *testing.T) {
 		want string
 	}{
 		{"a space before a kube: marker", "// kube:resource group=a", "kube:", "write //kube:resource without a space after the slashes"},
-		{"a space before a misspelled kube: marker", "// kube:resorce group=a", "kube:", "write //kube:resource without a space after the slashes"},
-		{"a kube: marker in a block comment", "/* kube:resource group=a */", "kube:", "kube:resource: markers are read from line comments only; use //"},
+		{
+			"a space before a misspelled kube: marker", "// kube:resorce group=a", "kube:",
+			"write //kube:resource without a space after the slashes",
+		},
+		{
+			"a kube: marker in a block comment", "/* kube:resource group=a */", "kube:",
+			"kube:resource: markers are read from line comments only; use //",
+		},
 		{"a plus before a kube: marker", "// +kube:resource", "+kube", "kube: markers have no plus: write //kube:resource"},
 		{"an unknown kube: marker", "//kube:resorce group=a", "kube:", "unknown marker //kube:resorce; did you mean //kube:resource?"},
 		{"a colon before the arguments of a kube: marker", "//kube:subresource:status", ":status", "write a space between //kube:subresource and its arguments"},

@@ -178,11 +178,12 @@ func (b *Builder) based(t *types.Named, obj *types.TypeName) *jsonschema.Schema 
 	base := b.program.Base(obj)
 	if base != nil && types.Identical(base.Type().Underlying(), t.Underlying()) {
 		if b.strict(obj) && b.program.Decl(obj).Get(typeMarker) == nil && b.differs(t, base.Type()) {
-			remedy := fmt.Sprintf("write type %s = %s", obj.Name(), typeString(base.Type()))
+			of := typeString(base.Type())
+			remedy := fmt.Sprintf("write type %s = %s", obj.Name(), of)
 			if _, ok := t.Underlying().(*types.Struct); ok {
 				remedy += ", or embed it in a struct"
 			}
-			return b.refuse("it does not have the encoding of "+typeString(base.Type())+", because types do not inherit methods", remedy)
+			return b.refuse("it does not have the encoding of "+of+", because types do not inherit methods", remedy)
 		}
 		return b.schema(base.Type())
 	}

@@ -102,8 +102,8 @@ func encoder(t *types.Named, name string) *method {
 	return &method{index}
 }
 
-// differs reports whether the schema of the base of a declaration is not what encoding/json writes for the declared type,
-// which does not have the methods of its base.
+// differs reports whether the schema of the base of a declaration is not what encoding/json writes for the declared
+// type, which does not have the methods of its base.
 func (b *Builder) differs(t *types.Named, base types.Type) bool {
 	from, ok := types.Unalias(base).(*types.Named)
 	if !ok || from.Obj().Pkg() == nil {

@@ -65,8 +65,8 @@ func (j JSON) MetadataTag(name string) (problem, remedy string) {
 	return "", ""
 }
 
-// Written reports whether encoding/json can write a field: an exported one, or an embedded struct, which may have exported
-// fields.
+// Written reports whether encoding/json can write a field: an exported one, or an embedded struct, which may have
+// exported fields.
 func Written(f *types.Var) bool {
 	t := f.Type()
 	if p, ok := t.Underlying().(*types.Pointer); ok {
