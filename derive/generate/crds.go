@@ -6,11 +6,14 @@ package generate
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"go/token"
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/kube-go/sdk/derive/internal/crd"
 	"github.com/kube-go/sdk/derive/internal/finder"
@@ -111,12 +114,31 @@ func (r *run) definitions(dir string) {
 			r.problems.add(token.Position{Filename: path}, body.err.Error())
 			continue
 		}
+		if !r.whole(path) {
+			continue
+		}
 		r.files = append(r.files, File{Path: path, Content: append([]byte(header(c.Packages)), body.value...)})
 		if len(body.value) > maxAnnotation/2 { // smaller ones are not too large as JSON either
 			r.measure(c, path)
 		}
 	}
 	r.leftovers(dir, "*_*.yaml", r.unmarked) // see crd.CRD.FileName
+}
+
+// whole reports whether the run has read all packages of the definition that an earlier run has written to a file. If
+// not, it reports a problem, since the new definition would lack the versions of the other packages.
+func (r *run) whole(path string) bool {
+	packages, err := origin(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		r.problems.add(token.Position{Filename: path}, err.Error())
+	}
+	packages = slices.DeleteFunc(packages, func(path string) bool { return !r.omitted(path) })
+	if len(packages) == 0 {
+		return true
+	}
+	r.problems.add(token.Position{Filename: path}, fmt.Sprintf("it also has the versions of %s, which this run does not "+
+		"read: name all packages of the kind in one run", strings.Join(packages, ", ")))
+	return false
 }
 
 // unmarked reports whether a file belongs to a kind that exists, but for which this run writes no definition: [CRDs]

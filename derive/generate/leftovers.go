@@ -29,7 +29,7 @@ func header(packages []string) string {
 	return headerStart + strings.Join(slices.Compact(packages), ", ") + headerEnd
 }
 
-// leftovers removes the files in a directory that an earlier run has generated, but not this one, if all of their
+// leftovers removes the files in a directory that an earlier run has generated, but not this one, if all files of their
 // packages have been read or do not exist. Files of other packages stay, and files for which keep returns true.
 func (r *run) leftovers(dir, pattern string, keep func(name string) bool) {
 	entries, err := os.ReadDir(dir)
@@ -46,7 +46,7 @@ func (r *run) leftovers(dir, pattern string, keep func(name string) bool) {
 		if err != nil {
 			r.problems.add(token.Position{Filename: path}, err.Error())
 		}
-		if len(packages) > 0 && !slices.ContainsFunc(packages, r.elsewhere) && !keep(e.Name()) {
+		if len(packages) > 0 && !slices.ContainsFunc(packages, r.unread) && !keep(e.Name()) {
 			r.files = append(r.files, File{Path: path})
 		}
 	}
@@ -71,11 +71,24 @@ func origin(path string) ([]string, error) {
 	return strings.Split(line, ", "), nil
 }
 
-// elsewhere reports whether a package that was not read may exist.
-func (r *run) elsewhere(path string) bool {
+// unread reports whether a package may have files that were not read: those that build constraints exclude, and all of
+// a package that does not match the patterns.
+func (r *run) unread(path string) bool {
 	if r.program.IsRoot(path) {
-		return false
+		return r.program.Package(path).Excludes()
 	}
+	dir, ok := r.directory(path)
+	return !ok || hasGo(dir)
+}
+
+// omitted reports whether a package exists that does not match the patterns, although its module is that of a root.
+func (r *run) omitted(path string) bool {
+	dir, ok := r.directory(path)
+	return ok && !r.program.IsRoot(path) && hasGo(dir)
+}
+
+// directory returns the directory of a package in the module of a root, which may not exist.
+func (r *run) directory(path string) (dir string, ok bool) {
 	for _, root := range r.program.Roots {
 		within, err := filepath.Rel(root.Root, root.Dir)
 		if err != nil || root.Root == "" {
@@ -83,10 +96,10 @@ func (r *run) elsewhere(path string) bool {
 		}
 		module := strings.TrimSuffix(strings.TrimSuffix(root.Path, filepath.ToSlash(within)), "/")
 		if rest, ok := strings.CutPrefix(path, module); ok && (rest == "" || rest[0] == '/') {
-			return hasGo(filepath.Join(root.Root, filepath.FromSlash(rest)))
+			return filepath.Join(root.Root, filepath.FromSlash(rest)), true
 		}
 	}
-	return true
+	return "", false
 }
 
 // hasGo reports whether a directory has Go files, or can't be read.

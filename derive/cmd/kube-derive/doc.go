@@ -44,7 +44,7 @@
 // With -verify, nothing is written: the command names the files that are out of date, and exits with 1. These include
 // CRDs, roles and webhook configurations that are left over because their sources no longer exist. A run without the
 // flag removes them. The first line of such a file names its packages. A file is left over only if each of them was
-// read or does not exist.
+// read or does not exist, and build constraints exclude none of their files.
 //
 // With -lenient, mistakes in the sources are warnings, see Mistakes below. By default, a run with a mistake writes
 // nothing.
@@ -62,7 +62,8 @@
 // In this and the other commands, each struct that embeds metav1.TypeMeta and metav1.ObjectMeta is a kind if its
 // package has a +groupName=, also without +kubebuilder:object:root=true. A generic struct is not, but a type that is
 // declared with it may be. Versions of a kind in several packages are one definition, so name all of these packages in
-// one run. In packages of other modules, an invalid marker is a warning.
+// one run. A run that would remove the versions of other packages from a definition is an error. In packages of other
+// modules, an invalid marker is a warning.
 //
 // Use -lenient in projects that use controller-gen, to generate the CRDs in spite of markers that controller-gen
 // ignores. A struct with its own MarshalJSON is then described by its fields. A CRD in a group of the Kubernetes
@@ -241,6 +242,9 @@
 //
 //	//kube:output crds=config/crd rbac=config/rbac roleName=manager webhooks=none
 //	//kube:output docs=docs/api schemas=schemas samples=config/samples
+//
+// The command for one output also writes to its directory, unless -out names another. Without -out, it is an error to
+// run it for an output with the value none.
 //
 // # Markers for types and fields
 //

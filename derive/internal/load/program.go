@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"go/ast"
+	"go/parser"
 	"go/token"
 	"go/types"
 	"os"
@@ -293,6 +294,18 @@ func (p *Program) wrap(src *packages.Package) *Package {
 		pkg.Generated = err == nil
 	}
 	return pkg
+}
+
+// Excludes reports whether build constraints exclude files of the package, which may have other declarations and
+// markers. Files of another package in its directory, such as programs with the constraint ignore, do not count.
+func (pkg *Package) Excludes() bool {
+	return slices.ContainsFunc(pkg.source.IgnoredFiles, func(name string) bool {
+		if filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
+			return false
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.PackageClauseOnly)
+		return err != nil || file.Name.Name == pkg.Name
+	})
 }
 
 // Position returns the position of a token.
