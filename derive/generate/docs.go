@@ -11,8 +11,8 @@ import (
 	"github.com/kube-go/sdk/derive/internal/schema"
 )
 
-// Markdown returns reference documentation of the kinds that [CRDs] finds, as <group>_<version>.md in the directory of
-// the options, by default "docs/api". They include the diagrams that //kube:diagram names.
+// Markdown returns reference documentation of the kinds that [CRDs] finds, as <group>_<version>.md in [Options.Out].
+// They include the diagrams that //kube:diagram names.
 //
 // Errors: [*SourceError] for mistakes in the sources.
 func Markdown(ctx context.Context, patterns []string, o *Options) (*Files, error) {

@@ -40,15 +40,27 @@ func fromMarkers(ctx context.Context, patterns []string, o *Options, name string
 	}
 	for _, out := range outputs() {
 		if out.name == name {
-			out.make(r, r.place(out))
+			r.only(out)
 		}
 	}
 	return r.outcome()
 }
 
-// place returns the directory of an output.
-func (r *run) place(out output) string {
-	return r.abs(cmp.Or(r.opts.Out, out.dir))
+// only generates one output, in the directory of the options, or otherwise of its marker.
+func (r *run) only(out output) {
+	if r.opts.Out != "" {
+		out.make(r, r.abs(r.opts.Out))
+		return
+	}
+	switch said, ok := r.asked()[out.name]; {
+	case ok && said.value == none:
+		r.problems.add(said.at.Pos, fmt.Sprintf("//kube:output: %s=%s disables this output: name a directory here, or with -out",
+			out.name, none))
+	case ok:
+		out.make(r, said.dir)
+	default:
+		out.make(r, r.abs(out.dir))
+	}
 }
 
 // abs returns a path of the options as an absolute one.
@@ -87,11 +99,15 @@ type request struct {
 }
 
 // asked reads the markers //kube:output. Their paths are relative to the root of the module, so that they do not depend
-// on the current directory. Different values for one output are a mistake.
+// on the current directory. Different values for one output are a mistake. Markers of downloaded modules have no
+// effect, since nothing is written there.
 func (r *run) asked() map[string]request {
 	asked := map[string]request{}
 	r.each("kube:output", func(pkg *load.Package, m *load.Marker) []error {
 		var errs []error
+		if pkg.Foreign {
+			return nil
+		}
 		for name := range m.Args {
 			value := m.Args.String(name)
 			dir := filepath.Join(pkg.Root, filepath.FromSlash(value))

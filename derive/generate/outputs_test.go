@@ -177,6 +177,46 @@ package outputs
 	}
 }
 
+// Each function writes where Run writes, unless Out names another directory.
+func TestSingleOutputsAreWrittenWhereMarkersSay(t *testing.T) {
+	archive := txtar.Parse([]byte(controllers))
+	archive.Files = append(archive.Files, txtar.File{Name: "outputs.go", Data: []byte(`
+//kube:output crds=deploy/crds rbac=deploy/rbac webhooks=none docs=deploy/docs schemas=none
+package outputs
+`)})
+	dir := newModule(t, archive)
+	for _, tt := range []struct {
+		output what
+		out    string
+		want   []string
+		err    string
+	}{
+		{what{"crds", generate.CRDs}, "", []string{"deploy/crds/things.example.com_things.yaml"}, ""},
+		{what{"crds", generate.CRDs}, "mine", []string{"mine/things.example.com_things.yaml"}, ""},
+		{what{"roles", generate.Roles}, "", []string{"deploy/rbac/role.yaml"}, ""},
+		{what{"pages", generate.HTML}, "", []string{"deploy/docs/things.example.com_v1.html"}, ""},
+		{what{"samples", generate.Samples}, "", []string{
+			"samples/things.example.com_v1_thing.yaml", "samples/things.example.com_v1_thing_full.yaml",
+		}, ""},
+		{what{"webhooks", generate.Webhooks}, "", nil, "outputs.go:2:3: //kube:output: webhooks=none disables this output: " +
+			"name a directory here, or with -out"},
+		{what{"schemas", generate.Schemas}, "", nil, "outputs.go:2:3: //kube:output: schemas=none disables this output: " +
+			"name a directory here, or with -out"},
+		{what{"webhooks", generate.Webhooks}, "mine", []string{"mine/manifests.yaml"}, ""},
+	} {
+		files, err := tt.output.fn(t.Context(), []string{"./..."}, &generate.Options{Dir: dir, Out: tt.out})
+		if err != nil {
+			if err.Error() != tt.err {
+				t.Errorf("%s: %v, want %q", tt.output.name, err, tt.err)
+			}
+			continue
+		}
+		if diff := cmp.Diff(tt.want, write(t, files)); tt.err != "" || diff != "" {
+			t.Errorf("%s into %q: no error, want %q; Write (-want +got):\n%s", tt.output.name, tt.out, tt.err, diff)
+		}
+	}
+}
+
 func TestOutputsThatDisagreeAreRefused(t *testing.T) {
 	dir := newModule(t, txtar.Parse([]byte("-- a/a.go --\n//kube:output rbac=a\npackage a\n-- b/b.go --\n//kube:output rbac=b\npackage b\n")))
 	_, err := generate.Run(t.Context(), []string{"./..."}, &generate.Options{Dir: dir})

@@ -17,8 +17,7 @@ import (
 )
 
 // Samples returns two valid objects for each served version of the kinds that [CRDs] finds: a minimal one, and one with
-// all fields and their descriptions. They are <group>_<version>_<kind>.yaml and the same with _full in the directory of
-// the options, by default "samples".
+// all fields and their descriptions. They are <group>_<version>_<kind>.yaml and the same with _full in [Options.Out].
 //
 // Errors: [*SourceError] for mistakes in the sources, and for kinds without a sample.
 func Samples(ctx context.Context, patterns []string, o *Options) (*Files, error) {

@@ -13,7 +13,7 @@ import (
 )
 
 // Schemas returns a JSON Schema for each version of the kinds that [CRDs] finds, for editors and for tools that check
-// manifests. They are at <group>/<kind>_<version>.json below the directory of the options, by default "schemas".
+// manifests. They are at <group>/<kind>_<version>.json below [Options.Out].
 //
 // Errors: [*SourceError] for mistakes in the sources.
 func Schemas(ctx context.Context, patterns []string, o *Options) (*Files, error) {
@@ -33,7 +33,8 @@ func ofKinds(ctx context.Context, patterns []string, o *Options, name string, fi
 	}
 	for _, out := range outputs() {
 		if out.name == name {
-			fill(r, r.place(out))
+			out.make = fill
+			r.only(out)
 		}
 	}
 	return r.outcome()
