@@ -38,7 +38,7 @@ func (g *generator) command() *command {
 		r := &reporter{}
 		if g.out != "" {
 			flags.StringVar(&o.Out, "out", "",
-				fmt.Sprintf("write %s into the `directory` (default that of //kube:output, or else %s)", g.what, g.out))
+				fmt.Sprintf("write %s into the `directory` (default: //kube:output, or %s)", g.what, g.out))
 		}
 		flags.BoolVar(&r.verify, "verify", false, "write nothing; print the files that are out of date, and exit with 1 if there are any")
 		flags.BoolVar(&o.Lenient, "lenient", false, "report mistakes as warnings, and write everything else")

@@ -177,7 +177,8 @@ func (b *Builder) namedType(t *types.Named) *jsonschema.Schema {
 func (b *Builder) based(t *types.Named, obj *types.TypeName) *jsonschema.Schema {
 	base := b.program.Base(obj)
 	if base != nil && types.Identical(base.Type().Underlying(), t.Underlying()) {
-		if b.strict(obj) && b.program.Decl(obj).Get(typeMarker) == nil && b.differs(t, base.Type()) {
+		stated := b.program.Decl(obj).Has(typeMarker, validation+"XIntOrString")
+		if b.strict(obj) && !stated && b.differs(t, base.Type()) {
 			of := typeString(base.Type())
 			remedy := fmt.Sprintf("write type %s = %s", obj.Name(), of)
 			if _, ok := t.Underlying().(*types.Struct); ok {
