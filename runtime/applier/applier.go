@@ -145,6 +145,8 @@ type Stats struct {
 //     keeps the delayed add, so the run that was requested for a later time still happens.
 //   - With [Options.Debounce], a key becomes ready when no add has followed for this time, or [Options.MaxDebounce]
 //     after the first of the adds. A run that begins earlier for another reason covers these adds, too.
+//   - A run also covers the retry that is pending when it begins: the retry does not become due during the run, and
+//     takes place only if the run is skipped.
 //   - A run receives the causes of all adds that have collapsed into it: the first 8, and the number of the others.
 //   - Keys of the same priority are handed out in the order in which they were added.
 //   - A key with a higher priority is handed out first, but no key starves: once a key has waited for one second, every
@@ -236,8 +238,9 @@ func (a *Applier[K, C]) Get(ctx context.Context) (Item[K, C], error) {
 // Retry, Done resets the key's back-off and cancels its pending retry. Done does nothing for a key that is not running.
 func (a *Applier[K, C]) Done(key K) { a.end(key, a.state.done) }
 
-// Skip ends the run of the key as Done does, but keeps the key's back-off and its pending retry. Call it for a run that
-// turns out to be unnecessary. It does nothing for a key that is not running.
+// Skip ends the run of the key as Done does, but keeps the key's back-off and its pending retry, which takes place at
+// once if its delay is over. Call it for a run that turns out to be unnecessary. It does nothing for a key that is not
+// running.
 func (a *Applier[K, C]) Skip(key K) { a.end(key, a.state.skip) }
 
 // end ends the run of a key.

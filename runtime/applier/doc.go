@@ -28,9 +28,10 @@
 // need to forget keys: a key that is not waiting, running, held or delayed uses no memory. [Applier.Cancel] ends the
 // delays of a key that no longer exists.
 //
-// An event does not wait for a pending retry, since it may be what resolves the failure. If the run for the event fails
-// as well, the pending delay starts again but does not double, so that a burst of events does not delay the next retry
-// for long.
+// An event does not wait for a pending retry, since it may be what resolves the failure. The run for the event covers
+// the retry, even if it takes longer than the rest of the delay: after a success, the key is not retried. If the run
+// fails as well, the delay starts again when it ends, but does not double, so that a burst of events does not delay the
+// next retry for long.
 //
 // # Holds
 //

@@ -52,7 +52,7 @@ type entry[K comparable, C any] struct {
 // extra is the delays, failures and holds of a key: most keys have none.
 type extra[K comparable, C any] struct {
 	wakeAt  instant // when the delayed add is due, or never
-	retryAt instant // when the retry is due, or never
+	retryAt instant // when the retry is due unless it is covered, or never
 	quietAt instant // when the debounced add is due, or never
 	quietBy instant // when the debounced add is due at the latest
 	freeAt  instant // when the key is released although writes have not been observed, or never
@@ -65,6 +65,7 @@ type extra[K comparable, C any] struct {
 	failures int32 // failed runs in a row
 	doubled  uint8 // how often the retry delay has doubled
 	failed   bool  // Retry was called since the last take
+	covered  bool  // the retry was pending when the run began: it is not due, unless the run is skipped
 }
 
 // more returns the extra part of the entry, and creates it if necessary.
@@ -78,9 +79,17 @@ func (e *entry[K, C]) more() *extra[K, C] {
 // due returns the time at which the entry's delays need attention next.
 func (e *entry[K, C]) due() instant {
 	if x := e.extra; x != nil {
-		return min(x.wakeAt, x.retryAt, x.quietAt, x.freeAt)
+		return min(x.wakeAt, x.retryDue(), x.quietAt, x.freeAt)
 	}
 	return never
+}
+
+// retryDue returns the time at which the retry is due, or never.
+func (x *extra[K, C]) retryDue() instant {
+	if x.covered {
+		return never
+	}
+	return x.retryAt
 }
 
 // others are the causes of an add after the first: most adds have none.

@@ -43,7 +43,7 @@ type modelKey struct {
 	free                                *time.Duration
 	priority, wakePriority, retryWithPr Priority
 	since                               time.Duration
-	wake, retry                         *time.Duration
+	wake, retry, covered                *time.Duration
 	failures, doubled                   int
 	causes                              []string
 	wakeCause, retryCause               string
@@ -200,7 +200,7 @@ func (m *model) own(owned func(string) bool, now time.Duration) {
 		if owned(k.key) {
 			continue
 		}
-		m.change(k, func() { k.wake, k.retry, k.quiet = nil, nil, nil })
+		m.change(k, func() { k.wake, k.retry, k.covered, k.quiet = nil, nil, nil, nil })
 		m.line = slices.DeleteFunc(m.line, func(o *modelKey) bool { return o == k })
 		k.waits, k.again, k.failed, k.failures, k.causes = false, false, false, 0, nil
 	}
@@ -256,7 +256,7 @@ func (m *model) retry(key string, p Priority, cause string, atLeast, now time.Du
 	k := m.get(key)
 	if k.failures == 0 {
 		k.doubled = 0
-	} else if k.retry == nil {
+	} else if k.retry == nil && k.covered == nil {
 		k.doubled++
 	}
 	k.failures++
@@ -268,7 +268,7 @@ func (m *model) retry(key string, p Priority, cause string, atLeast, now time.Du
 	}
 	delay = max(delay, atLeast)
 	k.retryWithPr, k.retryCause = p, cause
-	m.change(k, func() { k.retry = new(now + delay) })
+	m.change(k, func() { k.retry, k.covered = new(now+delay), nil })
 	return delay
 }
 
@@ -311,7 +311,7 @@ func (m *model) take(now time.Duration) (Item[string, string], bool) {
 		Cause: first.causes[0], Others: first.causes[1:min(8, len(first.causes))], Dropped: max(0, len(first.causes)-8),
 	}
 	first.causes = nil
-	m.change(first, func() { first.quiet = nil })
+	m.change(first, func() { first.quiet, first.retry, first.covered = nil, nil, first.retry })
 	return item, true
 }
 
@@ -325,7 +325,7 @@ func (m *model) done(key string, now time.Duration) {
 		k.failures = 0
 		m.change(k, func() { k.retry = nil })
 	}
-	k.runs = false
+	k.runs, k.covered = false, nil
 	if len(k.writes) == 0 {
 		m.free(k)
 		return
@@ -338,6 +338,9 @@ func (m *model) done(key string, now time.Duration) {
 func (m *model) skip(key string, now time.Duration) {
 	if k := m.get(key); k.runs {
 		m.pass(now)
+		if k.retry == nil {
+			m.change(k, func() { k.retry = k.covered })
+		}
 		k.failed = k.retry != nil || k.again
 	}
 	m.done(key, now)
@@ -347,7 +350,7 @@ func (m *model) cancel(key string, now time.Duration) {
 	m.pass(now)
 	k := m.get(key)
 	k.failures, k.failed = 0, false
-	m.change(k, func() { k.wake, k.retry = nil, nil })
+	m.change(k, func() { k.wake, k.retry, k.covered = nil, nil, nil })
 }
 
 func (m *model) drain() {
@@ -356,7 +359,7 @@ func (m *model) drain() {
 		m.release(m.held[0])
 	}
 	for _, k := range m.keys {
-		k.wake, k.retry, k.quiet, k.writes = nil, nil, nil, nil
+		k.wake, k.retry, k.covered, k.quiet, k.writes = nil, nil, nil, nil, nil
 	}
 	m.delays = nil
 }

@@ -107,6 +107,70 @@ func TestABurstOfEventsDoesNotIncreaseTheBackOff(t *testing.T) {
 	})
 }
 
+// failWithRetryPending fails a run of the key, and begins one for an event that ends after the retry would be due.
+func failWithRetryPending(t testing.TB, q *applier.Applier[string, string]) {
+	t.Helper()
+	q.Add("a", applier.Normal, "")
+	wantDelay(t, fail(t, q, "a", 0), time.Second)
+	q.Add("a", applier.Normal, "event")
+	get(t, q, "a")
+	time.Sleep(2 * time.Second)
+}
+
+func TestFailureOfALongRunForAnEventIsFollowedByItsBackOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := applier.New[string, string](&applier.Options{Backoff: applier.Backoff{InitialBackoff: time.Second}})
+		defer q.Close()
+		failWithRetryPending(t, q)
+		wantDelay(t, q.Retry("a", applier.Normal, "", 0), time.Second)
+		q.Done("a")
+		failed := time.Now()
+		get(t, q, "a")
+		if got := time.Since(failed); got != time.Second {
+			t.Errorf("the next run came after %v, want 1s", got)
+		}
+		wantDelay(t, q.Retry("a", applier.Normal, "", 0), 2*time.Second)
+	})
+}
+
+func TestLongRunForAnEventCancelsTheRetryThatWasPendingBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := applier.New[string, string](&applier.Options{Backoff: applier.Backoff{InitialBackoff: time.Second}})
+		defer q.Close()
+		failWithRetryPending(t, q)
+		q.Done("a") // a success, or an error that is not retried
+		time.Sleep(time.Hour)
+		wantNothing(t, q)
+		if got, want := q.Stats(), (applier.Stats{Adds: 2, Retries: 1}); got != want {
+			t.Errorf("Stats() = %+v, want %+v", got, want)
+		}
+	})
+}
+
+func TestSkippedRunKeepsTheRetryThatWasPendingBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, late := range []bool{false, true} {
+			q := applier.New[string, string](&applier.Options{Backoff: applier.Backoff{InitialBackoff: 3 * time.Second}})
+			defer q.Close()
+			q.Add("a", applier.Normal, "")
+			fail(t, q, "a", 0)
+			failed, want := time.Now(), 3*time.Second
+			q.Add("a", applier.Normal, "own write")
+			get(t, q, "a")
+			if late {
+				want = 4 * time.Second
+				time.Sleep(want)
+			}
+			q.Skip("a")
+			item := get(t, q, "a")
+			if got := time.Since(failed); got != want || item.Failures != 1 {
+				t.Errorf("the retry came after %v and %d failures, want %v and 1", got, item.Failures, want)
+			}
+			wantDelay(t, q.Retry("a", applier.Normal, "", 0), 6*time.Second)
+		}
+	})
+}
+
 func TestRetryWaitsForTheGivenMinimum(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := applier.New[string, string](&applier.Options{Backoff: applier.Backoff{InitialBackoff: 2 * time.Second, MaxBackoff: 10 * time.Second}})

@@ -137,7 +137,7 @@ func (s *state[K, C]) retry(key K, p Priority, cause C, atLeast time.Duration, n
 		x.failures++
 	}
 	delay := max(s.backoff.delay(int(x.doubled)), atLeast)
-	x.failed = true
+	x.failed, x.covered = true, false
 	x.retryAt, x.retryPriority, x.retryCause = later(now, delay), p, cause
 	s.delays.set(e)
 	s.retries++
@@ -176,6 +176,7 @@ func (s *state[K, C]) take(now instant) (item Item[K, C], ok bool) {
 		item.Failures = int(x.failures)
 		x.failed = false
 		x.quietAt = never // the run is later than the adds
+		x.covered = x.retryAt != never
 		s.delays.set(e)
 	}
 	return item, true
@@ -230,7 +231,9 @@ func (s *state[K, C]) done(key K, now instant) {
 func (s *state[K, C]) skip(key K, now instant) {
 	s.advance(now)
 	if e := s.runningEntry(key); e != nil && e.extra != nil {
-		e.extra.failed = e.extra.retryAt != never || e.phase == runningAgain
+		x := e.extra
+		x.failed, x.covered = x.retryAt != never || e.phase == runningAgain, false
+		s.delays.set(e)
 	}
 	s.done(key, now)
 }
@@ -360,7 +363,7 @@ func (s *state[K, C]) advance(now instant) {
 			x.wakeAt = never
 			s.want(e, x.wakePriority, x.wakeCause, due)
 		}
-		if x.retryAt == due {
+		if x.retryDue() == due {
 			x.retryAt = never
 			s.want(e, x.retryPriority, x.retryCause, due)
 		}

@@ -43,7 +43,10 @@ func describe(s *state[string, string], key string) string {
 	if x.quietAt != never {
 		text += fmt.Sprintf(", quiet %d at %v", x.quietPriority, x.quietAt)
 	}
-	if x.retryAt != never {
+	if x.retryAt != never && x.covered {
+		text += fmt.Sprintf(", covered retry %d at %v", x.retryPriority, x.retryAt)
+	}
+	if x.retryDue() != never {
 		text += fmt.Sprintf(", retry %d at %v", x.retryPriority, x.retryAt)
 	}
 	return text
@@ -142,10 +145,11 @@ func TestEachStepInEachSituation(t *testing.T) {
 				s.take(0)
 			},
 			[]string{
-				"again -5, retry 0 at 4s", "again 5, retry 0 at 4s",
-				"running 0, wake 5 at 3s, retry 0 at 4s", "running 0, wake -5 at 21s, retry 0 at 4s",
+				"again -5, covered retry 0 at 4s", "again 5, covered retry 0 at 4s",
+				"running 0, wake 5 at 3s, covered retry 0 at 4s", "running 0, wake -5 at 21s, covered retry 0 at 4s",
 				"running 0, retry 0 at 5s", "running 0, retry 0 at 31s",
-				"running 0, retry 0 at 4s", "-", "again 0", "running 0, retry 0 at 4s", "running 0", "running 0",
+				"running 0, covered retry 0 at 4s", "-", "running 0, covered retry 0 at 4s",
+				"running 0, covered retry 0 at 4s", "running 0", "running 0",
 			},
 		},
 		{

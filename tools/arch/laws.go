@@ -34,9 +34,13 @@ func laws() map[string]map[string][]string {
 				"TestAddsForAWaitingKeyCollapse", "TestAddsForARunningKeyCollapseIntoOneMoreRun",
 				"TestAddsForAHeldKeyCollapseIntoOneMoreRun",
 			},
-			"the earliest wins":         {"TestTheEarliestDelayedAddWins"},
-			"keeps the delayed add":     {"TestAnAddKeepsADelayedAdd"},
-			"With [Options.Debounce]":   {"TestDebouncedKeyIsReadyAfterItsQuietTime"},
+			"the earliest wins":       {"TestTheEarliestDelayedAddWins"},
+			"keeps the delayed add":   {"TestAnAddKeepsADelayedAdd"},
+			"With [Options.Debounce]": {"TestDebouncedKeyIsReadyAfterItsQuietTime"},
+			"A run also covers the retry": {
+				"TestFailureOfALongRunForAnEventIsFollowedByItsBackOff",
+				"TestLongRunForAnEventCancelsTheRetryThatWasPendingBefore", "TestSkippedRunKeepsTheRetryThatWasPendingBefore",
+			},
 			"A run receives the causes": {"TestRunReceivesTheCausesOfItsAdds"},
 			"Keys of the same priority": {
 				"TestKeysOfOnePriorityAreHandedOutInTheOrderOfTheirAdds",
