@@ -78,12 +78,17 @@ func (t *trackers) each(f func(Tracker)) {
 	}
 }
 
-// end reports to the trackers that no run is active.
+// end removes the trackers, and reports to them that no run is active.
 func (t *trackers) end() {
 	t.mu.Lock()
 	t.ended = true
+	all := t.all.Swap(nil)
 	t.mu.Unlock()
-	t.each(Tracker.Ended)
+	if all != nil {
+		for _, tracker := range *all {
+			tracker.Ended()
+		}
+	}
 }
 
 // any reports whether there are trackers.

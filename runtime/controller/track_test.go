@@ -80,20 +80,27 @@ func TestTrackerIsNotifiedOfObjectsThatNoLongerExist(t *testing.T) {
 	}
 }
 
-// TestTrackAfterTheEndOfRunIsNil checks that a goroutine with the context of an old run keeps nothing.
+// TestTrackAfterTheEndOfRunIsNil checks that a goroutine with the context of an old run keeps nothing, whether or not a
+// run has called Track for the owner.
 func TestTrackAfterTheEndOfRunIsNil(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.Put(documents, doc("prod/a", "1"))
+		create := func() controller.Tracker { return tracked{new(journal)} }
 		var old context.Context
 		c := controller.New(controller.For[document](w.cache), nil)
 		stop := start(t, c, func(ctx context.Context, _ *document) (controller.Action, error) {
 			old = ctx
+			if tr, _ := controller.Track(old, "used", create); tr == nil {
+				t.Error("Track() is nil during a run")
+			}
 			return controller.AwaitChange(), nil
 		})
 		stop()
-		if tr, _ := controller.Track(old, "owner", func() controller.Tracker { return tracked{new(journal)} }); tr != nil {
-			t.Error("Track() is not nil after the end of Run")
+		for _, owner := range []string{"used", "unused"} {
+			if tr, _ := controller.Track(old, owner, create); tr != nil {
+				t.Errorf("Track(%q) is not nil after the end of Run", owner)
+			}
 		}
 	})
 }
