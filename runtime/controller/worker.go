@@ -145,10 +145,10 @@ func (w *worker) one(ctx context.Context, item applier.Item[Key, *event]) {
 			}
 		}
 	}
-	w.current.Store(r)
 	if w.timeout > 0 {
 		defer w.limit(r)()
 	}
+	w.current.Store(r) // the context does not change any more
 	if exists || err != nil {
 		w.reconciled(ctx, r, object, err)
 	} else {
