@@ -49,7 +49,8 @@ type Options struct {
 // Merge yields the lines that the containers of many pods have written, ordered by time. With Follow it continues until
 // the context ends. It then holds a line back for at most a quarter of a second in case an older line of another log
 // arrives. A log whose connection breaks, also that of the API server to the node, is resumed where it broke off,
-// unless the node has rotated that line away, see [pod.API.Logs], or the container has restarted.
+// unless the node has rotated that line away, see [pod.API.Logs], or the container has restarted. Previous logs are
+// read once.
 //
 // The scope is the API's namespace, or all namespaces for [client.ClusterWide]. Following requires permission to list
 // and watch pods.
@@ -337,7 +338,7 @@ func (c *logCollector) read(
 		switch {
 		case errors.Is(err, errUnwanted):
 			return nil
-		case !o.Follow || ctx.Err() != nil:
+		case !o.Follow || o.Previous || ctx.Err() != nil: // a previous log is complete
 			return err
 		case err == nil && (o.LimitBytes > 0 || tries >= resumeTries):
 			return nil

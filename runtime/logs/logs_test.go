@@ -398,6 +398,31 @@ func TestLogOfAQuietContainerContinues(t *testing.T) {
 	})
 }
 
+// TestPreviousLogIsReadOnce checks that the log of a run that has ended is not resumed: it is complete, and a second
+// request may be for another run.
+func TestPreviousLogIsReadOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		requests := 0
+		pods := oneLog(t, func(r *http.Request) *http.Response {
+			requests++
+			w := httptest.NewRecorder()
+			_, _ = fmt.Fprintf(w, "%s %s\n", at(requests), r.URL.Query().Get("previous"))
+			return w.Result()
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		lines := 0
+		for line := range logs.Merge(ctx, pods, &logs.Options{Log: request.LogOptions{Follow: true, Previous: true}}) {
+			if line.Text == "true" {
+				lines++
+			}
+		}
+		if lines != 1 || requests != 1 {
+			t.Errorf("%d lines and %d requests, want one of each", lines, requests)
+		}
+	})
+}
+
 // TestResumedLogHasTheLinesSinceItsStart checks which lines are requested if a log breaks before its first line. The
 // lines that are written before it is resumed must be among them.
 func TestResumedLogHasTheLinesSinceItsStart(t *testing.T) {
