@@ -234,6 +234,25 @@ func TestSchemaOfAMissingVersionIsAnError(t *testing.T) {
 }
 
 // TestDifferenceIgnoresAnnotationsOfTheConverter checks that only the converter's own annotations are ignored.
+func TestSchemaOfAMapMayBeABoolean(t *testing.T) {
+	for _, values := range []any{true, false, map[string]any{"type": "string"}, nil} {
+		crd := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"versions": []any{map[string]any{
+			"name": "v1",
+			"schema": map[string]any{"openAPIV3Schema": map[string]any{
+				"type": "object", "additionalProperties": values,
+			}},
+		}}}}}
+		s, err := schemaOf(crd, "v1")
+		if err != nil {
+			t.Errorf("schemaOf() = %v with additionalProperties: %v", err, values)
+			continue
+		}
+		if _, described := values.(map[string]any); (s.values() != nil) != described {
+			t.Errorf("the schema of the values is %+v with additionalProperties: %v", s.values(), values)
+		}
+	}
+}
+
 func TestDifferenceIgnoresAnnotationsOfTheConverter(t *testing.T) {
 	p := pairs(t, converter(t, all), &Options{})[0]
 	packed := func(annotations string) wire.Packed {

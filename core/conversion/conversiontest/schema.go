@@ -32,8 +32,20 @@ type schema struct {
 	MaxProperties        *int               `json:"maxProperties"`
 	Properties           map[string]*schema `json:"properties"`
 	Items                *schema            `json:"items"`
-	AdditionalProperties *schema            `json:"additionalProperties"`
+	AdditionalProperties values             `json:"additionalProperties"`
 	Required             []string           `json:"required"`
+}
+
+// values is the schema of a map's values, or nil, which allows everything. Its JSON may also be a boolean.
+type values struct{ *schema }
+
+// UnmarshalJSON accepts all forms.
+func (v *values) UnmarshalJSON(data []byte) error {
+	if s := string(data); s == "true" || s == "false" {
+		v.schema = nil
+		return nil
+	}
+	return wire.UnmarshalJSON(data, &v.schema)
 }
 
 // schemaOf returns the schema of a version, or nil, which allows everything, without a definition.
@@ -74,7 +86,7 @@ func (s *schema) property(name string) *schema {
 	if p := s.Properties[name]; p != nil {
 		return p
 	}
-	return s.AdditionalProperties
+	return s.AdditionalProperties.schema
 }
 
 func (s *schema) requires(name string) bool { return s != nil && slices.Contains(s.Required, name) }
@@ -90,5 +102,5 @@ func (s *schema) values() *schema {
 	if s == nil {
 		return nil
 	}
-	return s.AdditionalProperties
+	return s.AdditionalProperties.schema
 }
