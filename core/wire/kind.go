@@ -59,17 +59,20 @@ type listKind struct {
 	want schema.GroupVersionKind // of the items; empty for any
 
 	kind, apiVersion string
-	unnamed          bool // an item did not name its kind
+	unnamed          bool // items do not name their kind
 }
 
 // setKind refuses a response that is not a list. It would look like an empty list otherwise.
 func (l *listKind) setKind(kind string) error {
-	if !strings.HasSuffix(kind, "List") {
-		return fmt.Errorf("%w but of kind %q", errNotList, kind)
-	}
 	l.kind = kind
-	return nil
+	if l.isUsual() || l.mayBeCustom() && kind != "" && kind != "Status" && kind != l.want.Kind {
+		return nil
+	}
+	return fmt.Errorf("%w but of kind %q", errNotList, kind)
 }
+
+// isUsual reports whether the kind is that of a list by its name.
+func (l *listKind) isUsual() bool { return strings.HasSuffix(l.kind, "List") }
 
 // check refuses a list of another kind. It is called before the items and at the end of the list, since API servers
 // send some lists with the kind or apiVersion after the items.
@@ -80,28 +83,30 @@ func (l *listKind) check() error {
 	switch {
 	case l.want.Empty():
 		return nil
-	case l.apiVersion != "" && got.GroupVersion() != want.GroupVersion(), otherName && (!l.custom() || l.unnamed):
+	case l.apiVersion != "" && got.GroupVersion() != want.GroupVersion(), otherName && (!l.mayBeCustom() || l.unnamed):
 		return &KindError{Got: got, Want: want}
 	}
 	return nil
 }
 
-// custom reports whether the kind may be that of a CustomResourceDefinition, whose lists can have any kind. The items
-// must have a kind then.
-func (l *listKind) custom() bool {
-	return strings.Contains(l.want.Group, ".") && !strings.HasSuffix(l.want.Group, ".k8s.io")
-}
+// mayBeCustom reports whether the kind may be that of a CustomResourceDefinition, whose lists can have any kind. The
+// items must name their kind then. Those of built-in kinds, such as in networking.k8s.io, do not, but other groups of
+// Kubernetes, such as gateway.networking.k8s.io, have custom resources.
+func (l *listKind) mayBeCustom() bool { return strings.Contains(l.want.Group, ".") }
 
 // checkItem refuses an item of another kind if the kind of the list does not determine that of the items.
 func (l *listKind) checkItem(p Packed) error {
-	if !l.custom() {
+	if !l.mayBeCustom() {
 		return nil
 	}
 	got, err := p.kind()
 	if err != nil {
 		return err
 	}
-	l.unnamed = l.unnamed || got.Empty()
+	if got.Empty() && !l.unnamed {
+		l.unnamed = true
+		return l.check()
+	}
 	return CheckKind(got, l.want)
 }
 

@@ -55,6 +55,7 @@ func kindListBody(t testing.TB, encoding wire.Encoding, list, item schema.GroupV
 func TestReadListRejectsOtherKinds(t *testing.T) {
 	none := schema.GroupVersionKind{}
 	pod, widget := kindOf("v1", "Pod"), kindOf("example.com/v1", "Widget")
+	ingress, gateway := kindOf("networking.k8s.io/v1", "Ingress"), kindOf("gateway.networking.k8s.io/v1", "Gateway")
 	for _, tt := range []struct {
 		name       string
 		want       schema.GroupVersionKind
@@ -79,6 +80,17 @@ func TestReadListRejectsOtherKinds(t *testing.T) {
 			name: "an unusual list kind with items without a kind", want: widget, list: kindOf("example.com/v1", "GadgetList"), item: none,
 			text: `"GadgetList" of "example.com/v1" instead of WidgetList of example.com/v1`, items: "named",
 		},
+		{name: "a list kind without the suffix", want: widget, list: kindOf("example.com/v1", "Widgets"), item: widget, items: "named"},
+		{
+			name: "a list kind without the suffix with items without a kind", want: widget, list: kindOf("example.com/v1", "Widgets"), item: none,
+			text: `"Widgets" of "example.com/v1" instead of WidgetList of example.com/v1`, items: "named",
+		},
+		{name: "a custom resource of Kubernetes", want: gateway, list: kindOf("gateway.networking.k8s.io/v1", "AllGateways"), item: gateway, items: "named"},
+		{name: "a built-in kind", want: ingress, list: kindOf("networking.k8s.io/v1", "IngressList")},
+		{
+			name: "another built-in kind", want: ingress, list: kindOf("networking.k8s.io/v1", "NetworkPolicyList"),
+			text: `"NetworkPolicyList" of "networking.k8s.io/v1" instead of IngressList of networking.k8s.io/v1`,
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for encoding := range allEncodings() {
@@ -94,6 +106,38 @@ func TestReadListRejectsOtherKinds(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestReadListRejectsAnotherKindBeforeTheItems(t *testing.T) {
+	const body = `{"kind":"NetworkPolicyList","apiVersion":"networking.k8s.io/v1","items":[{"metadata":{"name":"a"}}]}`
+	o := &wire.ReadOptions{Kind: kindOf("networking.k8s.io/v1", "Ingress")}
+	items := 0
+	_, err := wire.ReadList(strings.NewReader(body), "", o, func(wire.Packed) error {
+		items++
+		return nil
+	})
+	if _, ok := errors.AsType[*wire.KindError](err); !ok || items > 0 {
+		t.Errorf("ReadList() = %v after %d items, want a KindError before the first", err, items)
+	}
+}
+
+func TestReadListRejectsObjectsThatAreNotLists(t *testing.T) {
+	for _, want := range []schema.GroupVersionKind{{}, kindOf("v1", "Pod"), kindOf("example.com/v1", "Widget")} {
+		for _, body := range []string{
+			`{"kind":"Status","apiVersion":"v1","status":"Success"}`,
+			`{"kind":"Status","apiVersion":"v1","items":[]}`,
+			`{"kind":"Widget","apiVersion":"example.com/v1","items":[]}`,
+			`{"kind":"Widgets","apiVersion":"example.com/v1"}`,
+			`{"kind":"","items":[]}`,
+			`{"kind":null,"items":[]}`,
+		} {
+			o := &wire.ReadOptions{Kind: want}
+			_, err := wire.ReadList(strings.NewReader(body), "", o, func(wire.Packed) error { return nil })
+			if err == nil || !strings.Contains(err.Error(), "is not a list") {
+				t.Errorf("ReadList(%s) = %v with the kind %q, want an error", body, err, want.Kind)
+			}
+		}
 	}
 }
 

@@ -46,6 +46,7 @@ func ReadList(r io.Reader, contentType string, o *ReadOptions, each func(Packed)
 	if encoding == Protobuf {
 		messages := messageReader{r: bufio.NewReaderSize(r, 64<<10), limit: limits.objectBytes(), what: "list item"}
 		l := protobufList{messageReader: messages, each: visit, kind: kind}
+		l.kind.unnamed = true
 		err = l.read()
 		meta = l.meta
 	} else {
@@ -113,8 +114,9 @@ func (l *jsonList) member(name string, dec *jsontext.Decoder) error {
 	case "items":
 		l.isList = true
 	case "kind":
-		l.isList = true
-		return l.kind.setKind(text(value))
+		err := l.kind.setKind(text(value))
+		l.isList = l.isList || l.kind.isUsual()
+		return err
 	case "apiVersion":
 		l.kind.apiVersion = text(value)
 	}
