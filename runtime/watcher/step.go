@@ -78,7 +78,7 @@ type state struct {
 	waited time.Duration // for data since then
 
 	token   string // of the next page
-	whole   bool   // a continue token has expired: list without pages, which needs no token
+	whole   bool   // the token of the last list has expired: list without pages, which needs no token
 	refused bool   // the server has rejected this list as a streaming list, or ignored that it should be one
 
 	failures int // consecutive
@@ -292,14 +292,15 @@ func (s *state) streamOver(in *input) output {
 }
 
 // pageOver handles the failure of a page. The same page is requested again: its token is valid for some minutes. A new
-// list begins if the token has expired, or the page fails too often.
+// list begins if the token has expired, or the page fails too often. The next list after an expired token is one
+// without pages, and the one after that has pages again: a server may not be able to send all objects at once.
 func (s *state) pageOver(in *input) output {
 	expired := s.token != "" && gone(in.err)
-	if s.token == "" || expired || s.failures+1 >= mostPages {
-		s.begun, s.token = false, ""
+	if s.token != "" && !expired && s.failures+1 < mostPages {
+		return s.fail(in.now, in.err)
 	}
-	if expired && !s.whole {
-		s.whole = true
+	s.begun, s.token, s.whole = false, "", expired && !s.whole
+	if s.whole {
 		return output{done: true, trouble: in.err}
 	}
 	return s.fail(in.now, in.err)
