@@ -221,10 +221,8 @@ func (d *driver) object(kind inputKind, p wire.Packed) error {
 		d.trouble(fmt.Errorf("skip an object of %s: %w", d.src.Resource(), err))
 		return nil
 	}
-	if d.opts.Window != nil && !d.opts.Window.narrow.has(head.UID, head.Ref.Namespace) {
-		return nil
-	}
 	in := &input{kind: kind, rv: head.ResourceVersion, now: time.Now(), waited: d.waited}
+	in.foreign = d.opts.Window != nil && !d.opts.Window.narrow.has(head.UID, head.Ref.Namespace)
 	return d.take(in, Event{Head: head, Object: p})
 }
 

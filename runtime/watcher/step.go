@@ -114,6 +114,8 @@ type input struct {
 	err   error  // gotError, gotSilence and gotMoved
 	now   time.Time
 
+	foreign bool // the object is of another shard: the consumer does not receive it
+
 	waited time.Duration // how long the driver waited for it, without the time of the consumer
 }
 
@@ -191,6 +193,9 @@ func (s *state) initial(in *input) output {
 	if in.kind == gotBookmark || in.kind != gotStart && s.waited >= longestEnd {
 		return s.unmarked()
 	}
+	if in.foreign {
+		return output{}
+	}
 	out := output{init: !s.begun}
 	switch in.kind {
 	case gotObject, gotModified:
@@ -247,6 +252,9 @@ func (s *state) change(in *input) output {
 		s.marks = true
 	}
 	s.heard = in.now
+	if in.foreign {
+		return output{}
+	}
 	switch in.kind {
 	case gotObject, gotModified:
 		return output{emit: Apply}

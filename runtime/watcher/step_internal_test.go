@@ -149,6 +149,7 @@ func TestStepPaging(t *testing.T) {
 		{"the first object begins the list", first, input{kind: gotObject, rv: "5"}, begun, output{init: true, emit: InitApply}},
 		{"an object", begun, input{kind: gotObject, rv: "5"}, begun, output{emit: InitApply}},
 		{"a delete", begun, input{kind: gotDelete, rv: "5"}, begun, output{emit: Delete}},
+		{"an object of another shard", first, input{kind: gotObject, rv: "5", foreign: true}, first, output{}},
 		{"a bookmark", begun, input{kind: gotBookmark, rv: "5"}, begun, output{}},
 		{"the end of another kind of list", begun, input{kind: gotStart, rv: "5"}, begun, output{}},
 		{"a page with more to come", begun, input{kind: gotPage, rv: "7", token: "t"}, second, output{done: true}},
@@ -207,6 +208,8 @@ func TestStepWatching(t *testing.T) {
 		{"a bookmark", opened, input{kind: gotBookmark, rv: "8"}, moved.hearing(), output{emit: Bookmark}},
 		{"a bookmark of the same version", opened, input{kind: gotBookmark, rv: "7"}, opened.hearing(), output{emit: Bookmark}},
 		{"a late end of a list", opened, input{kind: gotStart, rv: "8"}, moved.hearing(), output{emit: Bookmark}},
+		{"a change of another shard", opened, input{kind: gotModified, rv: "8", foreign: true}, moved.hearing(), output{}},
+		{"a delete of another shard resets the failures", state{phase: watching, rv: "7", failures: 9, unclear: 2}, input{kind: gotDelete, rv: "8", foreign: true}, moved.hearing(), output{}},
 		{"an object without a version", opened, input{kind: gotObject}, opened.hearing(), output{emit: Apply}},
 		{"a new version resets the failures", state{phase: watching, rv: "7", failures: 9, backoff: failed}, input{kind: gotObject, rv: "8"}, state{phase: watching, rv: "8", moved: true, backoff: failed}.hearing(), output{emit: Apply}},
 		{"a page", opened, input{kind: gotPage, rv: "8"}, opened, output{done: true}},
@@ -280,7 +283,7 @@ func TestStepHoldsItsInvariants(t *testing.T) {
 	for _, s := range states {
 		for kind := gotObject; kind <= gotError; kind++ {
 			for _, err := range errs {
-				for _, in := range []input{{rv: ""}, {rv: "8"}, {rv: "8", token: "u"}} {
+				for _, in := range []input{{rv: ""}, {rv: "8"}, {rv: "8", token: "u"}, {rv: "8", foreign: true}} {
 					in.kind, in.now = kind, now
 					if kind == gotError || kind == gotSilence {
 						in.err = err

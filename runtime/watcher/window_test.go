@@ -7,11 +7,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -284,6 +287,36 @@ func TestWindowListsAgainWhenItMoves(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestObjectsOfOtherShardsAreProgress checks that the watch of a server that does not select by shard resumes after the
+// newest object, also if that is of another shard.
+func TestObjectsOfOtherShardsAreProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shard := shardOf(t, 1)
+		w := watchWindow(t, true, fakesource.Supported, shard)
+		newest := ""
+		for ref, head := range w.source.Objects() {
+			if !shard.Has(head.UID, ref.Namespace) {
+				time.Sleep(20 * time.Second) // longer than the interval of equal statuses
+				newest = w.source.Put(configMap(ref.Name))
+			}
+		}
+		synctest.Wait()
+		w.mu.Lock()
+		status := w.status
+		w.mu.Unlock()
+		if status.ResourceVersion != newest || !status.LastData.Equal(time.Now()) {
+			t.Errorf("the status is %+v, want the version %s and the time %v", status, newest, time.Now())
+		}
+		w.source.Requests()
+		w.source.Cut(io.ErrUnexpectedEOF)
+		time.Sleep(time.Minute)
+		if got := w.source.Requests(); !slices.Contains(got, "watch rv="+newest) {
+			t.Errorf("the requests after a broken watch are %q, want a watch after %s", got, newest)
+		}
+		w.want(shard, 1)
+	})
 }
 
 func TestWindowThatMovesDuringAListStartsItAgain(t *testing.T) {
