@@ -256,11 +256,12 @@ type snapshots struct {
 	writing    chan error // receives the result of the write in progress; nil while nothing is written
 }
 
-// usesSnapshots reports whether objects in the needed form are kept in snapshots. A secret must not outlive its process
-// in a file, where the encryption of etcd does not protect it.
-func (r *Reflector) usesSnapshots(n need) bool {
+// usesSnapshots reports whether the objects are kept in snapshots. A secret must not outlive its process in a file, where
+// the encryption of etcd does not protect it. This is also true of its metadata: an annotation of kubectl apply has the
+// data.
+func (r *Reflector) usesSnapshots() bool {
 	res := r.table.resource
-	return r.snapshots.dir != "" && (n.metadata || res.Group != "" || res.Plural != "secrets")
+	return r.snapshots.dir != "" && (res.Group != "" || res.Plural != "secrets")
 }
 
 // file returns the path of the snapshot, which depends on what is watched, and the identity, which also depends on the
@@ -283,7 +284,7 @@ func (r *Reflector) resume(n need, src watcher.Source, cancel func(error)) *resu
 	t.mu.RLock()
 	filled := t.ready
 	t.mu.RUnlock()
-	if filled || !r.usesSnapshots(n) {
+	if filled || !r.usesSnapshots() {
 		return nil
 	}
 	path, identity := r.file(n)
@@ -390,7 +391,7 @@ func (r *Reflector) prepareSnapshot() (write func() error) {
 	r.mu.Unlock()
 	objects, c, version, form := r.table.all()
 	number, err := strconv.ParseUint(version, 10, 64)
-	if r.listing || form == 0 || form != wanted || err != nil || number == 0 || !r.usesSnapshots(need) {
+	if r.listing || form == 0 || form != wanted || err != nil || number == 0 || !r.usesSnapshots() {
 		return nil
 	}
 	r.snapshots.written, r.snapshots.changed = time.Now(), false
