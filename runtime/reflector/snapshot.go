@@ -62,11 +62,11 @@ type snapshot struct {
 
 // write replaces a file with the snapshot, or leaves it unchanged if that fails. The codecs are those of the objects.
 func (s *snapshot) write(path string, c codecs) (err error) {
-	dir, name := filepath.Split(path)
+	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, name+".*.tmp") // with mode 0600
+	f, err := os.CreateTemp(dir, filepath.Base(path)+".*.tmp") // with mode 0600
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (s *snapshot) write(path string, c codecs) (err error) {
 			_ = os.Remove(f.Name())
 		}
 	}()
-	removeOld(dir, name)
+	removeOld(path)
 	if err := s.encode(f, c); err != nil {
 		return err
 	}
@@ -114,9 +114,10 @@ func (s *snapshot) encode(file io.Writer, c codecs) error {
 	return buffer.Flush()
 }
 
-// removeOld removes the files of a directory, other than the named one, that were not written for a long time: those of
-// watches that no program has any more, and the incomplete files of programs that crashed while they wrote them.
-func removeOld(dir, name string) {
+// removeOld removes the other files in the directory of a file that were not written for a long time: those of watches
+// that no program has any more, and the incomplete files of programs that crashed while they wrote them.
+func removeOld(path string) {
+	dir, name := filepath.Dir(path), filepath.Base(path)
 	entries, _ := os.ReadDir(dir) // best effort
 	for _, e := range entries {
 		limit := unusedSnapshot
@@ -126,9 +127,9 @@ func removeOld(dir, name string) {
 		if e.Name() == name || !e.Type().IsRegular() || !isSnapshotName(e.Name()) { // it could be a pipe
 			continue
 		}
-		path := filepath.Join(dir, e.Name())
-		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > limit && hasMagic(path) {
-			_ = os.Remove(path)
+		other := filepath.Join(dir, e.Name())
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > limit && hasMagic(other) {
+			_ = os.Remove(other)
 		}
 	}
 }
@@ -402,7 +403,7 @@ func (r *Reflector) prepareSnapshot() (write func() error) {
 	}
 	if size < smallestSnapshot {
 		return func() error {
-			removeOld(filepath.Split(path))
+			removeOld(path)
 			if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) {
 				return err
 			}

@@ -568,6 +568,22 @@ func TestFileOfAWatchThatNoProgramHasIsRemovedAfterADay(t *testing.T) {
 	}
 }
 
+func TestSnapshotsMayBeInTheWorkingDirectory(t *testing.T) {
+	t.Chdir(t.TempDir())
+	synctest.Test(t, func(t *testing.T) {
+		server := newLarge(t, "prod/a", "prod/b")
+		before := launch(t, server, ".", nil)
+		version := before.ResourceVersion()
+		before.stop(t)
+		server.Requests()
+		after := launch(t, server, ".", nil)
+		if errs := append(before.errs, after.errs...); len(errs) > 0 {
+			t.Errorf("errors: %q", errs)
+		}
+		wantResumed(t, server, version)
+	})
+}
+
 func TestSnapshotIsReadableForTheUserOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "snapshots")
