@@ -44,10 +44,10 @@ type Options struct {
 	// Secrets are never written, not even their metadata, in which the annotation of kubectl apply has the data. Other kinds
 	// with confidential content are.
 	//
-	// A file is ignored, reported to OnError of Watch and replaced if it is damaged, in another format, older than an
-	// hour, or if it lacks fields that the stores need. Objects of less than 512 KiB are not written, because listing them
-	// is faster. Run removes snapshot files in the directory that no reflector has written for a day. Default: no
-	// snapshots.
+	// A file is ignored, reported to OnError of Watch and replaced if it is damaged, in another format, if its objects are
+	// those of more than an hour ago, or if it lacks fields that the stores need. Objects of less than 512 KiB are not
+	// written, because listing them is faster. Run removes snapshot files in the directory that no reflector has written
+	// for a day. Default: no snapshots.
 	SnapshotDir string
 
 	// SnapshotScope identifies the server and the namespace of the source. Sources of the same resource and selectors have
@@ -230,6 +230,9 @@ func (r *Reflector) runOnce(parent context.Context, resume bool) error {
 	config.OmitManagedFields = true
 	config.OnStatus = func(s watcher.Status) {
 		r.table.setStatus(s)
+		if s.Phase == watcher.Watching { // a server without bookmarks may send no events for long
+			r.snapshots.current = s.LastData
+		}
 		if r.watch.OnStatus != nil {
 			r.watch.OnStatus(s)
 		}

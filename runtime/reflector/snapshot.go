@@ -55,7 +55,7 @@ const (
 // snapshot is the content of a file.
 type snapshot struct {
 	identity [sha256.Size]byte
-	taken    time.Time
+	taken    time.Time // when the objects were those of the server
 	version  uint64
 	objects  []wire.Packed
 }
@@ -252,6 +252,7 @@ func (s *snapshot) byRef() (map[core.ObjectRef]wire.Packed, error) {
 // snapshots reads and writes the snapshots of a reflector. It is used by Run only.
 type snapshots struct {
 	dir, scope string     // see [Options]
+	current    time.Time  // when the objects were last known to be those of the server
 	changed    bool       // there were changes since the last snapshot
 	written    time.Time  // when the last one was written or loaded
 	writing    chan error // receives the result of the write in progress; nil while nothing is written
@@ -340,7 +341,8 @@ func (r *Reflector) note(ev watcher.EventType) {
 	if s.dir == "" {
 		return
 	}
-	switch since := time.Since(s.written); {
+	s.current = time.Now()
+	switch since := s.current.Sub(s.written); {
 	case ev == watcher.InitDone:
 	case ev != watcher.Bookmark:
 		s.changed = true
@@ -410,7 +412,7 @@ func (r *Reflector) prepareSnapshot() (write func() error) {
 			return nil
 		}
 	}
-	s := &snapshot{identity: identity, taken: time.Now(), version: number, objects: objects}
+	s := &snapshot{identity: identity, taken: r.snapshots.current, version: number, objects: objects}
 	return func() error { return s.write(path, c) }
 }
 

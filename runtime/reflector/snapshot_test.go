@@ -6,6 +6,7 @@ package reflector_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"math/rand/v2"
@@ -697,6 +698,51 @@ func TestSnapshotOfAnIncompleteListIsNotWritten(t *testing.T) {
 		}
 		wantSame(t, p.Store, server)
 	})
+}
+
+// TestAgeOfASnapshotIsThatOfItsState checks that a program that ends long after it has lost its server leaves an old
+// file, which the next one does not use, and that a program that has never reached the server does not replace it.
+func TestAgeOfASnapshotIsThatOfItsState(t *testing.T) {
+	const rest = 10 * time.Minute // until the file is too old
+	for _, tt := range []struct {
+		name    string
+		offline time.Duration
+		used    bool
+	}{
+		{"recently lost", time.Hour - rest, true},
+		{"lost for an hour", time.Hour + rest, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				dir, server := t.TempDir(), newLarge(t, "prod/a", "prod/b")
+				p := launch(t, server, dir, nil)
+				time.Sleep(time.Hour)
+				online := fakesource.Behaviour{Bookmarks: time.Minute}
+				offline := online
+				offline.OnWatch = func(*request.WatchOptions) error { return core.ErrUnavailable }
+				offline.OnList = func(*request.ListOptions) error { return core.ErrUnavailable }
+				server.Behave(offline)
+				server.Cut(io.ErrUnexpectedEOF)
+				time.Sleep(tt.offline)
+				p.stop(t)
+				end := runUntilEnd(t, p.reflector)
+				time.Sleep(time.Minute)
+				if err := end(); err != errStop {
+					t.Errorf("Run() = %v, want the cause", err)
+				}
+				server.Behave(online)
+				server.Requests()
+				p = launch(t, server, dir, nil)
+				if err := p.Ready(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				old := slices.ContainsFunc(p.errs, func(err string) bool { return strings.Contains(err, "more than 1h0m0s ago") })
+				if resumed := server.Requests()[0] != "stream"; resumed != tt.used || old == tt.used {
+					t.Errorf("resumed: %v, want %v; errors: %q", resumed, tt.used, p.errs)
+				}
+			})
+		})
+	}
 }
 
 func TestSnapshotsOfTwoProgramsInOneDirectory(t *testing.T) {
