@@ -41,9 +41,9 @@ type Options struct {
 	// SnapshotDir is a directory in which the cache keeps a file for each watch, so that after a restart of the program
 	// the watches resume and the objects are not listed again. The files contain the objects as they are; secrets and
 	// their metadata are never written. So use a directory that only this program can read and write, and that is not part
-	// of a backup. A file is used only for the same server, Cluster and selection. See [reflector.Options] for
-	// when the files are written and removed, and "Snapshots" in the comment of package reflector for when their objects
-	// are ready. Default: no snapshots.
+	// of a backup. A file is used only for the same server, Cluster and selection; sharded views have none. See
+	// [reflector.Options] for when the files are written and removed, and "Snapshots" in the comment of
+	// [reflector.Reflector] for when their objects are ready. Default: no snapshots.
 	SnapshotDir string
 }
 

@@ -47,7 +47,8 @@ type Options struct {
 	// A file is ignored, reported to OnError of Watch and replaced if it is damaged, in another format, if its objects are
 	// those of more than an hour ago, or if it lacks fields that the stores need. Objects of less than 512 KiB are not
 	// written, because listing them is faster. Run removes snapshot files in the directory that no reflector has written
-	// for a day. Default: no snapshots.
+	// for a day. It is an error if Watch has a Window, whose objects may be others in the next process. Default: no
+	// snapshots.
 	SnapshotDir string
 
 	// SnapshotScope identifies the server and the namespace of the source. Sources of the same resource and selectors have
@@ -100,8 +101,11 @@ func New(src watcher.Source, o *Options) *Reflector {
 		o = &Options{}
 	}
 	r := &Reflector{source: src, watch: o.Watch, invalid: o.Invalid, table: newTable(src.Resource())}
-	if o.Watch.ResourceVersion != "" {
+	switch {
+	case o.Watch.ResourceVersion != "":
 		r.invalid = errVersion
+	case o.Watch.Window != nil && o.SnapshotDir != "":
+		r.invalid = errWindow
 	}
 	if r.invalid != nil {
 		r.table.setFailed(r.invalid)
@@ -170,6 +174,10 @@ var (
 	errVersion = &request.InvalidError{
 		Field:  "reflector.Options.Watch.ResourceVersion",
 		Detail: "is set, but the objects of that version are not known: leave it empty; SnapshotDir resumes watches",
+	}
+	errWindow = &request.InvalidError{
+		Field:  "reflector.Options.SnapshotDir",
+		Detail: "is set together with Watch.Window, but the next process may watch other objects: leave it empty",
 	}
 )
 

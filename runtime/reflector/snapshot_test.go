@@ -585,6 +585,18 @@ func TestSnapshotsMayBeInTheWorkingDirectory(t *testing.T) {
 	})
 }
 
+func TestSnapshotsOfAWindowAreAnError(t *testing.T) {
+	r := reflector.New(newServer(t, wire.JSON), &reflector.Options{
+		SnapshotDir: t.TempDir(), Watch: watcher.Options{Window: new(watcher.Window)},
+	})
+	store := reflector.StoreOf[corev1.ConfigMap](r)
+	for what, err := range map[string]error{"Run": r.Run(t.Context()), "Ready": store.Ready(t.Context())} {
+		if invalid, ok := errors.AsType[*request.InvalidError](err); !ok || !strings.Contains(invalid.Field, "SnapshotDir") {
+			t.Errorf("%s() = %v, want an error that names SnapshotDir", what, err)
+		}
+	}
+}
+
 func TestSnapshotIsReadableForTheUserOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "snapshots")
