@@ -124,8 +124,8 @@ func (v *View[K]) Concerns(obj core.Object) bool {
 // Status returns the state of the watch, such as its version and when data has last arrived.
 func (v *View[K]) Status() watcher.Status { return v.watch.reflector.Status() }
 
-// Health returns the error of the watch's last request, or nil once the server has accepted a later one; see
-// [reflector.Reflector.Health].
+// Health returns the error of the last request of the watch while it runs, or nil once the server has accepted a later
+// one; see [reflector.Reflector.Health].
 func (v *View[K]) Health() error { return v.watch.reflector.Health() }
 
 // Run keeps the store synced with the server until ctx ends, and returns the cause. It returns another error if the

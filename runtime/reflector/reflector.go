@@ -144,8 +144,9 @@ func (r *Reflector) add(n need) (form uint64) {
 	return r.form
 }
 
-// Health returns the error of the reflector's last request, or nil once the server has accepted a later one. The
-// reflector recovers automatically; until then it keeps its objects.
+// Health returns the error of the last request of the current Run, or nil once the server has accepted a later one. The
+// reflector recovers automatically; until then it keeps its objects. After a Run that has failed permanently, Health
+// returns its error until the next Run, and after other Runs nil.
 func (r *Reflector) Health() error { return r.Status().Err }
 
 // Status returns the state of the watch.

@@ -260,3 +260,44 @@ func TestConcurrentRunIsAnError(t *testing.T) {
 		}
 	})
 }
+
+// TestHealthIsThatOfTheCurrentRun checks that the next run, which may have other permissions, does not begin with the
+// error of the last one.
+func TestHealthIsThatOfTheCurrentRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, wire.JSON)
+		refuse := func() error { return core.ErrForbidden }
+		server.Behave(fakesource.Behaviour{
+			OnList:  func(*request.ListOptions) error { return refuse() },
+			OnWatch: func(*request.WatchOptions) error { return refuse() },
+		})
+		r := reflector.New(server, &reflector.Options{Watch: watcher.Options{OnError: func(error) {}}})
+		store := reflector.StoreOf[corev1.ConfigMap](r)
+		end := runUntilEnd(t, r)
+		if err := r.Health(); !errors.Is(err, core.ErrForbidden) {
+			t.Errorf("Health() = %v during the run, want ErrForbidden", err)
+		}
+		_ = end()
+		if s := r.Status(); s.Err != nil || s.Failures != 0 {
+			t.Errorf("Status() = %+v after the run, want no error", s)
+		}
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := store.Ready(ended); !errors.Is(err, core.ErrForbidden) {
+			t.Errorf("Ready() = %v after the run, want its last error", err)
+		}
+
+		invalid := &request.InvalidError{Field: "x", Detail: "is invalid"}
+		refuse = func() error { return invalid }
+		if err := runUntilEnd(t, r)(); err != invalid && !errors.Is(err, invalid) || r.Health() == nil {
+			t.Errorf("Run() = %v, Health() = %v, want the error of the request", err, r.Health())
+		}
+		server.Behave(fakesource.Behaviour{OnWatch: func(*request.WatchOptions) error {
+			if err := r.Health(); err != nil {
+				t.Errorf("Health() = %v at the start of a run, want that of this run", err)
+			}
+			return nil
+		}})
+		_ = runUntilEnd(t, r)()
+	})
+}

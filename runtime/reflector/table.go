@@ -46,6 +46,7 @@ type table struct {
 	current uint64 // the form of the last complete list of the current run, or 0
 	status  watcher.Status
 	failed  error // the error that ended the run permanently
+	last    error // of the last request of a run that has ended
 	running bool  // Run is active
 	hasRun  bool  // Run was called
 
@@ -423,13 +424,18 @@ func (t *table) beginRun() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.running, t.hasRun, t.failed = true, true, nil
+	t.status.Err, t.status.Failures, t.last = nil, 0, nil
 }
 
-// endRun records that the run has ended.
+// endRun records that the run has ended. Failed requests of the run say nothing about those of the next one, unless
+// they have ended it permanently.
 func (t *table) endRun() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.running, t.current = false, 0
+	if t.failed == nil {
+		t.last, t.status.Err, t.status.Failures = t.status.Err, nil, 0
+	}
 }
 
 // setFailed records the error that ended the run permanently.

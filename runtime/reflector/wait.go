@@ -4,6 +4,7 @@
 package reflector
 
 import (
+	"cmp"
 	"container/heap"
 	"context"
 	"fmt"
@@ -106,8 +107,9 @@ func (t *table) await(ctx context.Context, w *waiter) error {
 		return w.failed
 	case !t.hasRun:
 		return fmt.Errorf("%w; nothing runs the store: %s", context.Cause(ctx), runIt)
-	case t.status.Err != nil:
-		return fmt.Errorf("%w; the last error was: %w", context.Cause(ctx), t.status.Err)
+	}
+	if last := cmp.Or(t.status.Err, t.last); last != nil {
+		return fmt.Errorf("%w; the last error was: %w", context.Cause(ctx), last)
 	}
 	return context.Cause(ctx)
 }
