@@ -135,7 +135,7 @@ func ofWatches() []Family {
 	return []Family{
 		{"kube_watches", "Watches of the cache by phase.", Gauge, []string{"cluster", "resource", "phase"}, nil},
 		{"kube_watch_objects", "Objects in the cache.", Gauge, resource, nil},
-		{"kube_watch_lists_total", "Total number of complete lists of the current watches.", Counter, resource, nil},
+		{"kube_watch_lists_total", "Total number of complete lists.", Counter, resource, nil},
 		{"kube_watches_failing", "Watches whose last request has failed.", Gauge, resource, nil},
 		{
 			"kube_watch_consecutive_failures", "Highest number of consecutive failed requests of a watch.",

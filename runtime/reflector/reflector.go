@@ -149,7 +149,7 @@ func (r *Reflector) add(n need) (form uint64) {
 // returns its error until the next Run, and after other Runs nil.
 func (r *Reflector) Health() error { return r.Status().Err }
 
-// Status returns the state of the watch.
+// Status returns the state of the watch. Its Lists are those of all calls of Run.
 func (r *Reflector) Status() watcher.Status {
 	t := r.table
 	t.mu.RLock()
@@ -237,7 +237,9 @@ func (r *Reflector) runOnce(parent context.Context, resume bool) error {
 	config := r.watch
 	config.OnError = r.report
 	config.OmitManagedFields = true
+	lists := r.Status().Lists // of earlier watches
 	config.OnStatus = func(s watcher.Status) {
+		s.Lists += lists
 		r.table.setStatus(s)
 		if s.Phase == watcher.Watching { // a server without bookmarks may send no events for long
 			r.snapshots.current = s.LastData

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
@@ -299,5 +300,24 @@ func TestHealthIsThatOfTheCurrentRun(t *testing.T) {
 			return nil
 		}})
 		_ = runUntilEnd(t, r)()
+	})
+}
+
+func TestListsOfAllRunsAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, wire.JSON, "prod/a")
+		r := reflector.New(server, nil)
+		reflector.StoreOf[metav1.PartialObjectMetadata](r)
+		for run := range 3 {
+			end := runUntilEnd(t, r)
+			if run == 2 {
+				reflector.StoreOf[corev1.ConfigMap](r) // another form: the objects are listed again
+				synctest.Wait()
+			}
+			_ = end()
+			if got, want := r.Status().Lists, []int{1, 2, 4}[run]; got != want {
+				t.Errorf("%d lists after run %d, want %d", got, run, want)
+			}
+		}
 	})
 }
