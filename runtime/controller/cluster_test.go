@@ -112,6 +112,41 @@ func TestLateViewDoesNotDelayTheOthersForLong(t *testing.T) {
 	})
 }
 
+// TestSecondRunDoesNotReconcileTheOldObjectsOfALateView checks that the objects that a view has kept since the last Run
+// cause no runs before they are synced.
+func TestSecondRunDoesNotReconcileTheOldObjectsOfALateView(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		prod, test := fakesource.New(documents, wire.JSON), fakesource.New(documents, wire.JSON)
+		var log lines
+		c := cache.New(nil, &cache.Options{Logger: log.logger(), Source: func(_ core.Resource, ns string) watcher.Source {
+			if ns == "test" {
+				return test
+			}
+			return prod
+		}})
+		prod.Put(doc("prod/a", "1"))
+		test.Put(doc("test/b", "1"))
+		test.Put(doc("test/c", "1"))
+		var runs journal
+		in := func(ns string) *cache.View[document] {
+			return cache.Of[document](c, &cache.Selection{Namespace: ns})
+		}
+		ctl := controller.New(controller.ForView(in("prod"), in("test")), &controller.Options{Logger: log.logger()})
+		stop := start(t, ctl, runs.note)
+		runs.wantSet(t, "a=1", "b=1", "c=1")
+		stop()
+		permit := forbidden(test)
+		test.Put(doc("test/b", "2"))
+		test.Delete(ref("test/c"))
+		start(t, ctl, runs.note)
+		after(time.Minute)
+		runs.want(t, "a=1")
+		permit()
+		after(5 * time.Minute)
+		runs.want(t, "b=2")
+	})
+}
+
 func TestRepeatedViewCausesNoMoreRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

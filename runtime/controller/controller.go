@@ -172,7 +172,8 @@ func (o *Options) applier() *applier.Options {
 //     same way. A slow function delays neither other sources nor changes: it maps initial objects last.
 //   - No run begins before every source of the object's cluster has delivered its existing objects, or has taken longer
 //     than [Options.SyncTimeout]: a forbidden kind or namespace does not block the others, and one cluster does not
-//     block another. At least one view of the reconciled kind has delivered its objects.
+//     block another. At least one view of the reconciled kind has delivered its objects. The objects of a late source
+//     cause runs when it has delivered all of them.
 type Controller[K any] struct{ monitor }
 
 // New returns a controller of the objects of p. It does nothing until Run is called.

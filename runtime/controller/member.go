@@ -207,8 +207,11 @@ func (m *member) await(ctx context.Context, s *session, feeds []*memberFeed) (la
 }
 
 // follow adds the keys that the feed's changes concern to the applier until ctx ends, and returns its cause, or the
-// error of an invalid feed.
+// error of an invalid feed. It waits for a late feed first, which may have old objects of the last session.
 func (f *memberFeed) follow(ctx context.Context, s *session) error {
+	if err := f.feed.Ready(ctx); err != nil {
+		return err
+	}
 	f.began = f.version.Load()
 	if f.isDirect(s) {
 		return f.feed.Follow(ctx, func(c reflector.Change) { f.enqueue(ctx, c, s) })
