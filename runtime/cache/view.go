@@ -84,10 +84,10 @@ func (v *View[K]) Follow(ctx context.Context, f func(reflector.Change)) error {
 }
 
 // WaitFor waits until the store has observed obj, such as the response to a write, or a newer state of it. Later reads
-// are at least as new. It returns immediately if obj does not concern the view because the selection excludes it, and
-// excluded its previous state. It also returns immediately if the store does not hold the object and the field selector
-// has other fields than metadata.name and metadata.namespace: only the server can evaluate these. See
-// [reflector.Store.WaitForVersion].
+// are at least as new. It returns immediately if obj does not concern the view, see [View.Concerns]: if the selection
+// excludes it and the store does not hold the object. If the field selector has other fields than metadata.name and
+// metadata.namespace, which only the server can evaluate, it returns immediately whenever the store does not hold the
+// object. See [reflector.Store.WaitForVersion].
 func (v *View[K]) WaitFor(ctx context.Context, obj core.Object) error {
 	switch {
 	case v.watch.invalid != nil:
@@ -104,9 +104,9 @@ func (v *View[K]) State(ref core.ObjectRef) reflector.State { return v.store.Sta
 // Observe notifies o of the progress of the store until stop is called; see [reflector.Store.Observe].
 func (v *View[K]) Observe(o reflector.Observer) (stop func()) { return v.store.Observe(o) }
 
-// Concerns reports whether the server sends the state of an object to the view. If the field selector has other fields
-// than metadata.name and metadata.namespace, which only the server can evaluate, it reports whether the store holds the
-// object.
+// Concerns reports whether the server sends the state of an object to the view, as far as the view knows: if the
+// selection selects the object, or the store holds it. If the field selector has other fields than metadata.name and
+// metadata.namespace, which only the server can evaluate, Concerns reports whether the store holds the object.
 func (v *View[K]) Concerns(obj core.Object) bool {
 	switch {
 	case v.watch.invalid != nil:

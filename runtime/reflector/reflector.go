@@ -36,8 +36,9 @@ type Options struct {
 
 	// SnapshotDir is a directory in which [Reflector.Run] keeps a file with all objects, so that after a restart of the
 	// program the watch resumes and the objects are not listed again, see [Reflector]. The directory is created if it does
-	// not exist. Run writes the file after each list, at its end, and every five minutes if there were changes. Run
-	// returns when the file is written.
+	// not exist. Run writes the file after each list, at its end, and with the first bookmark after five minutes if there
+	// were changes, or after half an hour. Servers send a bookmark once a minute; without bookmarks, the file is written
+	// after lists and at the end only. Run returns when the file is written.
 	//
 	// The file contains the objects as they are, readable for the user of the program only (mode 0600), and remains after
 	// the program has ended. Use a directory that only this program can read and write, and that is not part of a backup.
