@@ -19,6 +19,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/kube"
@@ -310,6 +311,7 @@ func TestWasmControllerThatCannotRunSaysWhy(t *testing.T) {
 		"tag":     {Image: "ghcr.io/example/hello:v1"},
 		"both":    {Image: image, File: "a.wasm"},
 		"neither": {},
+		"memory":  {Image: image, Limits: v1alpha1.Limits{Memory: new(resource.MustParse("1e9"))}},
 	} {
 		_, err := s.objects.Create(limit(t), v1alpha1.NewWasmController(s.ns, name, spec), nil)
 		if !errors.Is(err, kube.ErrInvalid) {

@@ -92,24 +92,33 @@ type EnvVar struct {
 	Value string `json:"value,omitempty"`
 }
 
-// Limits bound what a module may use.
+// Limits bound what a module may use. The patterns accept only values that can be decoded: the operator could not
+// report the state of an object with another value, or remove its finalizer.
 type Limits struct {
 	// Memory is the maximum size of the module's memory, at most 4Gi. Default: 256Mi.
 	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE])?$`
 	Memory *resource.Quantity `json:"memory,omitempty"`
 
 	// CacheMemory is the maximum memory of the host for the objects that the module watches, at most 4Gi. All objects of a
 	// watch count, also if other modules watch them. A watch that exceeds the limit ends with an error. Default: 256Mi.
 	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE])?$`
 	CacheMemory *resource.Quantity `json:"cacheMemory,omitempty"`
 
 	// CallTimeout is the time for which one call of the module may run, at most 5m. Default: 10s.
 	// +optional
+	// +kubebuilder:validation:MaxLength=20
+	// +kubebuilder:validation:Pattern=`^([0-9]{1,6}(\.[0-9]{1,9})?([nuµμm]?s|m|h))+$`
 	CallTimeout *metav1.Duration `json:"callTimeout,omitempty"`
 
 	// CPU is the number of CPUs that the module may use over time, such as 250m, at most 8. A module that was idle for a
 	// minute may use the CPU time of that minute at once. Default: 500m.
 	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE])?$`
 	CPU *resource.Quantity `json:"cpu,omitempty"`
 
 	// InFlight is the maximum number of operations of the module that have not ended. Default: 16384.

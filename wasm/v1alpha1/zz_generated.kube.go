@@ -313,7 +313,15 @@ const wasmControllerCRD = `{
           "properties": {
            "cacheMemory": {
             "description": "CacheMemory is the maximum memory of the host for the objects that the module watches, at most 4Gi. All objects of a\nwatch count, also if other modules watch them. A watch that exceeds the limit ends with an error. Default: 256Mi.",
-            "pattern": "^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))))?$",
+            "maxLength": 32,
+            "allOf": [
+             {
+              "pattern": "^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))))?$"
+             },
+             {
+              "pattern": "^([0-9]+(\\.[0-9]*)?|\\.[0-9]+)([KMGTPE]i|[numkMGTPE])?$"
+             }
+            ],
             "anyOf": [
              {
               "type": "integer"
@@ -326,11 +334,21 @@ const wasmControllerCRD = `{
            },
            "callTimeout": {
             "description": "CallTimeout is the time for which one call of the module may run, at most 5m. Default: 10s.",
-            "type": "string"
+            "type": "string",
+            "maxLength": 20,
+            "pattern": "^([0-9]{1,6}(\\.[0-9]{1,9})?([nuµμm]?s|m|h))+$"
            },
            "cpu": {
             "description": "CPU is the number of CPUs that the module may use over time, such as 250m, at most 8. A module that was idle for a\nminute may use the CPU time of that minute at once. Default: 500m.",
-            "pattern": "^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))))?$",
+            "maxLength": 32,
+            "allOf": [
+             {
+              "pattern": "^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))))?$"
+             },
+             {
+              "pattern": "^([0-9]+(\\.[0-9]*)?|\\.[0-9]+)([KMGTPE]i|[numkMGTPE])?$"
+             }
+            ],
             "anyOf": [
              {
               "type": "integer"
@@ -357,7 +375,15 @@ const wasmControllerCRD = `{
            },
            "memory": {
             "description": "Memory is the maximum size of the module's memory, at most 4Gi. Default: 256Mi.",
-            "pattern": "^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))))?$",
+            "maxLength": 32,
+            "allOf": [
+             {
+              "pattern": "^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))))?$"
+             },
+             {
+              "pattern": "^([0-9]+(\\.[0-9]*)?|\\.[0-9]+)([KMGTPE]i|[numkMGTPE])?$"
+             }
+            ],
             "anyOf": [
              {
               "type": "integer"
