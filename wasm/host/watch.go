@@ -37,6 +37,7 @@ const maxPrevious = 1024
 // objects are the objects of a shared watch, whatever the Go type of its view.
 type objects struct {
 	run     func(ctx context.Context) error
+	current func(ctx context.Context) error // waits until no object is from a former run
 	changes func(ctx context.Context, held *atomic.Int64) iter.Seq2[reflector.Delivery, error]
 	observe func(o reflector.Observer) (stop func())
 	health  func() error
@@ -165,7 +166,13 @@ func sizes(resize func(bytes int64)) reflector.Observer {
 // objectsOf returns the objects of a view.
 func objectsOf[K any, P core.ObjectPtr[K]](v *cache.View[K]) *objects {
 	return &objects{
-		run:     v.Run,
+		run: v.Run,
+		current: func(ctx context.Context) error {
+			if v.Store().ResourceVersion() == "" { // no list was completed: the objects are sent as they arrive
+				return nil
+			}
+			return v.Store().Ready(ctx)
+		},
 		changes: v.Store().Deliver,
 		observe: v.Observe,
 		health:  v.Health,
@@ -265,7 +272,6 @@ func (op *operation) watchShared(w *abi.Watch, shared *sharedWatch) {
 	}
 	shared.running.Add(1)
 	defer shared.running.Add(-1)
-	op.watch.begin(view)
 	use := g.quota.claim(shared, op.watch.held, op.cancel)
 	defer use.end()
 	defer view.observe(sizes(use.resize))()
@@ -311,9 +317,14 @@ func (op *operation) noticeRefusal(w *abi.Watch, view *objects) {
 const changeBytes = 2 << 10
 
 // follow sends the changes of the watch. It returns an error. The memory for an object is reserved before it is
-// encoded.
+// encoded. If the shared watch begins again, its former objects are neither sent nor read before they are listed again:
+// some may be deleted, and synced would say that they exist.
 func (op *operation) follow(view *objects, use *claim) error {
 	w := op.watch
+	if err := view.current(op.ctx); err != nil {
+		return err
+	}
+	w.begin(view)
 	it := item{flags: abi.FlagSyncBegin}
 	defer func() { op.instance.guest.budget.free(it.reserved) }()
 	send := func() error {

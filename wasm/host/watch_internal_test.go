@@ -6,7 +6,10 @@ package host
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -318,5 +321,69 @@ func TestStateBeforeTheLastChangeIsKept(t *testing.T) {
 	change("last", "1")
 	if _, kept := w.previous[core.ObjectRef{Name: "busy"}]; kept || len(w.previous) != maxPrevious || len(w.order) != maxPrevious {
 		t.Errorf("%d states in an order of %d are kept, want %d, without the oldest", len(w.previous), len(w.order), maxPrevious)
+	}
+}
+
+// TestWatchThatBeginsAgainSendsNoObjectsOfTheFormerRun has a pod that is deleted while nothing watches, and a server
+// whose second list waits.
+func TestWatchThatBeginsAgainSendsNoObjectsOfTheFormerRun(t *testing.T) {
+	var lists atomic.Int64
+	hold := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/api/v1/pods" {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		if lists.Add(1) == 1 {
+			_, _ = fmt.Fprintln(w, `{"type":"ADDED","object":{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"a",`+
+				`"name":"p","uid":"u","resourceVersion":"1"}}}`)
+		} else {
+			select {
+			case <-hold:
+			case <-r.Context().Done():
+			}
+		}
+		_, _ = fmt.Fprintln(w, initialEventsEnd)
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}))
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	i := newTestActor(t, server.URL, Limits{})
+	begin := func() (int64, *operation) {
+		t.Helper()
+		id, err := i.submit(abi.OpWatch, []byte(podWatch("")), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id, i.operations[id]
+	}
+	id, first := begin()
+	await(t, "the objects", first.watch.isReady)
+	i.cancel(id)
+	await(t, "the end of the shared watch", func() bool { return lists.Load() == 1 && !i.guest.host.watches.run() })
+	id, second := begin()
+	await(t, "the second list", func() bool { return lists.Load() == 2 })
+	<-time.After(100 * time.Millisecond) // in which the objects of the first run would be sent
+	if n := second.waiting(); n > 0 {
+		t.Errorf("%d items were sent before the second list", n)
+	}
+	if _, err := i.list(t.Context(), marshal(abi.List{Watch: id})); err != abi.NotReady {
+		t.Errorf("list before the second list = %v, want %v", err, abi.NotReady)
+	}
+	if _, err := i.get(marshal(abi.Get{Watch: id, Namespace: "a", Name: "p"})); err != abi.NotReady {
+		t.Errorf("get before the second list = %v, want %v", err, abi.NotReady)
+	}
+	close(hold)
+	await(t, "the end of the second list", second.watch.isReady)
+	if _, err := i.get(marshal(abi.Get{Watch: id, Namespace: "a", Name: "p"})); err != abi.NotFound {
+		t.Errorf("get of a deleted object = %v, want %v", err, abi.NotFound)
+	}
+	await(t, "an item", func() bool { return second.waiting() > 0 })
+	if it, _ := second.take(); strings.Contains(string(it.data), `"p"`) || it.flags != abi.FlagSyncBegin|abi.FlagSynced {
+		t.Errorf("the first item has the flags %d and %q", it.flags, it.data)
 	}
 }
