@@ -184,7 +184,8 @@ func (m *Manager) keep(err error) {
 // is called again in each term of the replica, after all earlier calls have returned. With election, r must not be a
 // [cache.View]: every replica needs its objects to be ready, so use AddToAll.
 //
-// With sharding, every member of the group runs r. A [controller.Runner] reconciles only the objects of its shard.
+// With sharding, every member of the group runs r. A [controller.Runner] reconciles only the objects of its shard. r
+// must not be a [metrics.Controller] without the method Shard of a Runner: each member would reconcile all objects.
 func (m *Manager) Add(r Runnable) {
 	if r == nil {
 		m.wrong("Add was called with nil: pass a Runnable")
@@ -195,11 +196,21 @@ func (m *Manager) Add(r Runnable) {
 			v.Resource())
 		return
 	}
-	if s, ok := r.(interface{ Shard(s controller.Shards) }); ok && m.member != nil {
-		s.Shard(m.member)
+	if m.member != nil {
+		m.divide(r)
 	}
 	m.led = append(m.led, r)
 	m.watch(r)
+}
+
+// divide makes a controller reconcile only the objects of this member. One without a method Shard would reconcile all
+// objects in every member.
+func (m *Manager) divide(r Runnable) {
+	if s, ok := r.(interface{ Shard(s controller.Shards) }); ok {
+		s.Shard(m.member)
+	} else if _, ok := r.(metrics.Controller); ok {
+		m.wrong("Add was called with the controller %s, which can't be sharded: use Options.LeaderElection", name(r))
+	}
 }
 
 // AddToAll adds something that every replica runs, such as a webhook server, a recorder of events, or a [cache.View]

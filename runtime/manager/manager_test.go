@@ -440,6 +440,32 @@ func TestAViewMustRunInEveryReplica(t *testing.T) {
 	}
 }
 
+// undivided is a controller that wraps a Runner without its method Shard.
+type undivided struct{ runner *controller.Runner }
+
+func (u undivided) Run(ctx context.Context) error     { return u.runner.Run(ctx) }
+func (u undivided) Metrics() controller.Metrics       { return u.runner.Metrics() }
+func (u undivided) Health() []controller.SourceHealth { return u.runner.Health() }
+func (u undivided) Name() string                      { return "whole" }
+
+// TestAControllerThatCannotBeShardedNeedsALeader checks that the error names the remedy, and that Add takes such a
+// controller without sharding.
+func TestAControllerThatCannotBeShardedNeedsALeader(t *testing.T) {
+	c := connect(t, newServer(), nil)
+	ctx, stop := context.WithCancelCause(t.Context())
+	stop(errStop)
+	for group, want := range map[string]string{"shop": "the controller whole, which can't be sharded: use ", "": ""} {
+		view := cache.Of[corev1.ConfigMap](cache.New(c, &cache.Options{Logger: discard}), nil)
+		runner := controller.New(controller.ForView(view), &controller.Options{Logger: discard}).With(
+			func(context.Context, *corev1.ConfigMap) (controller.Action, error) { return controller.AwaitChange(), nil })
+		m := manager.New(c, &manager.Options{Sharding: group, Logger: discard})
+		m.Add(undivided{runner})
+		if err := m.Run(ctx); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("Run() = %v in the group %q, want %q", err, group, want)
+		}
+	}
+}
+
 func TestChecksHaveDifferentNames(t *testing.T) {
 	pass := func(context.Context) error { return nil }
 	for _, tt := range []struct {

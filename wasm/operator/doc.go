@@ -23,6 +23,11 @@
 // module that can't be compiled, or that fails repeatedly, is quarantined until the object or the file changes, or the
 // program starts again.
 //
+// # Replicas
+//
+// Replicas of the program need a leader, as above. Objects can't be divided with sharding: the manager then returns an
+// error.
+//
 // # Identity
 //
 // Each module has the service account of its object, in the namespace of the object; the default is the account

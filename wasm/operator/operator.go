@@ -43,12 +43,13 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Operator runs the modules of WasmController objects in a host. Create one with [New]. It embeds the runner of its
-// controller, so that a manager sees its health and its metrics. Only one Run may be active at a time, and Shard must
-// be called before it. The other methods are safe for concurrent use.
+// Operator runs the modules of WasmController objects in a host. Create one with [New]. Only one Run may be active at a
+// time. The other methods are safe for concurrent use.
+//
+// It can't be sharded: the end of a run does not end a module, so a module would run in two replicas when its object
+// moves. Replicas of the program need a leader, see manager.Options.LeaderElection.
 type Operator struct {
-	*controller.Runner
-
+	runner  *controller.Runner
 	modules *lifecycle.Modules
 }
 
@@ -92,5 +93,29 @@ func Install(ctx context.Context, c *client.Client) error {
 
 // Run runs the modules until ctx ends, and returns the cause. Then it removes them from the host.
 func (o *Operator) Run(ctx context.Context) error {
-	return o.modules.Run(ctx, o.Runner.Run)
+	return o.modules.Run(ctx, o.runner.Run)
 }
+
+// Standby keeps the objects synced until ctx ends, see [controller.Runner.Standby].
+func (o *Operator) Standby(ctx context.Context) error { return o.runner.Standby(ctx) }
+
+// Name returns the name of the controller.
+func (o *Operator) Name() string { return o.runner.Name() }
+
+// Health returns the state of the watch of the objects.
+func (o *Operator) Health() []controller.SourceHealth { return o.runner.Health() }
+
+// Runs returns the state of the current runs of the controller, the oldest first.
+func (o *Operator) Runs() []controller.RunHealth { return o.runner.Runs() }
+
+// Metrics returns the metrics of the controller.
+func (o *Operator) Metrics() controller.Metrics { return o.runner.Metrics() }
+
+// Inspect returns what the controller does, with at most limit objects of each kind of entry.
+func (o *Operator) Inspect(limit int) controller.Inspection { return o.runner.Inspect(limit) }
+
+// Caches returns the cache of the objects.
+func (o *Operator) Caches() []*cache.Cache { return o.runner.Caches() }
+
+// Owners returns the state machine of the objects, once it has run.
+func (o *Operator) Owners() []any { return o.runner.Owners() }

@@ -15,6 +15,9 @@ import (
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/config"
 	"github.com/kube-go/sdk/client/middleware"
+	"github.com/kube-go/sdk/runtime/cache"
+	"github.com/kube-go/sdk/runtime/controller"
+	"github.com/kube-go/sdk/runtime/manager"
 	"github.com/kube-go/sdk/wasm/host"
 	"github.com/kube-go/sdk/wasm/operator"
 )
@@ -87,5 +90,33 @@ func TestRunEndsWithItsContext(t *testing.T) {
 		if err := o.Run(ctx); !errors.Is(err, cause) {
 			t.Errorf("Run = %v, want %v", err, cause)
 		}
+	}
+}
+
+// The interfaces that package manager and the packages of metrics and of the debug page look for.
+var _ interface {
+	Name() string
+	Health() []controller.SourceHealth
+	Runs() []controller.RunHealth
+	Metrics() controller.Metrics
+	Inspect(limit int) controller.Inspection
+	Caches() []*cache.Cache
+	Owners() []any
+	Standby(ctx context.Context) error
+} = (*operator.Operator)(nil)
+
+// TestOperatorIsNotSharded checks that replicas do not divide the objects: a module would run in two of them.
+func TestOperatorIsNotSharded(t *testing.T) {
+	c, h := unreachable(t)
+	o, err := operator.New(c, h, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := manager.New(c, &manager.Options{Sharding: "wasm"})
+	m.Add(o)
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if err := m.Run(ctx); err == nil || !strings.Contains(err.Error(), "use Options.LeaderElection") {
+		t.Errorf("Run = %v, want an error that names the election", err)
 	}
 }
