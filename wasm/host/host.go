@@ -163,6 +163,8 @@ type Host struct {
 	dir     string        // of unloaded instances
 	slots   chan struct{} // has a token for each guest that runs
 
+	rechecks chan struct{} // has a token for each repeated check of a permission
+
 	discovered *discovery.Cache
 	kinds      *kinds
 
@@ -188,7 +190,7 @@ func New(ctx context.Context, c *client.Client, o *Options) (*Host, error) {
 	}
 	h := &Host{
 		client: c, guests: make(map[string]*guest), setting: make(map[string]chan struct{}),
-		programs: make(map[string]*program),
+		programs: make(map[string]*program), rechecks: make(chan struct{}, maxRechecks),
 	}
 	if o != nil {
 		h.options = *o

@@ -214,6 +214,29 @@ func whereOf(w *abi.Watch) string {
 	return "in all namespaces"
 }
 
+// maxRechecks is the number of checks that the host repeats at the same time, for all modules.
+const maxRechecks = 16
+
+// minRecheckTime is the least time for a repeated check, if [Options.AuthorizationInterval] is shorter.
+const minRecheckTime = 10 * time.Second
+
+// recheckKey is the key of a value that the contexts of repeated checks have, see [guest.pay].
+type recheckKey struct{}
+
+// recheck is authorize for a watch that the module has. The check does not wait for the module's other requests, which
+// could delay it for as long as the module likes. Without a decision in time, the error is not Forbidden.
+func (g *guest) recheck(ctx context.Context, w *abi.Watch) error {
+	ctx, stop := context.WithTimeout(ctx, max(g.host.options.AuthorizationInterval, minRecheckTime))
+	defer stop()
+	select {
+	case g.host.rechecks <- struct{}{}:
+		defer func() { <-g.host.rechecks }()
+	case <-ctx.Done():
+		return &abi.Error{Code: abi.Unavailable, Message: "the permission was not checked in time"}
+	}
+	return g.authorize(context.WithValue(ctx, recheckKey{}, true), w)
+}
+
 // guard waits until a module may no longer read the objects of a watch, and returns the error; nil if ctx ends before.
 // A few checks in succession that fail for another reason change nothing. After maxUnchecked of them, a server that
 // refuses to check counts as a refusal.
@@ -227,7 +250,7 @@ func (g *guest) guard(ctx context.Context, w *abi.Watch) error {
 			return nil
 		case <-ticker.C:
 		}
-		err := g.authorize(ctx, w)
+		err := g.recheck(ctx, w)
 		switch {
 		case err == nil:
 			unchecked = 0

@@ -20,6 +20,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -211,4 +212,71 @@ func TestWatchOfOneObjectIsAuthorizedByItsName(t *testing.T) {
 			t.Errorf("%q: %v, want the code %d", selector, err, want)
 		}
 	}
+}
+
+// TestPermissionIsLostInTimeWhateverTheModuleMaySend has a module with more watches than it may send requests.
+func TestPermissionIsLostInTimeWhateverTheModuleMaySend(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprint(w, `{"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1","status":{}}`)
+	}))
+	defer server.Close()
+	h, _ := newTestHost(t, server.URL, Options{AuthorizationInterval: 100 * time.Millisecond})
+	m := Module{
+		Name: "a", ServiceAccount: core.ObjectRef{Namespace: "apps", Name: "hello"}, Limits: Limits{RequestsPerSecond: 1},
+	}
+	if err := m.Limits.setDefaults(); err != nil {
+		t.Fatal(err)
+	}
+	g := h.newGuest(m, "")
+	var err error
+	if g.client, err = h.clientOf(t.Context(), &Module{Name: "a"}, g.throttle, g.limitedLogger()); err != nil {
+		t.Fatal(err)
+	}
+	defer h.own.Load().CloseIdleConnections()
+	const watches = 60
+	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	defer stop()
+	ended := make(chan error)
+	for n := range watches {
+		go func() {
+			ended <- g.guard(ctx, &abi.Watch{
+				Version: "v1", Kind: "ConfigMap", Resource: "configmaps", Namespaced: true, LabelSelector: fmt.Sprint("a=", n),
+			})
+		}()
+	}
+	for range watches {
+		if err := <-ended; codeOf(err) != abi.Forbidden {
+			t.Fatalf("guard = %v, want a refusal", err)
+		}
+	}
+	if n := g.status().Stats.Requests; n < watches {
+		t.Errorf("%d requests were counted for %d watches", n, watches)
+	}
+}
+
+// TestCheckWithoutAResponseIsNoRefusal has a server that does not respond in time.
+func TestCheckWithoutAResponseIsNoRefusal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		})
+		c, err := client.New(t.Context(), &client.Options{
+			Config: &config.Config{Server: "https://cluster.test"}, Transport: server,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := &Host{options: Options{AuthorizationInterval: time.Minute}, rechecks: make(chan struct{}, 1)}
+		g := &guest{host: h, client: c, module: Module{ServiceAccount: core.ObjectRef{Namespace: "apps", Name: "hello"}}}
+		begun := time.Now()
+		err = g.guard(t.Context(), &abi.Watch{Version: "v1", Kind: "Pod", Resource: "pods", Namespaced: true})
+		if code := messageOf(err).Code; code != abi.Unavailable {
+			t.Errorf("guard = %v, want the code %d", err, abi.Unavailable)
+		}
+		if took := time.Since(begun); took > 2*maxUnchecked*time.Minute {
+			t.Errorf("guard has taken %v", took)
+		}
+	})
 }

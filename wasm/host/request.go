@@ -223,8 +223,12 @@ func (g *guest) throttle(next http.RoundTripper) http.RoundTripper {
 }
 
 // pay waits until a request may be sent by the module, or for it, and counts it. It does not wait if ctx would end
-// before.
+// before, or for a repeated check of a permission.
 func (g *guest) pay(ctx context.Context) error {
+	if ctx.Value(recheckKey{}) != nil {
+		g.countRequest()
+		return nil
+	}
 	if err := g.requests.Wait(ctx); err != nil {
 		if ctx.Err() != nil {
 			return err
@@ -232,10 +236,14 @@ func (g *guest) pay(ctx context.Context) error {
 		return &abi.Error{Code: abi.DeadlineExceeded, Message: "the deadline of the operation is before the time at which " +
 			"the module may send another request (Limits.RequestsPerSecond)"}
 	}
+	g.countRequest()
+	return nil
+}
+
+func (g *guest) countRequest() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.stats.Requests++
-	return nil
 }
 
 // payWatch is pay for the requests of a shared watch that does not run: otherwise a module could make the host list

@@ -134,7 +134,7 @@ type Limits struct {
 	Watches int32 `json:"watches,omitempty"`
 
 	// RequestsPerSecond is the maximum number of requests per second, after a burst of twice as many. Requests that the
-	// host sends for the module count. Default: 50.
+	// host sends for the module count, except for repeated checks of its permissions. Default: 50.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000

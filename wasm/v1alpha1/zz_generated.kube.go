@@ -395,7 +395,7 @@ const wasmControllerCRD = `{
             "x-kubernetes-int-or-string": true
            },
            "requestsPerSecond": {
-            "description": "RequestsPerSecond is the maximum number of requests per second, after a burst of twice as many. Requests that the\nhost sends for the module count. Default: 50.",
+            "description": "RequestsPerSecond is the maximum number of requests per second, after a burst of twice as many. Requests that the\nhost sends for the module count, except for repeated checks of its permissions. Default: 50.",
             "type": "integer",
             "format": "int32",
             "maximum": 10000,
