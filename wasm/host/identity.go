@@ -87,7 +87,7 @@ func (t *tokens) find(ctx context.Context) (string, middleware.Renew, error) {
 				Code: abi.Forbidden, Message: fmt.Sprintf("the service account %s does not exist: create it", t.account),
 			})
 		case err != nil && t.token == nil:
-			return "", nil, t.explain(err)
+			return "", nil, t.explain(ctx, err)
 		}
 		if err == nil {
 			t.token, t.until = token, time.Now().Add(time.Until(token.Expires)*4/5)
@@ -105,16 +105,20 @@ func (t *tokens) find(ctx context.Context) (string, middleware.Renew, error) {
 	return "Bearer " + string(used.Token), renew, nil
 }
 
-// explain returns the error of a missing token. It omits the message of the server, which may name the user of the
-// host, and logs it.
-func (t *tokens) explain(err error) error {
-	refused, ok := errors.AsType[*core.StatusError](err)
-	if !ok {
-		return err
+// explain returns the error of a missing token. It logs the cause and omits it, because it may contain what concerns
+// only the host: the message of the server may name its user, and other errors are those of its credentials.
+func (t *tokens) explain(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	t.noted.Do(func() {
 		t.logger.LogAttrs(context.Background(), slog.LevelWarn, "host has no token for the module", slog.Any("err", err))
 	})
+	refused, ok := errors.AsType[*core.StatusError](err)
+	if !ok {
+		return &abi.Error{Code: abi.Unavailable, Message: fmt.Sprintf("the host has no token of the service account %s, "+
+			"because its request has failed: see the log of the host", t.account)}
+	}
 	code := abi.Unavailable
 	if errors.Is(err, core.ErrForbidden) || errors.Is(err, core.ErrUnauthorized) {
 		code = abi.Forbidden

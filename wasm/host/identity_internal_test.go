@@ -132,6 +132,38 @@ func TestMissingServiceAccountIsForbiddenAndLogged(t *testing.T) {
 	}
 }
 
+// TestErrorsOfTheHostsCredentialsAreOnlyLogged has a host whose own requests fail before they are sent.
+func TestErrorsOfTheHostsCredentialsAreOnlyLogged(t *testing.T) {
+	const secret = "exec plugin /home/admin/bin/login: password expired"
+	c, err := client.New(t.Context(), &client.Options{
+		Config: &config.Config{Server: "https://cluster.test"},
+		Transport: middleware.RoundTripperFunc(func(*http.Request) (*http.Response, error) {
+			return nil, errors.New(secret)
+		}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	source := &tokens{
+		client: c, account: core.ObjectRef{Namespace: "apps", Name: "hello"},
+		logger: slog.New(slog.NewTextHandler(&log, nil)), noted: rate.Sometimes{First: 1},
+	}
+	_, _, err = source.find(t.Context())
+	told, ok := errors.AsType[*abi.Error](err)
+	if !ok || told.Code != abi.Unavailable || strings.Contains(err.Error(), "admin") {
+		t.Errorf("find() = %v, want Unavailable without the error of the host", err)
+	}
+	if !strings.Contains(log.String(), secret) {
+		t.Errorf("the log is %q, want the error of the host", log.String())
+	}
+	ctx, stop := context.WithCancelCause(t.Context())
+	stop(errIdle)
+	if _, _, err := source.find(ctx); err != errIdle {
+		t.Errorf("find() = %v at the end of its context, want the cause", err)
+	}
+}
+
 // TestWarningsOfServersAreRecordsOfTheModule has a server that sends another warning in each response.
 func TestWarningsOfServersAreRecordsOfTheModule(t *testing.T) {
 	var warnings atomic.Int64
