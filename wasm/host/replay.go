@@ -194,14 +194,32 @@ func (t *tape) emit(kind frame, data []byte) error {
 	}
 	got, want, err := t.read()
 	if err == nil && (got != kind || !bytes.Equal(want, data)) {
-		err = fmt.Errorf("%w: frame %d is %q with %q, but the guest does %q with %q",
-			errDiverged, t.frames, got, clip(want), kind, clip(data))
+		err = fmt.Errorf("%w: frame %d is %s, but the guest does %s, different from byte %d",
+			errDiverged, t.frames, got.describe(want), kind.describe(data), firstDifference(want, data))
 	}
 	return err
 }
 
-// clip returns the begin of data for an error.
-func clip(data []byte) []byte { return data[:min(len(data), 200)] }
+// describe describes a frame without its data, which may have secrets.
+func (f frame) describe(data []byte) string {
+	of := ""
+	if f == frameSubmit || f == frameCall {
+		operation, _, _ := bytes.Cut(data, []byte(" "))
+		of = fmt.Sprintf(" of the operation %.10s", operation)
+	}
+	return fmt.Sprintf("%q%s with %d bytes", f, of, len(data))
+}
+
+// firstDifference returns the index of the first byte in which a and b differ.
+func firstDifference(a, b []byte) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
+}
 
 // write writes a frame: its kind, its length and its data.
 func (t *tape) write(kind frame, data []byte) {

@@ -7,6 +7,8 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -66,5 +68,27 @@ func TestDeadlineInATrialIsThatOfTheRecording(t *testing.T) {
 	<-time.After(50 * time.Millisecond)
 	if n := i.operations[id].waiting(); n != 0 {
 		t.Errorf("%d items wait after a millisecond of the host, want none", n)
+	}
+}
+
+// TestErrorsOfReplaysHaveNoRecordedData has a guest that sends another request than the recorded one.
+func TestErrorsOfReplaysHaveNoRecordedData(t *testing.T) {
+	var recording bytes.Buffer
+	var left atomic.Int64
+	left.Store(maxTapes)
+	written := newTape(&recording, &left, cover{})
+	written.output(frameCall, []byte(`1 {"token":"secret-a"}`))
+	if err := written.close(); err != nil {
+		t.Fatal(err)
+	}
+	replayed, _, err := openTape(&recording)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = replayed.emit(frameCall, []byte(`1 {"token":"secret-b","x":1}`))
+	want := "frame 2 is 'c' of the operation 1 with 22 bytes, but the guest does 'c' of the operation 1 with 28 bytes, " +
+		"different from byte 19"
+	if !errors.Is(err, errDiverged) || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("emit = %v, want %s", err, want)
 	}
 }

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,7 +21,8 @@ import (
 // errDifferent is the error of a comparison that has found differences.
 var errDifferent = errors.New("the module does not write what the recording has")
 
-// compareFile compares what a module writes with a recording. It prints fields, but no values: they may be secret.
+// compareFile compares what a module writes with a recording. It prints fields, but no values, and origins of other
+// servers, but no paths: they may be secret.
 func compareFile(ctx context.Context, args []string, stdout io.Writer) error {
 	return withRecording("compare", args, func(binary []byte, recording io.Reader) error {
 		found, err := host.Compare(ctx, binary, recording, nil)
@@ -29,7 +31,7 @@ func compareFile(ctx context.Context, args []string, stdout io.Writer) error {
 		}
 		var b strings.Builder
 		for _, d := range found.Differences {
-			fmt.Fprintf(&b, "%s: %s\n", printable(d.Subject), printable(difference(d)))
+			fmt.Fprintf(&b, "%s: %s\n", printable(withoutPath(d.Subject)), printable(difference(d)))
 		}
 		fmt.Fprintf(&b, "%d calls, %d writes are the same, %d differ\n", found.Calls, found.Same, len(found.Differences))
 		if _, err := io.WriteString(stdout, b.String()); err != nil {
@@ -40,6 +42,21 @@ func compareFile(ctx context.Context, args []string, stdout io.Writer) error {
 		}
 		return nil
 	})
+}
+
+// withoutPath returns a subject with the beginning of a hash in place of what follows the origin of another server.
+func withoutPath(subject string) string {
+	method, target, _ := strings.Cut(subject, " ")
+	scheme, rest, found := strings.Cut(target, "://")
+	if !found || strings.HasPrefix(target, "/") {
+		return subject
+	}
+	host, path := rest, ""
+	if n := strings.IndexAny(rest, "/?#"); n >= 0 {
+		host, path = rest[:n], rest[n:]
+	}
+	host = host[strings.LastIndexByte(host, '@')+1:]
+	return fmt.Sprintf("%s %s://%s/… (%.4x)", method, scheme, host, sha256.Sum256([]byte(path)))
 }
 
 // difference returns what is different.

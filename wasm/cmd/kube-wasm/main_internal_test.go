@@ -283,6 +283,22 @@ func TestDifferencesNameFieldsButNoValues(t *testing.T) {
 	}
 }
 
+func TestSubjectsOfOtherServersAreTheirOrigins(t *testing.T) {
+	for in, want := range map[string]string{
+		"PATCH /api/v1/namespaces/a/configmaps/b?force=true": "PATCH /api/v1/namespaces/a/configmaps/b?force=true",
+		"POST /api/v1/namespaces/a/services/https:b/proxy/":  "POST /api/v1/namespaces/a/services/https:b/proxy/",
+		"result of c for a/b":                                "result of c for a/b",
+		"POST https://a.example.com":                         "POST https://a.example.com/… (e3b0c442)",
+		"POST https://a.example.com:1/T/x":                   "POST https://a.example.com:1/… (1503ae05)",
+		"POST https://u:p@a.example.com?x":                   "POST https://a.example.com/… (fbd490d1)",
+		"POST https://a.example.com#%zz":                     "POST https://a.example.com/… (7d4304c0)",
+	} {
+		if got := withoutPath(in); got != want {
+			t.Errorf("withoutPath(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
 // recordingOf writes a recording with a request of a method to a URL.
 func recordingOf(t *testing.T, dir, method, url string) string {
 	t.Helper()
