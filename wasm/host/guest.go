@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -160,7 +161,7 @@ func (g *guest) newInstance() (*instance, error) {
 	g.mu.Unlock()
 	t, err := g.newTape()
 	if err != nil {
-		return nil, fmt.Errorf("Module.Record: %w", err)
+		return nil, hostError{fmt.Errorf("Module.Record: %w", err)}
 	}
 	return g.host.newInstance(g, t)
 }
@@ -435,16 +436,36 @@ func (g *guest) plan(at time.Time, f func()) {
 	g.timer = timer
 }
 
+// hostError is an error of the host, for which the module is not responsible.
+type hostError struct{ error }
+
+func (e hostError) Unwrap() error { return e.error }
+
+// isOfHost reports whether an error is one of the host or of its system, such as too many open files.
+func isOfHost(err error) bool {
+	_, own := errors.AsType[hostError](err)
+	_, system := errors.AsType[syscall.Errno](err)
+	return own || system
+}
+
 // fail discards the instance, and plans the next start.
 func (g *guest) fail(err error) {
 	g.discard(err)
+	ofHost := isOfHost(err)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.lifecycle.phase != Starting && g.lifecycle.phase != Running {
 		return // it was removed or quarantined during the call
 	}
-	g.stats.Failures++
 	now, err := time.Now(), shorten(err)
+	if ofHost {
+		wait, _ := g.lifecycle.hinder(now, err)
+		g.startIn(now, wait)
+		g.logger.LogAttrs(context.Background(), slog.LevelWarn, "host can't run the module", slog.Any("err", err),
+			slog.Duration("retry", wait))
+		return
+	}
+	g.stats.Failures++
 	wait, again := g.lifecycle.failed(now, err)
 	attrs := []slog.Attr{slog.Any("err", err), slog.Int("failures", g.lifecycle.failures)}
 	if !again {
@@ -452,8 +473,13 @@ func (g *guest) fail(err error) {
 		g.logger.LogAttrs(context.Background(), slog.LevelError, "module is quarantined", attrs...)
 		return
 	}
-	g.plan(now.Add(wait), func() { g.lifecycle.due(time.Now()) })
+	g.startIn(now, wait)
 	g.logger.LogAttrs(context.Background(), slog.LevelWarn, "module has failed", append(attrs, slog.Duration("retry", wait))...)
+}
+
+// startIn plans the next start. The caller holds g.mu.
+func (g *guest) startIn(now time.Time, wait time.Duration) {
+	g.plan(now.Add(wait), func() { g.lifecycle.due(time.Now()) })
 }
 
 // discard ends the instance, if there is one.

@@ -87,6 +87,9 @@ func (i *instance) limited(name string, run func(context.Context) ([]uint64, err
 	if errors.Is(err, errDiverged) {
 		return nil, err
 	}
+	if isOfHost(err) {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
 	reason, _, _ := strings.Cut(err.Error(), "\n") // a stack of functions without names follows
 	return nil, fmt.Errorf("%s: %s", name, reason)
 }

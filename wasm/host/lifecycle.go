@@ -32,6 +32,8 @@ type lifecycle struct {
 	failures int
 	err      error // the last failure
 
+	hindered int // errors of the host in succession, see hinder
+
 	backOff     time.Duration // after the first failure
 	maxFailures int
 }
@@ -39,7 +41,7 @@ type lifecycle struct {
 // started records that the instance runs.
 func (l *lifecycle) started(now time.Time) {
 	if l.phase == Starting {
-		l.phase, l.since = Running, now
+		l.phase, l.since, l.hindered = Running, now, 0
 	}
 }
 
@@ -49,9 +51,7 @@ func (l *lifecycle) failed(now time.Time, err error) (time.Duration, bool) {
 	if l.phase != Starting && l.phase != Running {
 		return 0, false
 	}
-	if l.phase == Running && now.Sub(l.since) >= stable {
-		l.failures = 0
-	}
+	l.forgive(now)
 	l.failures++
 	l.err, l.since = err, now
 	if l.failures >= l.maxFailures {
@@ -59,11 +59,34 @@ func (l *lifecycle) failed(now time.Time, err error) (time.Duration, bool) {
 		return 0, false
 	}
 	l.phase = BackOff
+	return l.wait(l.failures), true
+}
+
+// hinder is failed for an error of the host. The module has not failed, so it is never quarantined.
+func (l *lifecycle) hinder(now time.Time, err error) (time.Duration, bool) {
+	if l.phase != Starting && l.phase != Running {
+		return 0, false
+	}
+	l.forgive(now)
+	l.hindered++
+	l.phase, l.err, l.since = BackOff, err, now
+	return l.wait(l.hindered), true
+}
+
+// forgive forgets failures before an instance that has run for long enough.
+func (l *lifecycle) forgive(now time.Time) {
+	if l.phase == Running && now.Sub(l.since) >= stable {
+		l.failures = 0
+	}
+}
+
+// wait returns the time until the next start after a number of errors in succession.
+func (l *lifecycle) wait(errors int) time.Duration {
 	wait := l.backOff
-	for range l.failures - 1 {
+	for range errors - 1 {
 		wait = min(2*wait, maxBackOff)
 	}
-	return wait, true
+	return wait
 }
 
 // quarantine records that the controllers of the module can't run, and reports whether it was starting or running.

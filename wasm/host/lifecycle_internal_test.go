@@ -18,15 +18,15 @@ func TestLifecycleKeepsItsRules(t *testing.T) {
 		most := 1 + r.IntN(5)
 		now := time.Unix(0, 0)
 		l := lifecycle{phase: Starting, since: now, backOff: time.Second, maxFailures: most}
-		row := 0 // failures in succession
+		row, hindered := 0, 0 // failures and errors of the host in succession
 		var ran time.Duration
 		for range 50 {
 			before := l.phase
-			switch r.IntN(4) {
+			switch r.IntN(5) {
 			case 0:
 				l.started(now)
 				if before == Starting {
-					ran = 0
+					ran, hindered = 0, 0
 				}
 				if before == Starting && l.phase != Running || before != Starting && l.phase != before {
 					t.Fatalf("seed %d: started: %s becomes %s", seed, before, l.phase)
@@ -47,6 +47,21 @@ func TestLifecycleKeepsItsRules(t *testing.T) {
 					if again || l.phase != before {
 						t.Fatalf("seed %d: a failure in phase %s becomes %s", seed, before, l.phase)
 					}
+				}
+			case 4:
+				wait, again := l.hinder(now, errors.New("error of the host"))
+				if runs := before == Starting || before == Running; again != runs || again != (l.phase == BackOff && runs) {
+					t.Fatalf("seed %d: an error of the host in phase %s: %v, phase %s", seed, before, again, l.phase)
+				}
+				if !again {
+					break
+				}
+				if before == Running && ran >= stable {
+					row = 0
+				}
+				hindered++
+				if want := min(time.Second<<(hindered-1), maxBackOff); wait != want {
+					t.Fatalf("seed %d: error %d of the host: wait %v, want %v", seed, hindered, wait, want)
 				}
 			case 2:
 				if due := l.due(now); due != (before == BackOff) || due != (l.phase == Starting && before != Starting) {

@@ -390,7 +390,9 @@ func (r *reconciler) ask(ctx context.Context, message []byte) (*abi.ReconcileRes
 	}
 	if err != nil {
 		i.end(err)
-		r.guest.trapped(err)
+		if !isOfHost(err) {
+			r.guest.trapped(err)
+		}
 		return nil, err
 	}
 	r.guest.healthy()

@@ -61,15 +61,15 @@ func (i *instance) save() error {
 	return nil
 }
 
-// load restores the memory of an unloaded instance.
+// load restores the memory of an unloaded instance. An error is one of the host: the module does not run meanwhile.
 func (i *instance) load() error {
 	f, err := os.Open(i.store)
 	if err != nil {
-		return fmt.Errorf("load: %w", err)
+		return hostError{fmt.Errorf("load: %w", err)}
 	}
 	defer f.Close()
 	if i.body, err = i.image.Restore(i.ctx, i.config(), f); err != nil {
-		return fmt.Errorf("load: %w", err)
+		return hostError{fmt.Errorf("load: %w", err)}
 	}
 	i.removeStore()
 	g := i.guest

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"syscall"
 
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
@@ -34,7 +35,7 @@ func (p *Program) newEngine(ctx context.Context, c Config, m memory, limit, size
 		// Otherwise wazero panics if the system refuses the memory that the module declares.
 		if need := uint64(p.limits.Min) * wasm.PageSize; need > 0 && m.grow(need) == nil {
 			m.release()
-			return nil, fmt.Errorf("the memory can't grow to %d bytes", need)
+			return nil, fmt.Errorf("the memory can't grow to %d bytes: %w", need, syscall.ENOMEM)
 		}
 		ctx = experimental.WithMemoryAllocator(ctx, &allocator{memory: m, limit: limit})
 	}
@@ -48,7 +49,7 @@ func (p *Program) newEngine(ctx context.Context, c Config, m memory, limit, size
 	}
 	// The module has the size that it declares; the image may be larger.
 	if m != nil && !e.grow(size) {
-		return nil, errors.Join(fmt.Errorf("the memory can't grow to %d bytes", size), e.close())
+		return nil, errors.Join(fmt.Errorf("the memory can't grow to %d bytes: %w", size, syscall.ENOMEM), e.close())
 	}
 	if p.rewritten == nil {
 		return e, nil

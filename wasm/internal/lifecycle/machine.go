@@ -283,6 +283,9 @@ func (s situation) reason() string {
 	case s.rejected != nil:
 		return shorten(fmt.Sprintf("the host can't run the module: %v", s.rejected))
 	}
+	if s.status.Failures == 0 {
+		return shorten(fmt.Sprintf("the host can't run the module: %v", s.status.Err))
+	}
 	return shorten(fmt.Sprintf("failed %d times: %v", s.status.Failures, s.status.Err))
 }
 

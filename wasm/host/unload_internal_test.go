@@ -1,0 +1,50 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"errors"
+	"io"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// TestErrorsOfTheHostDoNotQuarantine has an instance whose stored memory can't be read.
+func TestErrorsOfTheHostDoNotQuarantine(t *testing.T) {
+	i := newTestInstance(t, Limits{})
+	g := i.guest
+	for n := range 2 * g.host.options.MaxFailures {
+		g.lifecycle.due(time.Now())
+		g.lifecycle.started(time.Now())
+		i.store = filepath.Join(t.TempDir(), "missing")
+		err := i.load()
+		if err == nil {
+			t.Fatal("load has read a file that does not exist")
+		}
+		g.fail(err)
+		if s := g.status(); s.Phase != BackOff || s.Failures != 0 || s.Err == nil || s.Stats.Failures != 0 {
+			t.Fatalf("after %d errors of the host, the status is %+v", n+1, s)
+		}
+	}
+	g.plan(time.Time{}, nil)
+}
+
+// TestRecordThatFailsDoesNotQuarantine has a module that starts when its recording can be written.
+func TestRecordThatFailsDoesNotQuarantine(t *testing.T) {
+	var attempts atomic.Int64
+	h, _ := runTestHost(t, newPodServer(t, 0, "").URL, Options{InitialBackoff: time.Millisecond, MaxFailures: 2})
+	guest := testGuest{describes: describing(podController("")), response: `{}`}
+	setGuest(t, h, Module{Name: "a", Binary: guest.encode(), Record: func() (io.Writer, error) {
+		if attempts.Add(1) < 5 {
+			return nil, errors.New("the disk is full")
+		}
+		return io.Discard, nil
+	}})
+	await(t, "the start", func() bool { return statusOf(h, "a").Phase == Running })
+	if s := statusOf(h, "a"); s.Failures != 0 || attempts.Load() != 5 {
+		t.Errorf("after %d attempts, the status is %+v", attempts.Load(), s)
+	}
+}
