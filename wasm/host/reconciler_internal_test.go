@@ -418,7 +418,7 @@ func TestNullStatusIsMissing(t *testing.T) {
 	if err != nil || out.Error != "" || out.Requeue != 0 || len(server.received) > 0 {
 		t.Errorf("perform of %+v = %v, and the server has received %v, want no request", out, err, server.received)
 	}
-	p := permissions{make(map[schema.GroupResource]map[string]bool), make(map[schema.GroupVersionKind]string)}
+	p := newPermissions()
 	p.addReconcile(&step{export: export{Message: []byte(`{"object":{"apiVersion":"v1","kind":"Pod"}}`)}, result: []byte(response)})
 	if verbs := p.used[schema.GroupResource{Resource: "pods/status"}]; len(verbs) > 0 {
 		t.Errorf("the permissions for the status are %v, want none", verbs)

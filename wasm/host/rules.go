@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kube-go/sdk/core/abi"
@@ -26,7 +27,7 @@ import (
 // the plural name of a kind is derived from the kind. A recording may end at any byte, such as after a crash of the
 // host.
 func Rules(recordings ...io.Reader) ([]abi.Rule, error) {
-	p := permissions{make(map[schema.GroupResource]map[string]bool), make(map[schema.GroupVersionKind]string)}
+	p := newPermissions()
 	var runs []step
 	for _, r := range recordings {
 		s, err := readScript(r)
@@ -55,6 +56,14 @@ func Rules(recordings ...io.Reader) ([]abi.Rule, error) {
 type permissions struct {
 	used    map[schema.GroupResource]map[string]bool
 	plurals map[schema.GroupVersionKind]string // of the kinds that a reconciler watches
+	owned   map[schema.GroupKind]bool          // that the controllers of a reconciler own
+}
+
+func newPermissions() *permissions {
+	return &permissions{
+		used: make(map[schema.GroupResource]map[string]bool), plurals: make(map[schema.GroupVersionKind]string),
+		owned: make(map[schema.GroupKind]bool),
+	}
 }
 
 func (p *permissions) add(group, resource string, verbs ...string) {
@@ -80,6 +89,11 @@ func (p *permissions) addOperation(key string, all []*question) {
 		p.add(group, resource, verb)
 		if verb == "patch" && slices.ContainsFunc(all, (*question).created) { // by an apply
 			p.add(group, resource, "create")
+		}
+		for _, q := range all {
+			if q.write {
+				p.addOwners([]byte(q.body))
+			}
 		}
 	case "3": // abi.OpWatch
 		var w abi.Watch
@@ -113,7 +127,29 @@ func (p *permissions) addDescription(st *step) {
 			p.plurals[resourceOf(&w).GroupVersionKind()] = w.Resource
 			p.add(w.Group, w.Resource, "list", "watch")
 		}
+		for _, w := range c.Owns {
+			p.owned[resourceOf(&w).GroupVersionKind().GroupKind()] = true
+		}
 	}
+}
+
+// addOwners adds the permission for the owners of an object that can't be deleted before it, which servers with the
+// admission plugin OwnerReferencesPermissionEnforcement require. It reports whether the object has owners.
+func (p *permissions) addOwners(obj jsontext.Value) bool {
+	var has struct {
+		Metadata struct {
+			OwnerReferences []metav1.OwnerReference `json:"ownerReferences"`
+		} `json:"metadata"`
+	}
+	if wire.UnmarshalJSON(obj, &has) != nil {
+		return false
+	}
+	for _, ref := range has.Metadata.OwnerReferences {
+		if ref.BlockOwnerDeletion != nil && *ref.BlockOwnerDeletion {
+			p.addKind(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind), "/finalizers", "update")
+		}
+	}
+	return has.Metadata.OwnerReferences != nil
 }
 
 // addReconcile adds the permissions for what the host does before and after a run.
@@ -131,6 +167,9 @@ func (p *permissions) addReconcile(st *step) {
 	}
 	for _, obj := range out.Apply {
 		p.addKind(kindOf(obj), "", "create", "patch")
+		if !p.addOwners(obj) && p.owned[kindOf(obj).GroupKind()] { // the host adds the reconciled object
+			p.addKind(kindOf(in.Object), "/finalizers", "update")
+		}
 	}
 	for _, ref := range out.Delete {
 		p.addKind(schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind), "", "delete")

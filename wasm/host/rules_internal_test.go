@@ -62,8 +62,18 @@ func TestRulesOfAReconciler(t *testing.T) {
 			},
 			want: []abi.Rule{
 				rule("", "configmaps", "create", "patch"), rule("a.test", "sheep", "create", "list", "patch", "watch"),
-				rule("a.test", "tasks", "list", "watch"), rule("a.test", "tasks/status", "patch"),
-				rule("events.k8s.io", "events", "create", "patch"), rule("networking.k8s.io", "networkpolicies", "delete"),
+				rule("a.test", "tasks", "list", "watch"), rule("a.test", "tasks/finalizers", "update"),
+				rule("a.test", "tasks/status", "patch"), rule("events.k8s.io", "events", "create", "patch"),
+				rule("networking.k8s.io", "networkpolicies", "delete"),
+			},
+		},
+		{
+			name: "references of the guest", description: description,
+			runs: []abi.ReconcileResponse{{Apply: values(`{"apiVersion":"a.test/v1","kind":"Sheep","metadata":{
+				"ownerReferences":[{"apiVersion":"v1","kind":"Pod","blockOwnerDeletion":true},{"apiVersion":"v1","kind":"Node"}]}}`)}},
+			want: []abi.Rule{
+				rule("", "pods/finalizers", "update"), rule("a.test", "sheep", "create", "list", "patch", "watch"),
+				rule("a.test", "tasks", "list", "watch"),
 			},
 		},
 		{
@@ -142,6 +152,25 @@ func TestRulesOfAnApply(t *testing.T) {
 				t.Errorf("%s with status %d: %v, (-want +got)\n%s", name, tt.status, err, diff)
 			}
 		}
+	}
+}
+
+// TestRulesOfAReferenceToAnOwner has an actor that creates an object with an owner whose deletion waits for it.
+func TestRulesOfAReferenceToAnOwner(t *testing.T) {
+	const request = `{"method":"POST","url":"/api/v1/namespaces/n/configmaps"}`
+	const body = `{"metadata":{"ownerReferences":[
+		{"apiVersion":"apps/v1","kind":"Deployment","blockOwnerDeletion":true}]}}`
+	var b bytes.Buffer
+	tape := newTape(&b, room(), cover{})
+	tape.output(frameCall, append(append([]byte("1 "), abi.AppendFrame(nil, []byte(request))...), body...))
+	tape.output(frameAnswer, make([]byte, 8))
+	if err := tape.close(); err != nil {
+		t.Fatal(err)
+	}
+	rules, err := Rules(&b)
+	want := []abi.Rule{rule("", "configmaps", "create"), rule("apps", "deployments/finalizers", "update")}
+	if diff := cmp.Diff(want, rules); err != nil || diff != "" {
+		t.Errorf("Rules: %v, (-want +got)\n%s", err, diff)
 	}
 }
 
