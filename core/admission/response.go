@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-go/sdk/core"
-	"github.com/kube-go/sdk/core/internal/tree"
 	"github.com/kube-go/sdk/core/patch"
 	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/core/wire"
@@ -84,25 +83,11 @@ func Patched[K any, P core.ObjectPtr[K]](req *Request, to *K) *Response {
 	if err := req.Object.Decode(P(from)); err != nil {
 		return Errored(fmt.Errorf("decode the object: %w", err))
 	}
-	ops, err := changes(req.Object.Bytes(), from, to)
+	ops, err := patch.DiffJSON(from, to, &patch.Options{Raw: req.Object.Bytes()})
 	if err != nil {
 		return Errored(err)
 	}
 	return &Response{Allowed: true, Patch: ops}
-}
-
-// changes returns the operations that make the changes between from, which was decoded from raw, and to in raw.
-func changes(raw []byte, from, to any) ([]request.Op, error) {
-	var values [3]any
-	for i, v := range []any{raw, from, to} {
-		value, err := tree.Of(v)
-		if err != nil {
-			return nil, err
-		}
-		values[i] = value
-	}
-	result := tree.Rebase(values[0], values[1], values[2])
-	return patch.DiffJSON(&values[0], &result, nil)
 }
 
 // Encode returns the body of the HTTP response to a request. Its content type is application/json.

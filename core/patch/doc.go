@@ -23,6 +23,11 @@
 // server refuses either patch if the object has another resource version. To own the fields, use server-side apply
 // instead.
 //
+// # Undeclared fields
+//
+// A Go type may lack fields of its kind, such as those of a newer server. A merge patch of its objects keeps these
+// fields, except in a list that has changed. With [Options.Raw], it keeps all of them.
+//
 // # Concurrency
 //
 // Functions may be called from many goroutines at once. Their results share no memory with their arguments.

@@ -43,6 +43,10 @@ func FuzzDiffJSON(f *testing.F) {
 		if left, err := patch.DiffJSON(&got, &to, nil); err != nil || len(left) > 0 {
 			t.Errorf("%s to %s by %s: %s is left, %v", a, b, encode(t, ops), encode(t, left), err)
 		}
+		raw := []byte(encode(t, from))
+		if again, err := patch.DiffJSON(&from, &to, &patch.Options{Raw: raw}); err != nil || encode(t, again) != encode(t, ops) {
+			t.Errorf("%s to %s by %s, and by %s, %v with itself as Raw", a, b, encode(t, ops), encode(t, again), err)
+		}
 	})
 }
 

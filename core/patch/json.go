@@ -4,7 +4,6 @@
 package patch
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -19,13 +18,9 @@ import (
 // DiffJSON returns the JSON patch, RFC 6902, that turns from into to: the operations for request.JSONPatch. It returns
 // none if they are equal. It recognizes moved items of lists by their names, or if they are equal.
 func DiffJSON(from, to any, o *Options) ([]request.Op, error) {
-	a, err := tree.Of(from)
+	a, b, err := values(from, to, o)
 	if err != nil {
-		return nil, fmt.Errorf("from: %w", err)
-	}
-	b, err := tree.Of(to)
-	if err != nil {
-		return nil, fmt.Errorf("to: %w", err)
+		return nil, err
 	}
 	var ops opList
 	if o != nil && o.Lock && !tree.Equal(a, b) {

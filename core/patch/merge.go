@@ -17,16 +17,17 @@ type Options struct {
 	// more. An empty diff stays empty, and a resource version that to lacks is not a difference. Default: the patch
 	// applies to any version.
 	Lock bool
+
+	// Raw is the JSON that from was decoded from. The patch then makes the changes between from and to in Raw, so that
+	// fields that the type of from does not declare are kept, also in lists, which a merge patch replaces. Items of
+	// lists are matched by their names, by their content, or by their places between other items. Default: from.
+	Raw []byte
 }
 
 // DiffMerge returns the JSON merge patch, RFC 7396, that turns from into to: the body for request.MergePatch. It is
 // empty if they are equal. A null counts as absent, since a merge patch can't set a null.
 func DiffMerge(from, to any, o *Options) (map[string]any, error) {
-	a, err := object("from", from)
-	if err != nil {
-		return nil, err
-	}
-	b, err := object("to", to)
+	a, b, err := mergeable(from, to, o)
 	if err != nil {
 		return nil, err
 	}
@@ -76,17 +77,38 @@ func diffObjects(from, to map[string]any) map[string]any {
 	return diff
 }
 
-// object returns an argument as a JSON object.
-func object(name string, v any) (map[string]any, error) {
-	value, err := tree.Of(v)
+// values returns the JSON values before and after the patch.
+func values(from, to any, o *Options) (a, b any, err error) {
+	if a, err = tree.Of(from); err != nil {
+		return nil, nil, fmt.Errorf("from: %w", err)
+	}
+	if b, err = tree.Of(to); err != nil {
+		return nil, nil, fmt.Errorf("to: %w", err)
+	}
+	if o == nil || o.Raw == nil {
+		return a, b, nil
+	}
+	raw, err := tree.Of(o.Raw)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, nil, fmt.Errorf("raw: %w", err)
 	}
-	m, ok := value.(map[string]any)
-	if !ok {
-		return nil, fmt.Errorf("%s: must be a JSON object", name)
+	return raw, tree.Rebase(raw, a, b), nil
+}
+
+// mergeable returns the values before and after a merge patch, which are JSON objects.
+func mergeable(from, to any, o *Options) (a, b map[string]any, err error) {
+	before, after, err := values(from, to, o)
+	if err != nil {
+		return nil, nil, err
 	}
-	return m, nil
+	var ok bool
+	if a, ok = before.(map[string]any); !ok {
+		return nil, nil, errors.New("from: must be a JSON object")
+	}
+	if b, ok = after.(map[string]any); !ok {
+		return nil, nil, errors.New("to: must be a JSON object")
+	}
+	return a, b, nil
 }
 
 // lockedVersion returns the resource version that the object must have for the patch.

@@ -242,6 +242,43 @@ func TestLockOfAnObjectWithoutAVersion(t *testing.T) {
 	}
 }
 
+// TestRawKeepsUndeclaredFields checks that the patch of a type with few fields changes only these in the object that the
+// server has, also in lists.
+func TestRawKeepsUndeclaredFields(t *testing.T) {
+	const raw = `{"metadata":{"resourceVersion":"7","x":1},"c":[{"name":"a","v":1,"x":1},{"name":"b","v":1,"x":2}],"x":{"y":3}}`
+	const from = `{"metadata":{"resourceVersion":"7"},"c":[{"name":"a","v":1},{"name":"b","v":1}],"zero":null}`
+	for _, tc := range []struct{ name, to, merge, ops string }{
+		{"nothing changes", from, `{}`, `null`},
+		{
+			"a field of an item changes", strings.Replace(from, `"v":1`, `"v":2`, 1),
+			`{"c":[{"name":"a","v":2,"x":1},{"name":"b","v":1,"x":2}],"metadata":{"resourceVersion":"7"}}`,
+			`[{"op":"replace","path":"/metadata/resourceVersion","value":"7"},{"op":"replace","path":"/c/0/v","value":2}]`,
+		},
+		{
+			"an item is removed, and the version", `{"metadata":{},"c":[{"name":"b","v":1}],"zero":null}`,
+			`{"c":[{"name":"b","v":1,"x":2}],"metadata":{"resourceVersion":"7"}}`,
+			`[{"op":"replace","path":"/metadata/resourceVersion","value":"7"},{"op":"remove","path":"/c/0"}]`,
+		},
+		{
+			"a field is removed", `{"metadata":{"resourceVersion":"7"},"zero":null}`,
+			`{"c":null,"metadata":{"resourceVersion":"7"}}`,
+			`[{"op":"replace","path":"/metadata/resourceVersion","value":"7"},{"op":"remove","path":"/c"}]`,
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			o := &patch.Options{Lock: true, Raw: []byte(raw)}
+			merge, err := patch.DiffMerge(from, tc.to, o)
+			if got := encode(t, merge); err != nil || got != tc.merge {
+				t.Errorf("DiffMerge = %s, %v, want %s", got, err, tc.merge)
+			}
+			ops, err := patch.DiffJSON(from, tc.to, o)
+			if got := encode(t, ops); err != nil || got != tc.ops {
+				t.Errorf("DiffJSON = %s, %v, want %s", got, err, tc.ops)
+			}
+		})
+	}
+}
+
 func TestInvalidDocumentsAreRejected(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
@@ -250,6 +287,7 @@ func TestInvalidDocumentsAreRejected(t *testing.T) {
 	}{
 		{"from is not JSON", func() error { _, err := patch.DiffMerge(`{`, `{}`, nil); return err }, "from: "},
 		{"to is not an object", func() error { _, err := patch.DiffMerge(`{}`, `[]`, nil); return err }, "to: must be a JSON object"},
+		{"raw is not JSON", func() error { _, err := patch.DiffMerge(`{}`, `{}`, &patch.Options{Raw: []byte(`k8s`)}); return err }, "raw: "},
 		{"to can't be encoded", func() error { _, err := patch.DiffJSON(`{}`, func() {}, nil); return err }, "to: "},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -44,7 +44,6 @@ func allowed() map[string]map[string]string {
 		},
 		"./core/admission": {
 			"./core/internal/reviews": "reads reviews",
-			"./core/internal/tree":    "applies the changes of a struct to the object that the API server sent",
 			"./core/patch":            "computes the patch of a response",
 			"./core/request":          "the operations of a patch",
 			"./core/wire":             "reads and writes reviews",
@@ -109,7 +108,7 @@ func allowed() map[string]map[string]string {
 		},
 		"./core/patch": {
 			"maps":                 "iterates over objects in order",
-			"./core/internal/tree": "compares objects of any type",
+			"./core/internal/tree": "compares objects of any type, and makes changes in the object that a server sent",
 			"./core/request":       "the operations of a JSON patch",
 			"github.com/go-json-experiment/json/jsontext": "null in an operation",
 		},

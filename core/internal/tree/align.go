@@ -15,36 +15,110 @@ type Step struct {
 const maxCells = 1 << 20
 
 // Align returns the changes from one list to another. It finds as few changes as possible. Elements correspond if they
-// are equal or have the same name. The indexes of the steps ascend.
-func Align(from, to []any) []Step {
-	steps := make([]Step, 0, max(len(from), len(to)))
-	start, fromEnd, toEnd := 0, len(from), len(to)
-	for start < fromEnd && start < toEnd && same(from[start], to[start]) {
+// have the same name, or are equal and have none. The indexes of the steps ascend.
+func Align(from, to []any) []Step { return compare(from, to).align() }
+
+// Origins returns, for each element of a list, the index of the element of an earlier list that it was made of, or -1.
+// These are the elements that [Align] pairs, and those that only have another place.
+func Origins(from, to []any) []int {
+	l := compare(from, to)
+	origins := slices.Repeat([]int{-1}, len(to))
+	named := map[string]int{} // the elements of from that have no counterpart yet
+	var others []int
+	for _, step := range l.align() {
+		switch {
+		case step.Kin:
+			origins[step.To] = step.From
+		case step.From >= 0 && l.fromNames[step.From] != "":
+			named[l.fromNames[step.From]] = step.From
+		case step.From >= 0:
+			others = append(others, step.From)
+		}
+	}
+	for j, origin := range origins {
+		if origin >= 0 {
+			continue
+		}
+		if i, ok := named[l.toNames[j]]; ok {
+			origins[j] = i
+			continue
+		}
+		if at := slices.IndexFunc(others, func(i int) bool { return l.same(i, j) }); at >= 0 {
+			origins[j] = others[at]
+			others = slices.Delete(others, at, at+1)
+		}
+	}
+	return origins
+}
+
+// lists are two lists with the names of their elements.
+type lists struct {
+	from, to           []any
+	fromNames, toNames []string
+}
+
+func compare(from, to []any) *lists {
+	l := &lists{from, to, make([]string, len(from)), make([]string, len(to))}
+	ambiguous := map[string]bool{}
+	name := func(elements []any, names []string) {
+		seen := make(map[string]bool, len(elements))
+		for i, v := range elements {
+			names[i] = identity(v)
+			ambiguous[names[i]] = ambiguous[names[i]] || seen[names[i]]
+			seen[names[i]] = true
+		}
+	}
+	name(from, l.fromNames)
+	name(to, l.toNames)
+	for _, names := range [][]string{l.fromNames, l.toNames} {
+		for i, name := range names {
+			if ambiguous[name] { // such as two mounts of one volume
+				names[i] = ""
+			}
+		}
+	}
+	return l
+}
+
+// same reports whether two elements correspond: they have the same name, or are equal and have none. A name that
+// several elements of a list have does not count.
+func (l *lists) same(i, j int) bool {
+	if l.fromNames[i] != "" || l.toNames[j] != "" {
+		return l.fromNames[i] == l.toNames[j]
+	}
+	return Equal(l.from[i], l.to[j])
+}
+
+// align implements [Align].
+func (l *lists) align() []Step {
+	steps := make([]Step, 0, max(len(l.from), len(l.to)))
+	start, fromEnd, toEnd := 0, len(l.from), len(l.to)
+	for start < fromEnd && start < toEnd && l.same(start, start) {
 		steps = append(steps, Step{start, start, true})
 		start++
 	}
-	for fromEnd > start && toEnd > start && same(from[fromEnd-1], to[toEnd-1]) {
+	for fromEnd > start && toEnd > start && l.same(fromEnd-1, toEnd-1) {
 		fromEnd--
 		toEnd--
 	}
 	i, j := start, start
-	for _, match := range common(from[start:fromEnd], to[start:toEnd]) {
-		steps = appendGap(steps, from, to, [2]int{i, start + match.From}, [2]int{j, start + match.To})
-		i, j = start+match.From+1, start+match.To+1
-		steps = append(steps, Step{i - 1, j - 1, true})
+	for _, match := range l.common([2]int{start, fromEnd}, [2]int{start, toEnd}) {
+		steps = l.appendGap(steps, [2]int{i, match.From}, [2]int{j, match.To})
+		i, j = match.From+1, match.To+1
+		steps = append(steps, match)
 	}
-	steps = appendGap(steps, from, to, [2]int{i, fromEnd}, [2]int{j, toEnd})
-	for k := range len(from) - fromEnd {
+	steps = l.appendGap(steps, [2]int{i, fromEnd}, [2]int{j, toEnd})
+	for k := range len(l.from) - fromEnd {
 		steps = append(steps, Step{fromEnd + k, toEnd + k, true})
 	}
 	return steps
 }
 
 // appendGap appends the steps of elements without a counterpart, from one index to another in both lists.
-func appendGap(steps []Step, from, to []any, inFrom, inTo [2]int) []Step {
+func (l *lists) appendGap(steps []Step, inFrom, inTo [2]int) []Step {
 	i, j := inFrom[0], inTo[0]
 	for ; i < inFrom[1] && j < inTo[1]; i, j = i+1, j+1 {
-		a, b := identity(from[i]), identity(to[j])
+		a, b := identity(l.from[i]), identity(l.to[j])
 		steps = append(steps, Step{i, j, a == "" || b == "" || a == b})
 	}
 	for ; i < inFrom[1]; i++ {
@@ -56,16 +130,17 @@ func appendGap(steps []Step, from, to []any, inFrom, inTo [2]int) []Step {
 	return steps
 }
 
-// common returns a longest common subsequence.
-func common(from, to []any) []Step {
-	if len(from) == 0 || len(to) == 0 || len(from) > maxCells/len(to) {
+// common returns a longest common subsequence of the elements from one index to another in both lists.
+func (l *lists) common(inFrom, inTo [2]int) []Step {
+	rows, columns := inFrom[1]-inFrom[0], inTo[1]-inTo[0]
+	if rows == 0 || columns == 0 || rows > maxCells/columns {
 		return nil
 	}
-	width := len(to) + 1
-	longest := make([]int32, (len(from)+1)*width) // from the indexes to the ends
-	for i, a := range slices.Backward(from) {
-		for j, b := range slices.Backward(to) {
-			if same(a, b) {
+	width := columns + 1
+	longest := make([]int32, (rows+1)*width) // from the indexes to the ends
+	for i := rows - 1; i >= 0; i-- {
+		for j := columns - 1; j >= 0; j-- {
+			if l.same(inFrom[0]+i, inTo[0]+j) {
 				longest[i*width+j] = longest[(i+1)*width+j+1] + 1
 			} else {
 				longest[i*width+j] = max(longest[(i+1)*width+j], longest[i*width+j+1])
@@ -73,10 +148,10 @@ func common(from, to []any) []Step {
 		}
 	}
 	var steps []Step
-	for i, j := 0, 0; i < len(from) && j < len(to); {
+	for i, j := 0, 0; i < rows && j < columns; {
 		switch {
-		case same(from[i], to[j]):
-			steps = append(steps, Step{i, j, true})
+		case l.same(inFrom[0]+i, inTo[0]+j):
+			steps = append(steps, Step{inFrom[0] + i, inTo[0] + j, true})
 			i, j = i+1, j+1
 		case longest[(i+1)*width+j] >= longest[i*width+j+1]:
 			i++
@@ -85,13 +160,6 @@ func common(from, to []any) []Step {
 		}
 	}
 	return steps
-}
-
-func same(a, b any) bool {
-	if name := identity(a); name != "" {
-		return name == identity(b)
-	}
-	return Equal(a, b)
 }
 
 // identity returns the name of an element of a list, as far as the conventions of Kubernetes define one. It returns an

@@ -3,16 +3,19 @@
 
 package tree
 
-// Rebase applies the changes between from and to to the value onto. Values of onto that are also in from change as in
-// to; values that only onto has are kept. The result may share memory with onto and to.
+// Rebase applies the changes between from and to to the value onto, which from was decoded from. Values of onto that
+// are also in from change as in to; values that only onto has are kept. The result may share memory with onto and to.
+//
+// Values that only onto has are deleted with the object or the element of a list that has them. An element of to keeps
+// those of the element that it was made of, see [Origins].
 func Rebase(onto, from, to any) any {
 	if Equal(from, to) {
 		return onto
 	}
 	switch to := to.(type) {
 	case map[string]any:
-		onto, isObject := onto.(map[string]any)
-		from, wasObject := from.(map[string]any)
+		onto, isObject := objectOrNil(onto)
+		from, wasObject := objectOrNil(from)
 		if isObject && wasObject {
 			return rebaseObject(onto, from, to)
 		}
@@ -26,6 +29,13 @@ func Rebase(onto, from, to any) any {
 	return to
 }
 
+// objectOrNil returns an object. A null or missing one is empty: an encoding may omit an object in which it knows no
+// field.
+func objectOrNil(v any) (object map[string]any, ok bool) {
+	object, ok = v.(map[string]any)
+	return object, ok || v == nil
+}
+
 func rebaseObject(onto, from, to map[string]any) map[string]any {
 	result := make(map[string]any, len(onto))
 	for name, value := range onto {
@@ -35,27 +45,18 @@ func rebaseObject(onto, from, to map[string]any) map[string]any {
 		}
 	}
 	for name, value := range to {
-		old, was := from[name]
-		beneath, there := onto[name]
-		switch {
-		case was && there:
-			result[name] = Rebase(beneath, old, value)
-		case !was || !Equal(old, value): // otherwise the encoding has added it
-			result[name] = value
+		if old, was := from[name]; !was || !Equal(old, value) { // an equal one that onto lacks was added by the encoding
+			result[name] = Rebase(onto[name], old, value)
 		}
 	}
 	return result
 }
 
 func rebaseList(onto, from, to []any) []any {
-	result := make([]any, 0, len(to))
-	for _, step := range Align(from, to) {
-		switch {
-		case step.To < 0:
-		case step.Kin:
-			result = append(result, Rebase(onto[step.From], from[step.From], to[step.To]))
-		default:
-			result = append(result, to[step.To])
+	result := make([]any, len(to))
+	for j, i := range Origins(from, to) {
+		if result[j] = to[j]; i >= 0 {
+			result[j] = Rebase(onto[i], from[i], to[j])
 		}
 	}
 	return result

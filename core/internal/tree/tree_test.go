@@ -4,6 +4,7 @@
 package tree_test
 
 import (
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -63,6 +64,10 @@ func TestAlignPairsElements(t *testing.T) {
 			"the longest common sequence is kept", `[9,1,2,3]`, `[1,2,9,3]`,
 			[]tree.Step{{0, -1, false}, {1, 0, true}, {2, 1, true}, {-1, 2, false}, {3, 3, true}},
 		},
+		{
+			"a name of several elements identifies none of them", `[{"name":"a","v":1},{"name":"a","v":2}]`, `[{"name":"a","v":2}]`,
+			[]tree.Step{{0, -1, false}, {1, 0, true}},
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := tree.Align(of(t, tc.from).([]any), of(t, tc.to).([]any))
@@ -70,6 +75,45 @@ func TestAlignPairsElements(t *testing.T) {
 				t.Errorf("Align (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestOriginsFollowMovedElements(t *testing.T) {
+	for _, tc := range []struct {
+		name, from, to string
+		want           []int
+	}{
+		{"nothing", `[]`, `[]`, []int{}},
+		{"new elements have no origin", `[1]`, `[2,1,3]`, []int{-1, 0, -1}},
+		{"equal elements", `[1,2,3]`, `[3,2,1]`, []int{2, 1, 0}},
+		{"as many origins as elements", `[1,2]`, `[2,1,1]`, []int{1, 0, -1}},
+		{
+			"changed elements with names", `[{"name":"a"},{"name":"b"},{"name":"c"}]`,
+			`[{"name":"c","v":1},{"name":"a","v":2},{"name":"d"}]`, []int{2, 0, -1},
+		},
+		{"a changed element without a name keeps its place", `[1,2,3]`, `[1,4,3]`, []int{0, 1, 2}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := tree.Origins(of(t, tc.from).([]any), of(t, tc.to).([]any))
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("Origins (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestOriginsOfLongLists checks that a list that is too long to be aligned is matched by names.
+func TestOriginsOfLongLists(t *testing.T) {
+	const n = 3000
+	from, to := make([]any, n), make([]any, n)
+	for i := range n {
+		element := map[string]any{"name": strconv.Itoa(i)}
+		from[i], to[n-1-i] = element, element
+	}
+	for j, i := range tree.Origins(from, to) {
+		if i != n-1-j {
+			t.Fatalf("the origin of element %d is %d, want %d", j, i, n-1-j)
+		}
 	}
 }
 
@@ -85,6 +129,18 @@ func TestRebaseKeepsUnknownFields(t *testing.T) {
 			`{"l":[{"name":"a"},{"name":"b"}]}`, `{"l":[{"name":"c"},{"name":"b","v":1}]}`,
 			`{"l":[{"name":"c"},{"name":"b","v":1,"x":2}]}`,
 		},
+		{
+			"elements that move keep their unknown fields", `{"l":[{"name":"a","x":1},{"name":"b","x":2},{"x":3,"v":3}]}`,
+			`{"l":[{"name":"a"},{"name":"b"},{"v":3}]}`, `{"l":[{"v":3},{"name":"b","v":1},{"name":"a"}]}`,
+			`{"l":[{"v":3,"x":3},{"name":"b","v":1,"x":2},{"name":"a","x":1}]}`,
+		},
+		{
+			"elements of one name are told apart by their content", `{"l":[{"name":"a","p":"1","x":1},{"name":"a","p":"2","x":2}]}`,
+			`{"l":[{"name":"a","p":"1"},{"name":"a","p":"2"}]}`, `{"l":[{"name":"a","p":"2"}]}`, `{"l":[{"name":"a","p":"2","x":2}]}`,
+		},
+		{"an object that the encoding omits when it is zero is kept", `{"a":{"x":1}}`, `{}`, `{"a":{"b":1}}`, `{"a":{"b":1,"x":1}}`},
+		{"only the changes of an object that only the encoding has are made", `{}`, `{"a":{"b":0,"c":1}}`, `{"a":{"b":0,"c":2}}`, `{"a":{"c":2}}`},
+		{"a null becomes an object", `{"a":null}`, `{"a":null}`, `{"a":{"b":1}}`, `{"a":{"b":1}}`},
 		{"a list without common elements is replaced", `{"l":[1,2]}`, `{"l":[1]}`, `{"l":[3]}`, `{"l":[3]}`},
 		{"a value that becomes an object is replaced", `{"a":1}`, `{"a":{}}`, `{"a":{"b":1}}`, `{"a":{"b":1}}`},
 	} {
