@@ -132,7 +132,7 @@ func (a *API[K]) In(namespace string) *API[K] {
 // k8s.io/api and JSON for all others. A server that does not have an encoding responds in JSON. If it refuses a request
 // body in the encoding, the client sends it again in JSON, and sends later bodies of the resource in JSON for an hour.
 //
-// Each verb returns an error if K can't be decoded from the encoding.
+// Each verb returns an error if K can't be decoded from the encoding. An [Entry] always uses JSON.
 func (a *API[K]) PreferEncoding(e wire.Encoding) *API[K] {
 	other := *a
 	other.target.Encoding = e
@@ -182,9 +182,15 @@ func (e *endpoint) blank() core.Object {
 	return reflect.New(e.goType).Interface().(core.Object)
 }
 
+// received is a response.
+type received struct {
+	object core.Object // nil if the response is only a Status
+	body   []byte      // what object was decoded from
+}
+
 // typed returns the result of a verb of an endpoint: a *K, or nil.
-func typed[K any](obj core.Object, err error) (*K, error) {
-	result, _ := any(obj).(*K)
+func typed[K any](r received, err error) (*K, error) {
+	result, _ := any(r.object).(*K)
 	return result, err
 }
 
@@ -247,50 +253,50 @@ func partialMetadata() schema.GroupVersionKind {
 type build func(wire.Encoding) (*request.Request, error)
 
 // one sends a request and returns the object in the response.
-func (e *endpoint) one(ctx context.Context, verb string, t request.Target, b build) (core.Object, error) {
+func (e *endpoint) one(ctx context.Context, verb string, t request.Target, b build) (received, error) {
 	var sent *request.Request
-	obj, code, err := e.exchange(ctx, verb, t, func(encoding wire.Encoding) (r *request.Request, err error) {
+	got, code, err := e.exchange(ctx, verb, t, func(encoding wire.Encoding) (r *request.Request, err error) {
 		sent, err = b(encoding)
 		return sent, err
 	})
 	if err != nil {
-		return nil, WrapError(verb, t, err)
+		return received{}, WrapError(verb, t, err)
 	}
-	if obj != nil && verb != "get" && !sent.Query.Has("dryRun") {
-		e.client.tellObserver(ctx, sent, obj, code == http.StatusCreated)
+	if got.object != nil && verb != "get" && !sent.Query.Has("dryRun") {
+		e.client.tellObserver(ctx, sent, got.object, code == http.StatusCreated)
 	}
-	return obj, nil
+	return got, nil
 }
 
 // exchange sends a request and returns the object in the response, and the response's status code.
-func (e *endpoint) exchange(ctx context.Context, verb string, t request.Target, b build) (core.Object, int, error) {
+func (e *endpoint) exchange(ctx context.Context, verb string, t request.Target, b build) (received, int, error) {
 	if err := e.ready(); err != nil {
-		return nil, 0, err
+		return received{}, 0, err
 	}
 	if t.View == request.ViewMetadata && (verb == "create" || verb == "update") {
-		return nil, 0, &request.InvalidError{
+		return received{}, 0, &request.InvalidError{
 			Field:  "object",
 			Detail: "would be stored without all but its metadata; use Patch or Apply",
 		}
 	}
 	resp, err := e.client.send(ctx, t, b)
 	if err != nil {
-		return nil, 0, err
+		return received{}, 0, err
 	}
 	defer resp.Body.Close()
 	body, err := wire.ReadBody(resp.Body, e.client.limits)
 	if err != nil {
-		return nil, 0, err
+		return received{}, 0, err
 	}
 	contentType := resp.Header.Get("Content-Type")
 	if verb == "create" && t.Subresource != "" && wire.UnmarshalStatus(body, contentType) != nil {
-		return nil, resp.StatusCode, nil // the response is only a Status
+		return received{}, resp.StatusCode, nil // the response is only a Status
 	}
 	obj := e.blank()
 	if err := wire.Unmarshal(body, contentType, obj); err != nil {
-		return nil, 0, err
+		return received{}, 0, err
 	}
-	return obj, resp.StatusCode, complete(obj, t)
+	return received{obj, body}, resp.StatusCode, complete(obj, t)
 }
 
 // send sends a request in the encoding of its target. If the server refuses the encoding of the body, send repeats the

@@ -25,19 +25,22 @@ import (
 //	cm.Data["color"] = "blue"
 //	cm, err = entry.Commit(ctx, nil)   // creates, updates, or does nothing
 //
+// It uses JSON, whatever encoding the API prefers, since only JSON shows the fields that K does not declare.
+//
 // It is not safe for concurrent use.
 type Entry[K any] struct {
-	api     *API[K]
+	api     *API[K] // uses JSON
 	target  request.Target
 	missing error  // that the server has no such object
 	obj     *K     // nil when there is none
-	from    []byte // the server's, or a blank one's, to tell what was changed
+	raw     []byte // the server's JSON; nil when there is none
+	from    []byte // the JSON of obj when it was read, or of a blank one, to tell what was changed
 }
 
 // Entry reads an object, which may not exist.
 func (a *API[K]) Entry(ctx context.Context, name string, o *request.GetOptions) (*Entry[K], error) {
-	e := &Entry[K]{api: a, target: a.named(name)}
-	obj, err := a.Get(ctx, name, o)
+	e := &Entry[K]{api: a.PreferEncoding(wire.JSON), target: a.named(name)}
+	got, err := e.api.get(ctx, name, o)
 	switch {
 	case isAbsent(err):
 		e.missing = err
@@ -45,15 +48,16 @@ func (a *API[K]) Entry(ctx context.Context, name string, o *request.GetOptions) 
 	case err != nil:
 		return nil, err
 	default:
-		err = e.hold(obj)
+		err = e.hold(got)
 	}
 	return e, WrapError("get", e.target, err)
 }
 
 // hold stores an object that the server sent.
-func (e *Entry[K]) hold(obj *K) (err error) {
-	e.obj, e.missing = obj, nil
-	e.from, err = toJSON(obj)
+func (e *Entry[K]) hold(got received) (err error) {
+	e.obj, _ = typed[K](got, nil)
+	e.raw, e.missing = got.body, nil
+	e.from, err = toJSON(e.obj)
 	return err
 }
 
@@ -77,6 +81,10 @@ func (e *Entry[K]) OrInsert(obj *K) *K {
 // patch, or nothing if there is no difference. It returns the object as stored, which the entry then holds unless it
 // was a dry run.
 //
+// A field that K does not declare is deleted only with the object or the list item that has it. Items of a changed list
+// are recognized by their field name, type or key if no two items have the same one, and otherwise if they are equal or
+// stay in their place.
+//
 // Errors: [core.ErrConflict] if the object has changed since it was read; [core.ErrAlreadyExists] if it was created,
 // and [core.ErrNotFound] if it was deleted; [core.ErrInvalid]; a [*request.InvalidError] for a changed field that can't
 // be written this way.
@@ -87,31 +95,29 @@ func (e *Entry[K]) Commit(ctx context.Context, o *request.PatchOptions) (*K, err
 	if e.obj == nil {
 		return nil, WrapError("update", e.target, &request.InvalidError{Field: "object", Detail: "is not there; insert one"})
 	}
-	stored, err := e.write(ctx, o)
-	if err != nil {
-		return nil, err
+	got, err := e.write(ctx, o)
+	if err == nil && !o.DryRun {
+		err = WrapError("update", e.target, e.hold(got))
 	}
-	if !o.DryRun {
-		err = e.hold(stored)
-	}
-	return stored, WrapError("update", e.target, err)
+	return typed[K](got, err)
 }
 
-func (e *Entry[K]) write(ctx context.Context, o *request.PatchOptions) (*K, error) {
-	diff, err := patch.DiffMerge(e.from, e.obj, &patch.Options{Lock: e.Exists()})
+// write sends the changes, if there are any.
+func (e *Entry[K]) write(ctx context.Context, o *request.PatchOptions) (received, error) {
+	diff, err := patch.DiffMerge(e.from, e.obj, &patch.Options{Lock: e.Exists(), Raw: e.raw})
 	if err == nil {
 		err = e.check(diff)
 	}
 	switch {
 	case err != nil:
-		return nil, WrapError("update", e.target, err)
+		return received{}, WrapError("update", e.target, err)
 	case !e.Exists():
 		create := request.CreateOptions(*o)
-		return e.api.Create(ctx, e.obj, &create)
+		return e.api.create(ctx, copyOf(e.obj), &create)
 	case len(diff) == 0:
-		return e.obj, nil
+		return received{asObject(e.obj), e.raw}, nil
 	}
-	return e.api.Patch(ctx, e.target.Name, request.MergePatch(diff), o)
+	return e.api.patch(ctx, e.target.Name, request.MergePatch(diff), o)
 }
 
 // check returns an error for changes that the server would ignore.

@@ -69,7 +69,7 @@ func ExampleAPI_CreateOrUpdate() {
 	fmt.Println(err)
 	// Output:
 	// GET /api/v1/namespaces/prod/configmaps/settings
-	// POST /api/v1/namespaces/prod/configmaps
+	// POST /api/v1/namespaces/prod/configmaps {"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"settings","namespace":"prod"},"data":{"color":"green"}}
 	// <nil>
 }
 

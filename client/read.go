@@ -25,7 +25,7 @@ func (a *API[K]) Get(ctx context.Context, name string, o *request.GetOptions) (*
 	return typed[K](a.get(ctx, name, o))
 }
 
-func (e *endpoint) get(ctx context.Context, name string, o *request.GetOptions) (core.Object, error) {
+func (e *endpoint) get(ctx context.Context, name string, o *request.GetOptions) (received, error) {
 	t := e.named(name)
 	return e.one(ctx, "get", t, encoded(t, func(t request.Target) (*request.Request, error) {
 		return request.Get(t, o)

@@ -72,10 +72,10 @@ func (s *Subresource[S]) Create(ctx context.Context, name string, obj *S, o *req
 // createAt sends an object to the subresource of the object with the name.
 func (e *endpoint) createAt(
 	ctx context.Context, name string, obj core.Object, o *request.CreateOptions,
-) (core.Object, error) {
+) (received, error) {
 	t := e.named(name)
 	if obj == nil {
-		return nil, WrapError("create", t, errNilObject())
+		return received{}, WrapError("create", t, errNilObject())
 	}
 	return e.one(ctx, "create", t, encoded(t, func(t request.Target) (*request.Request, error) {
 		return request.Create(t, obj, o)

@@ -18,7 +18,7 @@ func (a *API[K]) Create(ctx context.Context, obj *K, o *request.CreateOptions) (
 	return typed[K](a.create(ctx, copyOf(obj), o))
 }
 
-func (e *endpoint) create(ctx context.Context, obj core.Object, o *request.CreateOptions) (core.Object, error) {
+func (e *endpoint) create(ctx context.Context, obj core.Object, o *request.CreateOptions) (received, error) {
 	return e.write(ctx, "create", obj, func(t request.Target) (*request.Request, error) {
 		t.Name = ""
 		return request.Create(t, obj, o)
@@ -36,7 +36,7 @@ func (a *API[K]) Update(ctx context.Context, obj *K, o *request.UpdateOptions) (
 	return typed[K](a.update(ctx, copyOf(obj), o))
 }
 
-func (e *endpoint) update(ctx context.Context, obj core.Object, o *request.UpdateOptions) (core.Object, error) {
+func (e *endpoint) update(ctx context.Context, obj core.Object, o *request.UpdateOptions) (received, error) {
 	return e.write(ctx, "update", obj, func(t request.Target) (*request.Request, error) {
 		return request.Update(t, obj, o)
 	})
@@ -52,7 +52,7 @@ func (a *API[K]) Patch(ctx context.Context, name string, p request.Patch, o *req
 
 func (e *endpoint) patch(
 	ctx context.Context, name string, p request.Patch, o *request.PatchOptions,
-) (core.Object, error) {
+) (received, error) {
 	t := e.named(name)
 	return e.one(ctx, "patch", t, encoded(t, func(t request.Target) (*request.Request, error) {
 		return request.PatchObject(t, p, o)
@@ -75,7 +75,7 @@ func (a *API[K]) Apply(ctx context.Context, obj *K, o *request.ApplyOptions) (*K
 	return typed[K](a.apply(ctx, copyOf(obj), o))
 }
 
-func (e *endpoint) apply(ctx context.Context, obj core.Object, o *request.ApplyOptions) (core.Object, error) {
+func (e *endpoint) apply(ctx context.Context, obj core.Object, o *request.ApplyOptions) (received, error) {
 	return e.write(ctx, "apply", obj, func(t request.Target) (*request.Request, error) {
 		return request.Apply(t, obj, o)
 	})
@@ -84,9 +84,9 @@ func (e *endpoint) apply(ctx context.Context, obj core.Object, o *request.ApplyO
 // write sends an object, which is nil if the caller's object is nil.
 func (e *endpoint) write(
 	ctx context.Context, verb string, obj core.Object, builder func(request.Target) (*request.Request, error),
-) (core.Object, error) {
+) (received, error) {
 	if obj == nil {
-		return nil, WrapError(verb, e.target, errNilObject())
+		return received{}, WrapError(verb, e.target, errNilObject())
 	}
 	t := e.forObject(obj)
 	return e.one(ctx, verb, t, encoded(t, builder))
