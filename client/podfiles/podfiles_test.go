@@ -323,6 +323,49 @@ func TestAnUploadIsCheckedBefore(t *testing.T) {
 	}
 }
 
+// TestAnUploadKeepsTheDirectoryThatExists checks that an upload to a directory, or to a link to one, adds files to it and
+// does not change it. Its owner may be another user, as that of /tmp usually is.
+func TestAnUploadKeepsTheDirectoryThatExists(t *testing.T) {
+	here, there := t.TempDir(), t.TempDir()
+	write(t, filepath.Join(here, "from", "one"), "1")
+	write(t, filepath.Join(here, "from", "linked", "two"), "2")
+	write(t, filepath.Join(there, "tmp", "old"), "old")
+	write(t, filepath.Join(there, "elsewhere", "old"), "old")
+	for _, dir := range []string{"tmp", "elsewhere"} {
+		if err := os.Chmod(filepath.Join(there, dir), 0o777|fs.ModeSticky); err != nil { //nolint:gosec // like /tmp
+			t.Fatal(err)
+		}
+	}
+	for link, target := range map[string]string{"link": "tmp", "tmp/linked": "../elsewhere"} {
+		if err := os.Symlink(target, filepath.Join(there, filepath.FromSlash(link))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files := podOn(t, there, nil)
+	for _, remote := range []string{"tmp", "link"} {
+		up, err := files.Upload(t.Context(), filepath.Join(here, "from"), remote)
+		if want := (podfiles.Stats{Files: 4, Bytes: 2}); err != nil || up != want {
+			t.Errorf("Upload() to %s = %+v, %v, want %+v", remote, up, err, want)
+		}
+		for _, name := range []string{"link", "tmp/linked"} {
+			if info, err := os.Lstat(filepath.Join(there, filepath.FromSlash(name))); err != nil || info.Mode().Type() != fs.ModeSymlink {
+				t.Errorf("after an upload to %s, %s is not a link: %v, %v", remote, name, info, err)
+			}
+		}
+		info, err := os.Stat(filepath.Join(there, "tmp"))
+		if err != nil || info.Mode().Perm() != 0o777 || info.Mode()&fs.ModeSticky == 0 {
+			t.Errorf("after an upload to %s, the directory has the mode %v, %v", remote, info.Mode(), err)
+		}
+		if one, two := read(t, filepath.Join(there, "tmp", "one")), read(t, filepath.Join(there, "elsewhere", "two")); one+two != "12" {
+			t.Errorf("after an upload to %s, the files are %q and %q", remote, one, two)
+		}
+		_, err = files.Upload(t.Context(), filepath.Join(here, "from", "one"), remote)
+		if !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), remote) {
+			t.Errorf("Upload() of a file to the directory %s = %v, want fs.ErrExist", remote, err)
+		}
+	}
+}
+
 func TestTheContextEndsACopy(t *testing.T) {
 	here, there := t.TempDir(), t.TempDir()
 	write(t, filepath.Join(there, "from"), strings.Repeat("x", 8<<20))

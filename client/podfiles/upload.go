@@ -19,28 +19,36 @@ import (
 // Upload copies a local file or directory to the path remote in the container.
 //
 // Errors: [ErrNoTar], [*PartialError]; fs.ErrNotExist if local does not exist. If the container has a shell, also
-// fs.ErrNotExist if the parent of remote does not exist, and fs.ErrPermission if remote can't be written; otherwise,
-// the error has the message of tar, which some servers lose.
+// fs.ErrNotExist if the parent of remote does not exist, fs.ErrPermission if remote can't be written, and fs.ErrExist if
+// remote is a directory and local is none; otherwise, the error has the message of tar, which some servers lose.
+//
+// If remote is a directory, or a link to one, its permissions stay unchanged. In a container without a shell, they
+// become those of local, and a link is replaced.
 func (f *Files) Upload(ctx context.Context, local, remote string) (Stats, error) {
 	dir, name, err := remotePath(remote)
 	if err != nil {
 		return Stats{}, err
 	}
-	if _, err := os.Lstat(local); err != nil {
+	info, err := os.Lstat(local)
+	if err != nil {
 		return Stats{}, err
 	}
-	if err := f.check(ctx, dir, name); err != nil {
+	there, err := f.check(ctx, dir, name)
+	switch {
+	case err != nil:
 		return Stats{}, err
+	case there.folder && !info.IsDir():
+		return Stats{}, fmt.Errorf("%s in the container is a directory: %w; add the name of the file", plain(remote), fs.ErrExist)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	p, err := f.exec(ctx, unpackIn(dir), true)
+	p, err := f.exec(ctx, unpackIn(dir, there), true)
 	if err != nil {
 		return Stats{}, err
 	}
 	defer p.Close()
 
-	up := &upload{local: local, name: name, counter: f.newCounter()}
+	up := &upload{local: local, name: name, below: there.folder, counter: f.newCounter()}
 	archive, sink := io.Pipe()
 	packed := make(chan error, 1)
 	go func() {
@@ -69,40 +77,60 @@ func (f *Files) Upload(ctx context.Context, local, remote string) (Stats, error)
 
 // unpackIn returns the command that unpacks in a directory. -o: the owner is the user of tar; -p: the permissions are
 // those of the archive, whatever the umask.
-func unpackIn(dir string) []string { return []string{"tar", "-x", "-o", "-p", "-f", "-", "-C", dir} }
+func unpackIn(dir string, there destination) []string {
+	command := []string{"tar", "-x", "-o", "-p", "-f", "-", "-C", dir}
+	if there.keepsLinks {
+		command = append(command, "--keep-directory-symlink")
+	}
+	return command
+}
+
+// destination is what a container has at the remote path.
+type destination struct {
+	folder     bool // a directory, or a link to one
+	keepsLinks bool // tar has the option not to replace the links to directories in it
+}
 
 // checkScript tests the arguments dir and name of an upload. Its exit status is one of those below.
-const checkScript = `command -v tar > /dev/null || exit 3; cd "$0" || exit 4; test -w . || test -w "./$1" || exit 5`
+const checkScript = `command -v tar > /dev/null || exit 3; cd "$0" || exit 4; test -w . || test -w "./$1" || exit 5; ` +
+	`test -d "./$1" || exit 0; case "$(tar --help 2>&1)" in *--keep-directory-symlink*) exit 7; esac; exit 6`
 
 // The exit statuses of checkScript.
 const (
-	checkNoTar    = 3
-	checkNoFolder = 4
-	checkReadOnly = 5
+	checkNoTar           = 3
+	checkNoFolder        = 4
+	checkReadOnly        = 5
+	checkFolder          = 6
+	checkFolderKeepLinks = 7
 )
 
 // check returns an error if the upload can't succeed. Servers may report success for a process that ends without
 // reading its input, so it is too late for these errors during the upload. If the container has no shell, only tar is
 // tested.
-func (f *Files) check(ctx context.Context, dir, name string) error {
+func (f *Files) check(ctx context.Context, dir, name string) (destination, error) {
 	err := f.try(ctx, "sh", "-c", checkScript, dir, name)
 	if err == nil {
-		return nil
+		return destination{}, nil
 	}
 	if exit, ok := errors.AsType[*pod.ExitError](err); ok {
 		switch exit.Code {
 		case checkNoTar:
-			return replace(err, ErrNoTar)
+			return destination{}, replace(err, ErrNoTar)
 		case checkNoFolder:
-			return replace(err, fmt.Errorf("%s in the container: %w", plain(dir), fs.ErrNotExist))
+			return destination{}, replace(err, fmt.Errorf("%s in the container: %w", plain(dir), fs.ErrNotExist))
 		case checkReadOnly:
-			return replace(err, fmt.Errorf("%s in the container: %w, or its file system is read-only", plain(dir), fs.ErrPermission))
+			readOnly := fmt.Errorf("%s in the container: %w, or its file system is read-only", plain(dir), fs.ErrPermission)
+			return destination{}, replace(err, readOnly)
+		case checkFolder:
+			return destination{folder: true}, nil
+		case checkFolderKeepLinks:
+			return destination{folder: true, keepsLinks: true}, nil
 		}
 	}
 	if err := f.try(ctx, "tar", "--version"); errors.Is(err, ErrNoTar) {
-		return err
+		return destination{}, err
 	}
-	return nil // the upload will tell
+	return destination{}, nil // the upload will tell
 }
 
 // try runs a command without an input.
@@ -119,6 +147,7 @@ func (f *Files) try(ctx context.Context, command ...string) error {
 // upload is an upload in progress.
 type upload struct {
 	local, name string // name is the name in the archive
+	below       bool   // the archive does not have the directory itself: it exists, and tar would change it
 	counter     *counter
 	partial     PartialError
 }
@@ -160,6 +189,9 @@ type archiveError struct{ error }
 
 // add packs one file.
 func (u *upload) add(archive *tar.Writer, file string, entry fs.DirEntry) error {
+	if u.below && u.counter.Path == "." {
+		return nil
+	}
 	info, err := entry.Info()
 	if err != nil {
 		return err
