@@ -6,6 +6,7 @@ package config
 import (
 	"errors"
 	"io/fs"
+	"syscall"
 )
 
 // LoadIn is Load in an environment of variables and files. A file with the content "forbidden" cannot be read.
@@ -45,6 +46,8 @@ func fakeEnv(vars, files map[string]string) env {
 				return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
 			case text == "forbidden":
 				return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrPermission}
+			case text == "below a file":
+				return nil, &fs.PathError{Op: "open", Path: path, Err: syscall.ENOTDIR}
 			}
 			return []byte(text), nil
 		},

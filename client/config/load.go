@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // Options select the configuration to load. The zero value selects the current context of the default kubeconfig or,
@@ -51,7 +52,8 @@ type Options struct {
 //
 // Load uses the fourth if no file selects a context and the options select nothing from a file. Files that KUBECONFIG
 // lists may be missing, but not all of them: a pod whose KUBECONFIG is misspelled must not use the cluster that it runs
-// in. KUBECONFIG=/dev/null means "no kubeconfig".
+// in. KUBECONFIG=/dev/null means "no kubeconfig". A ~/.kube/config that the program has no permission to read counts as
+// missing.
 //
 // Errors: [ErrNoConfig], [ErrCertificateExpired], or [FieldError] values for all mistakes in the selected
 // configuration.
@@ -193,6 +195,9 @@ func (e env) findHome() (discovery, error) {
 	}
 	file := filepath.Join(home, ".kube", "config")
 	kc, err := e.readAll([]string{file}, true)
+	if unreadable, ok := errors.AsType[*fs.PathError](err); ok && isOutOfReach(err) {
+		return discovery{new(Kubeconfig), append(looked, file+" can't be read: "+unreadable.Err.Error())}, nil
+	}
 	if err != nil {
 		return discovery{}, err
 	}
@@ -201,6 +206,12 @@ func (e env) findHome() (discovery, error) {
 		state = " does not exist"
 	}
 	return discovery{kc, append(looked, file+state)}, nil
+}
+
+// isOutOfReach reports whether a program can't have a file in its home directory, such as one of a pod whose HOME is
+// /root or /dev/null: nobody has chosen that file.
+func isOutOfReach(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOTDIR)
 }
 
 // readAll reads and merges files. It reports all files that cannot be read.

@@ -47,6 +47,7 @@ type vars = map[string]string
 func TestLoadSearchesInOrder(t *testing.T) {
 	files := map[string]string{
 		"/a": kubeconfigOf("a"), "/b": kubeconfigOf("b"), "/home/.kube/config": kubeconfigOf("home"),
+		"/root/.kube/config": "forbidden", "/dev/null/.kube/config": "below a file",
 		"/empty": "", "/none-current": "contexts: [{name: x}]\n", "/rest": "users: [{name: u, user: {token: t}}]\n",
 	}
 	for _, test := range []struct {
@@ -97,6 +98,8 @@ func TestLoadSearchesInOrder(t *testing.T) {
 		},
 		{"the pod", vars{"HOME": "/other"}, true, config.Options{}, "https://10.0.0.1:443"},
 		{"the pod, without a home directory", nil, true, config.Options{}, "https://10.0.0.1:443"},
+		{"the pod, if the home directory is closed", vars{"HOME": "/root"}, true, config.Options{}, "https://10.0.0.1:443"},
+		{"the pod, if the home directory is a file", vars{"HOME": "/dev/null"}, true, config.Options{}, "https://10.0.0.1:443"},
 		{"the pod, if the kubeconfig is empty", vars{"KUBECONFIG": "/empty"}, true, config.Options{}, "https://10.0.0.1:443"},
 		{
 			"the pod, if there is no current context",
@@ -129,6 +132,21 @@ func TestLoadSearchesInOrder(t *testing.T) {
 			config.Options{},
 			"no kubeconfig found: KUBECONFIG is not set; the home directory is unknown; " + outside +
 				": set KUBECONFIG to a kubeconfig file, or name one",
+		},
+		{
+			"no configuration and a closed home directory",
+			vars{"HOME": "/root"},
+			false,
+			config.Options{},
+			"no kubeconfig found: KUBECONFIG is not set; /root/.kube/config can't be read: permission denied; " + outside +
+				": set KUBECONFIG to a kubeconfig file, or name one",
+		},
+		{
+			"a closed file in KUBECONFIG does not select the pod",
+			vars{"KUBECONFIG": "/root/.kube/config"},
+			true,
+			config.Options{},
+			"/root/.kube/config: cannot be read: open /root/.kube/config: permission denied: restore the file, or correct the path",
 		},
 		{
 			"an empty file in KUBECONFIG",
