@@ -4,6 +4,7 @@
 package podfiles
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -88,26 +89,54 @@ func remotePath(p string) (dir, name string, err error) {
 // complaintBytes limits how much of tar's error messages is kept.
 const complaintBytes = 4 << 10
 
-// complaints is the start of tar's standard error. It is safe for concurrent use.
+// complaints is the start of tar's standard error, without the lines that are only warnings. It is safe for concurrent
+// use.
 type complaints struct {
 	mu   sync.Mutex // guards the fields below
-	text []byte
-	last time.Time // time of the last write
+	text []byte     // whole lines
+	line []byte     // the start of the last line, which has no end yet
+	last time.Time  // time of the last write
 }
 
 func (c *complaints) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.text = append(c.text, p[:min(len(p), complaintBytes-len(c.text))]...)
 	c.last = time.Now()
+	for rest, more := p, true; more; {
+		var piece []byte
+		piece, rest, more = bytes.Cut(rest, []byte("\n"))
+		c.line = append(c.line, piece[:min(len(piece), complaintBytes-len(c.line))]...)
+		if more && !isWarning(c.line) {
+			c.text = append(append(c.text, c.line...), '\n')
+			c.text = c.text[:min(len(c.text), complaintBytes)]
+		}
+		if more {
+			c.line = c.line[:0]
+		}
+	}
 	return len(p), nil
+}
+
+// all returns the text with the last line. The caller holds the lock.
+func (c *complaints) all() string {
+	if isWarning(c.line) {
+		return string(c.text)
+	}
+	return string(c.text) + string(c.line)
+}
+
+// isWarning recognizes the warnings of tar about times that the clock of the container has not reached or that are very
+// old. Tar continues after them.
+func isWarning(line []byte) bool {
+	return bytes.Contains(line, []byte("time stamp")) &&
+		(bytes.Contains(line, []byte("in the future")) || bytes.Contains(line, []byte("implausibly old")))
 }
 
 // String returns the text as one line without control characters.
 func (c *complaints) String() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	text := strings.ReplaceAll(strings.TrimSpace(strings.ToValidUTF8(string(c.text), "")), "\n", "; ")
+	text := strings.ReplaceAll(strings.TrimSpace(strings.ToValidUTF8(c.all(), "")), "\n", "; ")
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return -1
@@ -116,10 +145,13 @@ func (c *complaints) String() string {
 	}, text)
 }
 
-// quietSince returns the time of the last write. It is zero before the first one.
+// quietSince returns the time of the last write. It is zero if there is no text.
 func (c *complaints) quietSince() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if strings.TrimSpace(c.all()) == "" {
+		return time.Time{}
+	}
 	return c.last
 }
 

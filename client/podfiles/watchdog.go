@@ -12,8 +12,12 @@ import (
 	"time"
 )
 
-// stuckAfter is the maximum time for which a tar that has reported an error may read nothing.
-const stuckAfter = 5 * time.Second
+// stuckAfter is the maximum time for which a tar that has reported an error may read nothing. At the end of the input, it
+// may need stuckAtEnd for the rest, which is on the way.
+const (
+	stuckAfter = 5 * time.Second
+	stuckAtEnd = 2 * time.Minute
+)
 
 // watchdog is the input of an unpacking tar. Some container runtimes do not notice that a process has ended before its
 // input was read, and then wait forever. So a tar that has reported an error and no longer reads is treated as ended. A
@@ -24,6 +28,7 @@ type watchdog struct {
 	said    *complaints
 	reading atomic.Bool               // a Read is in progress
 	last    atomic.Pointer[time.Time] // the end of the last Read
+	ended   atomic.Bool               // the last Read has returned an error, such as io.EOF
 
 	running sync.WaitGroup
 	done    chan struct{}
@@ -42,6 +47,7 @@ func (w *watchdog) Read(p []byte) (int, error) {
 	w.reading.Store(true)
 	n, err := w.Reader.Read(p)
 	w.last.Store(new(time.Now()))
+	w.ended.Store(err != nil)
 	w.reading.Store(false)
 	return n, err
 }
@@ -56,10 +62,14 @@ func (w *watchdog) run(cancel context.CancelCauseFunc) {
 		case <-tick.C:
 		}
 		quiet := w.said.quietSince()
-		if quiet.IsZero() || time.Since(quiet) < stuckAfter || w.reading.Load() {
+		if quiet.IsZero() || w.reading.Load() {
 			continue
 		}
-		if time.Since(*w.last.Load()) >= stuckAfter {
+		limit := stuckAfter
+		if w.ended.Load() {
+			limit = stuckAtEnd
+		}
+		if time.Since(quiet) >= limit && time.Since(*w.last.Load()) >= limit {
 			cancel(fmt.Errorf("tar has reported an error and stopped reading: %s", w.said))
 			return
 		}
