@@ -227,6 +227,7 @@ func TestDebugPageShowsWhatTheProgramDoes(t *testing.T) {
 			if _, err := maps.Patch(ctx, fmt.Sprintf("good-%d", i%30), setValue(fmt.Sprint(i)), nil); err != nil && ctx.Err() == nil {
 				return err
 			}
+			<-time.After(10 * time.Millisecond)
 		}
 		return context.Cause(ctx)
 	})

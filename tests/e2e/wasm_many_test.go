@@ -443,6 +443,7 @@ func TestManyModulesAreRightBesidesHostileOnes(t *testing.T) {
 	stop := background(t, func(ctx context.Context) error {
 		for n := 0; ctx.Err() == nil; n++ {
 			_ = c.write(ctx, c.ns, string(rune('a'+n%3)), fmt.Sprint("load ", n)) // the API server may be down
+			<-time.After(10 * time.Millisecond)
 		}
 		return context.Cause(ctx)
 	})
