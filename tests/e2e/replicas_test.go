@@ -97,12 +97,12 @@ func runReplicaUntil(ctx context.Context, ns string) error {
 		id := fmt.Sprintf("%d-%d", os.Getpid(), runs.Add(1))
 		for range 6 {
 			say(ctx, m, "runs", cm.Name, id)
-			<-time.After(3 * time.Millisecond)
+			<-time.After(15 * time.Millisecond)
 		}
 		if !say(ctx, m, "done", cm.Name, id+"-"+cm.Data["v"]) {
 			return kube.AwaitChange(), errors.New("the term is over, or the process was too slow to know")
 		}
-		return kube.RequeueAfter(200 * time.Millisecond), nil // something runs all the time
+		return kube.RequeueAfter(time.Second), nil // something runs all the time
 	}))
 	return m.Run(ctx)
 }
