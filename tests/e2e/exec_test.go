@@ -93,10 +93,10 @@ func testExec(t *testing.T, pods *kube.API[corev1.Pod]) {
 	}
 }
 
-// testExecMuch checks that 100 MB are transferred unchanged in both directions at the same time, that output that is
+// testExecMuch checks that 32 MiB are transferred unchanged in both directions at the same time, that output that is
 // not read does not block the process, and that no goroutines or open files remain.
 func testExecMuch(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
-	const much = 100 << 20
+	const much = 32 << 20
 	own := connect(t, &kube.ClientOptions{Config: c.Config()})
 	pods = inSpace(t, pods, own)
 	check := leftovers(t, own)
@@ -108,7 +108,7 @@ func testExecMuch(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 	}
 	var running sync.WaitGroup
 	running.Go(func() {
-		p, err := exec(ctx, false, "tool", "write", "-sum", "100M")
+		p, err := exec(ctx, false, "tool", "write", "-sum", "32M")
 		if err != nil {
 			t.Error(err)
 			return
@@ -117,7 +117,7 @@ func testExecMuch(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
 		if err != nil {
 			t.Error(err)
 		}
-		if p, err = exec(ctx, true, "tool", "write", "-wait", "100M"); err != nil {
+		if p, err = exec(ctx, true, "tool", "write", "-wait", "32M"); err != nil {
 			t.Error(err)
 			return
 		}

@@ -101,10 +101,10 @@ func testPortForward(t *testing.T, pods *kube.API[corev1.Pod]) {
 	}
 }
 
-// testPortForwardMany checks that 200 concurrent connections work independently of each other, and that no goroutine or
+// testPortForwardMany checks that 50 concurrent connections work independently of each other, and that no goroutine or
 // file is left behind.
 func testPortForwardMany(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod]) {
-	const many = 200
+	const many = 50
 	own := connect(t, &kube.ClientOptions{Config: c.Config()})
 	f, err := podVerbs(inSpace(t, pods, own)).PortForward("talker", nil)
 	if err != nil {
