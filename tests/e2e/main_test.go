@@ -127,6 +127,7 @@ func runTests(m *testing.M) (code int) {
 	defer func() {
 		failed("remove the programs", programs.remove())
 		failed("remove the module cache", moduleCache.remove())
+		failed("remove the compiled guests", compiledGuests.remove())
 	}()
 	if flag.Parse(); flag.Lookup("test.run").Value.String() == "" {
 		// All tests run: build while the cluster starts and the first tests wait.

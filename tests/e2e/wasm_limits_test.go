@@ -104,17 +104,13 @@ func TestDeletedWasmControllerStops(t *testing.T) {
 	t.Parallel()
 	s := newWasmSuite(t)
 	h := runWasmHost(t, s.client, s.ns, operator.Options{Store: s.store})
-	loop, err := wasmGuest()
-	if err != nil {
-		t.Fatal(err)
-	}
 	shared := &crowd{client: s.client, host: h.host, ns: s.ns}
 	shared.account(t, "greeter")
 	for _, name := range []string{"deleted", "other"} {
 		s.create(t, name, s.greeterSpec(t, name, "greeter"))
 	}
 	s.create(t, "loop", v1alpha1.WasmControllerSpec{
-		Image: s.registry.Push(loop), Args: []string{"loop"},
+		Image: s.registry.Push(buildInGo(t, wasmGuest)), Args: []string{"loop"},
 		Limits: v1alpha1.Limits{CallTimeout: &metav1.Duration{Duration: 5 * time.Minute}},
 	})
 	const source = "source"

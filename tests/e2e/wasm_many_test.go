@@ -47,22 +47,32 @@ func buildInC(t *testing.T, source string) []byte {
 	return binary
 }
 
-// buildInGo builds a module in Go from a folder of wasm/host.
+// builtInGo has a function for each package that returns its module or an error, see buildInGo.
+var builtInGo sync.Map
+
+// buildInGo builds a module in Go from a package, in the folder wasm/host. Each package is built once.
 func buildInGo(t *testing.T, program string) []byte {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "module.wasm")
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-buildmode=c-shared", "-tags=nethttpomithttp2",
-		"-ldflags=-s -w", "-o", file, program)
-	cmd.Dir, cmd.Env = "../../wasm/host", append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	binary, err := os.ReadFile(file)
+	build, _ := builtInGo.LoadOrStore(program, sync.OnceValues(func() ([]byte, error) {
+		file := filepath.Join(t.TempDir(), "module.wasm")
+		cmd := exec.CommandContext(t.Context(), "go", "build", "-buildmode=c-shared", "-tags=nethttpomithttp2",
+			"-ldflags=-s -w", "-o", file, program)
+		cmd.Dir, cmd.Env = "../../wasm/host", append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("build %s: %w\n%s", program, err, out)
+		}
+		return os.ReadFile(file)
+	}))
+	binary, err := build.(func() ([]byte, error))()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return binary
 }
+
+// compiledGuests keeps the modules that hosts have compiled, because several tests run the same modules. The hosts of
+// TestExamplesBehaveTheSameAsModules do not use it, like hosts with default options.
+var compiledGuests sharedDir
 
 // another returns a module that does the same and has another digest: it has a custom section more.
 func another(binary []byte) []byte { return append(slices.Clone(binary), 0, 2, 1, 'x') }
@@ -86,6 +96,7 @@ func newCrowd(t *testing.T, o host.Options) *crowd {
 	c.client = connect(t, &kube.ClientOptions{Middleware: []kube.Middleware{c.sent.layer}})
 	c.ns, c.other = newNamespace(t, c.client), newNamespace(t, c.client)
 	o.Logger, o.InitialBackoff, o.MaxFailures = slog.New(slog.NewTextHandler(c.log, nil)), 50*time.Millisecond, 3
+	o.CompilationDir = compiledGuests.path(t)
 	var err error
 	if c.host, err = host.New(t.Context(), c.client, &o); err != nil {
 		t.Fatal(err)

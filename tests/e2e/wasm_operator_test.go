@@ -30,22 +30,8 @@ import (
 	"github.com/kube-go/sdk/wasm/v1alpha1"
 )
 
-// wasmGuest returns the test guest of package host: its first argument is what it does. It is compiled once.
-var wasmGuest = sync.OnceValues(func() ([]byte, error) {
-	dir, err := os.MkdirTemp("", "e2e-guest-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	file := filepath.Join(dir, "guest.wasm")
-	args := []string{"build", "-buildmode=c-shared", "-ldflags=-s -w", "-o", file, "./testdata/guest"}
-	cmd := exec.Command("go", args...)
-	cmd.Dir, cmd.Env = "../../wasm/host", append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("build the guest: %w\n%s", err, out)
-	}
-	return os.ReadFile(file)
-})
+// wasmGuest is the test guest of package host, for buildInGo. Its first argument is what it does.
+const wasmGuest = "./testdata/guest"
 
 // wasmVersion returns a small module that waits. Each version has another digest.
 func wasmVersion(version byte) []byte {
@@ -73,7 +59,7 @@ func runWasmHost(t *testing.T, c *kube.Client, ns string, o operator.Options) *w
 	w := &wasmHost{log: &guarded[string]{}}
 	logger := slog.New(slog.NewMultiHandler(debugLogger(t).Handler(), slog.NewTextHandler(w, nil)))
 	h, err := host.New(t.Context(), c, &host.Options{
-		Logger: logger, InitialBackoff: 50 * time.Millisecond, MaxFailures: 3,
+		Logger: logger, InitialBackoff: 50 * time.Millisecond, MaxFailures: 3, CompilationDir: compiledGuests.path(t),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -201,11 +187,7 @@ func TestWasmControllerFromItsCreationToItsDeletion(t *testing.T) {
 	t.Parallel()
 	s := newWasmSuite(t)
 	h := runWasmHost(t, s.client, s.ns, operator.Options{Store: s.store})
-	first, err := wasmGuest()
-	if err != nil {
-		t.Fatal(err)
-	}
-	second := wasmVersion('2')
+	first, second := buildInGo(t, wasmGuest), wasmVersion('2')
 	ready := kube.StatusCondition[v1alpha1.WasmController]("Ready", metav1.ConditionTrue)
 
 	s.create(t, "a", v1alpha1.WasmControllerSpec{
@@ -366,11 +348,7 @@ func TestWasmControllerHasTheIdentityOfItsServiceAccount(t *testing.T) {
 	t.Parallel()
 	s := newWasmSuite(t)
 	h := runWasmHost(t, s.client, s.ns, operator.Options{Store: s.store})
-	guest, err := wasmGuest()
-	if err != nil {
-		t.Fatal(err)
-	}
-	image, path := s.registry.Push(guest), "/api/v1/namespaces/"+s.ns+"/configmaps"
+	image, path := s.registry.Push(buildInGo(t, wasmGuest)), "/api/v1/namespaces/"+s.ns+"/configmaps"
 	says := func(text string) {
 		t.Helper()
 		eventually(t, text, func(context.Context) error {
