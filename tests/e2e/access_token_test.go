@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/client/config"
-	"github.com/kube-go/sdk/client/middleware"
 	v1 "github.com/kube-go/sdk/examples/access-token/api/v1"
 	"github.com/kube-go/sdk/examples/access-token/tokens"
 	"github.com/kube-go/sdk/kube"
@@ -126,8 +125,8 @@ func granted(t testing.TB, c *kube.Client, ns string) string {
 	return strings.Join(all, ", ")
 }
 
-// TestAccessTokenSurvivesEachCrash kills the program before and after each of its requests, from the creation of a
-// token to its deletion.
+// TestAccessTokenSurvivesEachCrash kills the program before and after each of its writes, from the creation of a token
+// to its deletion.
 func TestAccessTokenSurvivesEachCrash(t *testing.T) {
 	t.Parallel()
 	c := connect(t, nil)
@@ -137,9 +136,7 @@ func TestAccessTokenSurvivesEachCrash(t *testing.T) {
 	coverage, ns := new(fsmtest.Coverage), ""
 	ready := kube.StatusCondition[v1.AccessToken]("Ready", metav1.ConditionTrue)
 	fsmtest.Crash(t, fsmtest.Scenario[v1.AccessToken]{
-		Connect: func(m middleware.Func) (*kube.Client, error) {
-			return kube.NewClient(t.Context(), &kube.ClientOptions{Config: c.Config(), PerAttempt: []middleware.Func{m}})
-		},
+		Connect: atWrites(t, c),
 		Machine: func(c *kube.Client) *fsm.Machine[v1.AccessToken] {
 			return tokens.New(c, &fsm.Options{OnStep: coverage.OnStep})
 		},

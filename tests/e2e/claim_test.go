@@ -12,7 +12,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core/machine"
 	v1 "github.com/kube-go/sdk/examples/claim/api/v1"
 	"github.com/kube-go/sdk/examples/claim/buckets"
@@ -111,8 +110,8 @@ func suspendBucket(ctx context.Context, all *kube.API[v1.Bucket], name string) e
 	return err
 }
 
-// testClaimSurvivesEachCrash kills the program before and after each of its requests, from the creation of a claim to
-// its deletion. The bucket is made by a program that is not killed.
+// testClaimSurvivesEachCrash kills the program before and after each of its writes, from the creation of a claim to its
+// deletion. The bucket is made by a program that is not killed.
 func testClaimSurvivesEachCrash(t *testing.T, c *kube.Client) {
 	if err := buckets.Install(limit(t), c); err != nil {
 		t.Fatal(err)
@@ -122,9 +121,7 @@ func testClaimSurvivesEachCrash(t *testing.T, c *kube.Client) {
 	all := kube.ClusterWide[v1.Bucket](c)
 	awaitCollector(t, all)
 	fsmtest.Crash(t, fsmtest.Scenario[v1.BucketClaim]{
-		Connect: func(m middleware.Func) (*kube.Client, error) {
-			return kube.NewClient(t.Context(), &kube.ClientOptions{Config: c.Config(), PerAttempt: []middleware.Func{m}})
-		},
+		Connect: atWrites(t, c),
 		Machine: func(c *kube.Client) *fsm.Machine[v1.BucketClaim] {
 			return buckets.Claims(c, &fsm.Options{OnStep: coverage.OnStep})
 		},

@@ -410,3 +410,32 @@ func (b *births) names() []string {
 	defer b.mu.Unlock()
 	return slices.Sorted(maps.Keys(b.uids))
 }
+
+// atRequests returns the function Connect of a scenario whose program is killed at each of its requests.
+func atRequests(t *testing.T, c *kube.Client) func(middleware.Func) (*kube.Client, error) {
+	t.Helper()
+	return func(m middleware.Func) (*kube.Client, error) {
+		return kube.NewClient(t.Context(), &kube.ClientOptions{Config: c.Config(), PerAttempt: []middleware.Func{m}})
+	}
+}
+
+// atWrites is like atRequests, but the program is not killed at reads: a crash at a read leaves the same objects as one
+// before the next write or after the last one.
+func atWrites(t *testing.T, c *kube.Client) func(middleware.Func) (*kube.Client, error) {
+	t.Helper()
+	connect := atRequests(t, c)
+	return func(m middleware.Func) (*kube.Client, error) { return connect(onlyWrites(m)) }
+}
+
+// onlyWrites returns a middleware that skips another one for reads.
+func onlyWrites(m middleware.Func) middleware.Func {
+	return func(next http.RoundTripper) http.RoundTripper {
+		writes := m(next)
+		return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+			if r.Method == http.MethodGet {
+				return next.RoundTrip(r)
+			}
+			return writes.RoundTrip(r)
+		})
+	}
+}

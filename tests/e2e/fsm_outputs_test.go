@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kube-go/sdk/client/middleware"
 	v1 "github.com/kube-go/sdk/examples/moose/api/v1"
 	"github.com/kube-go/sdk/examples/moose/life"
 	"github.com/kube-go/sdk/kube"
@@ -146,8 +145,8 @@ func TestMachineKeepsItsOutputs(t *testing.T) {
 	}
 }
 
-// TestMachineWithOutputsSurvivesEachCrash kills the program of a stable before and after each of its requests, from its
-// creation over a change of its spec to its deletion.
+// TestMachineWithOutputsSurvivesEachCrash kills the program of a stable before and after each of its writes, from its
+// creation over a change of its spec to its deletion. The durable machine is also killed at each of its reads.
 func TestMachineWithOutputsSurvivesEachCrash(t *testing.T) {
 	t.Parallel()
 	c := connect(t, nil)
@@ -157,10 +156,12 @@ func TestMachineWithOutputsSurvivesEachCrash(t *testing.T) {
 	for _, durable := range []bool{false, true} {
 		t.Run(fmt.Sprintf("durable=%t", durable), func(t *testing.T) {
 			ns, ready := "", kube.StatusCondition[v1.Moose]("Ready", metav1.ConditionTrue)
+			at := atWrites
+			if durable {
+				at = atRequests
+			}
 			fsmtest.Crash(t, fsmtest.Scenario[v1.Moose]{
-				Connect: func(m middleware.Func) (*kube.Client, error) {
-					return kube.NewClient(t.Context(), &kube.ClientOptions{Config: c.Config(), PerAttempt: []middleware.Func{m}})
-				},
+				Connect: at(t, c),
 				Stale:   true,
 				Machine: func(c *kube.Client) *fsm.Machine[v1.Moose] { return newStable(c, &fsm.Options{Durable: durable}) },
 				Create: func(tb testing.TB, c *kube.Client) *v1.Moose {

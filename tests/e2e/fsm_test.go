@@ -12,7 +12,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kube-go/sdk/client/middleware"
 	v1 "github.com/kube-go/sdk/examples/moose/api/v1"
 	"github.com/kube-go/sdk/examples/moose/life"
 	"github.com/kube-go/sdk/kube"
@@ -103,8 +102,8 @@ func TestMooseIsReleased(t *testing.T) {
 	}
 }
 
-// TestMooseSurvivesEachCrash kills the program of a moose before and after each of its requests, from its creation to
-// its deletion. No meal is lost or counts twice, and all transitions are taken.
+// TestMooseSurvivesEachCrash kills the program of a moose before and after each of its writes, from its creation to its
+// deletion. No meal is lost or counts twice, and all transitions are taken.
 func TestMooseSurvivesEachCrash(t *testing.T) {
 	t.Parallel()
 	c := connect(t, nil)
@@ -113,9 +112,7 @@ func TestMooseSurvivesEachCrash(t *testing.T) {
 	}
 	coverage := new(fsmtest.Coverage)
 	fsmtest.Crash(t, fsmtest.Scenario[v1.Moose]{
-		Connect: func(m middleware.Func) (*kube.Client, error) {
-			return kube.NewClient(t.Context(), &kube.ClientOptions{Config: c.Config(), PerAttempt: []middleware.Func{m}})
-		},
+		Connect: atWrites(t, c),
 		Machine: func(c *kube.Client) *fsm.Machine[v1.Moose] { return life.New(c, coverage.OnStep) },
 		Create: func(tb testing.TB, c *kube.Client) *v1.Moose {
 			tb.Helper()
