@@ -6,6 +6,8 @@ package e2e_test
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,23 +20,36 @@ import (
 	"github.com/kube-go/sdk/tests/cluster"
 )
 
-// TestShardsPartitionListsAndWatches checks sharded lists and watches on a server with the feature gate. Older servers
-// do not have the gate and ignore the selector, as in TestIgnoredShardSelectorIsAnError.
-func TestShardsPartitionListsAndWatches(t *testing.T) {
+// TestShards checks sharded lists and watches, and the replicas that use them, on a server with the feature gate. Older
+// servers do not have the gate and ignore the selector, as in TestIgnoredShardSelectorIsAnError.
+func TestShards(t *testing.T) {
 	t.Parallel()
 	if !has(t, connect(t, nil), shardsAreServed) {
 		testIgnoredShards(t, connect(t, nil))
 		return
 	}
 	cfg := ownCluster(t, &cluster.Options{FeatureGates: map[string]bool{"ShardedListAndWatch": true}})
-	testShards(t, connect(t, &kube.ClientOptions{Config: cfg}))
+	t.Run("PartitionListsAndWatches", func(t *testing.T) { testShards(t, connect(t, &kube.ClientOptions{Config: cfg})) })
+	t.Run("AreAllThatReplicasWatch", func(t *testing.T) { testFleet(t, cfg, 7000, true) }) // fewer would differ more
 }
 
-// TestServerWithoutStreamingLists installs a definition, waits for an object, and reads objects through a cache, on a
-// server without the feature gate, such as Kubernetes 1.33: it rejects streaming lists.
-func TestServerWithoutStreamingLists(t *testing.T) {
+// TestServerWithOtherFlags has the tests that need other flags of the API server, except for those of sharded lists.
+// They use one server, because each flag matters to only one of them.
+func TestServerWithOtherFlags(t *testing.T) {
 	t.Parallel()
-	cfg := ownCluster(t, &cluster.Options{FeatureGates: map[string]bool{"WatchList": false}})
+	provider, auditLog := newIdentityProvider(t), filepath.Join(t.TempDir(), "audit.log")
+	cfg := ownCluster(t, &cluster.Options{
+		FeatureGates:  map[string]bool{"WatchList": false},
+		APIServerArgs: slices.Concat(provider.trustFlags(t), auditFlags(t, auditLog)),
+	})
+	t.Run("WorksWithoutStreamingLists", func(t *testing.T) { testNoStreamingLists(t, cfg) })
+	t.Run("AcceptsRefreshedOIDCTokens", func(t *testing.T) { testOIDC(t, provider, cfg) })
+	t.Run("UnderstandsReviews", func(t *testing.T) { testReviews(t, cfg, auditLog) })
+}
+
+// testNoStreamingLists installs a definition, waits for an object, and reads objects through a cache, on a server
+// without the feature gate, such as Kubernetes 1.33: it rejects streaming lists.
+func testNoStreamingLists(t *testing.T, cfg *kube.Config) {
 	c := connect(t, &kube.ClientOptions{Config: cfg})
 	ns := newNamespace(t, c)
 	maps := kube.Namespaced[corev1.ConfigMap](c, ns)

@@ -33,7 +33,6 @@ import (
 	"github.com/kube-go/sdk/client/auth"
 	"github.com/kube-go/sdk/client/config"
 	"github.com/kube-go/sdk/kube"
-	"github.com/kube-go/sdk/tests/cluster"
 )
 
 // identityProvider is an OpenID Connect provider whose refresh tokens can be used only once. It is safe for concurrent
@@ -229,18 +228,23 @@ func (p *identityProvider) login(t *testing.T, cluster *kube.Config, idToken kub
 	return file
 }
 
-// newTrustingServer starts an API server that trusts an identity provider, and waits until it accepts its tokens.
-func newTrustingServer(t *testing.T, p *identityProvider) *kube.Config {
+// trustFlags returns flags of an API server that trusts an identity provider.
+func (p *identityProvider) trustFlags(t *testing.T) []string {
 	t.Helper()
 	authority := filepath.Join(t.TempDir(), "idp.crt")
 	if err := os.WriteFile(authority, p.authority(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg := ownCluster(t, &cluster.Options{APIServerArgs: []string{
+	return []string{
 		"--oidc-issuer-url=" + p.URL, "--oidc-client-id=kube",
 		"--oidc-ca-file=" + authority, "--oidc-signing-algs=RS256,ES256",
 		"--oidc-username-claim=name", "--oidc-username-prefix=oidc:", "--oidc-groups-claim=teams",
-	}})
+	}
+}
+
+// awaitTrust waits until the API server accepts the tokens of an identity provider.
+func (p *identityProvider) awaitTrust(t *testing.T, cfg *kube.Config) {
+	t.Helper()
 	if cfg.CAFile != "" {
 		var err error
 		if cfg.CAData, err = os.ReadFile(cfg.CAFile); err != nil {
@@ -254,16 +258,12 @@ func newTrustingServer(t *testing.T, p *identityProvider) *kube.Config {
 		_, err := whoami(ctx, t, bearer)
 		return err
 	})
-	return cfg
 }
 
-// TestOIDCTokensAreRefreshed checks that the auth-provider of a kubeconfig works with an API server that trusts the
-// same provider: an expired ID token is replaced within the call, new tokens are saved for the next program, and errors
-// contain no token.
-func TestOIDCTokensAreRefreshed(t *testing.T) {
-	t.Parallel()
-	provider := newIdentityProvider(t)
-	server := newTrustingServer(t, provider)
+// testOIDC checks that the auth-provider of a kubeconfig works with an API server that trusts the same provider: an
+// expired ID token is replaced within the call, new tokens are saved for the next program, and errors contain no token.
+func testOIDC(t *testing.T, provider *identityProvider, server *kube.Config) {
+	provider.awaitTrust(t, server)
 	isAnn := func(t *testing.T, file string) {
 		t.Helper()
 		cfg, err := kube.LoadConfig(t.Context(), &kube.ConfigOptions{Path: file})

@@ -29,26 +29,26 @@ import (
 	"github.com/kube-go/sdk/core/conversion"
 	"github.com/kube-go/sdk/core/wire"
 	"github.com/kube-go/sdk/kube"
-	"github.com/kube-go/sdk/tests/cluster"
 )
 
-// TestServerUnderstandsReviews checks that an API server understands the responses that webhooks create with
-// core/admission and core/conversion.
-func TestServerUnderstandsReviews(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	policy, log := filepath.Join(dir, "policy.yaml"), filepath.Join(dir, "audit.log")
+// auditFlags returns flags of an API server that writes an audit log of the ConfigMaps in the namespace default.
+func auditFlags(t *testing.T, log string) []string {
+	t.Helper()
+	policy := filepath.Join(t.TempDir(), "policy.yaml")
 	const events = `{"apiVersion":"audit.k8s.io/v1","kind":"Policy","omitStages":["RequestReceived"],` +
 		`"rules":[{"level":"Metadata","resources":[{"group":"","resources":["configmaps"]}],"namespaces":["default"]},` +
 		`{"level":"None"}]}`
 	if err := os.WriteFile(policy, []byte(events), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg := ownCluster(t, &cluster.Options{
-		APIServerArgs: []string{"--audit-policy-file=" + policy, "--audit-log-path=" + log},
-	})
+	return []string{"--audit-policy-file=" + policy, "--audit-log-path=" + log}
+}
+
+// testReviews checks that an API server understands the responses that webhooks create with core/admission and
+// core/conversion.
+func testReviews(t *testing.T, cfg *kube.Config, auditLog string) {
 	hooks := newHooks(t)
-	t.Run("admission", func(t *testing.T) { testAdmission(t, cfg, hooks, log) })
+	t.Run("admission", func(t *testing.T) { testAdmission(t, cfg, hooks, auditLog) })
 	t.Run("conversion", func(t *testing.T) { testConversion(t, connect(t, &kube.ClientOptions{Config: cfg}), hooks) })
 }
 

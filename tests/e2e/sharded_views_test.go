@@ -22,7 +22,6 @@ import (
 	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/kube"
-	"github.com/kube-go/sdk/tests/cluster"
 )
 
 // received counts the bytes of the lists and watches of config maps that a client receives.
@@ -185,19 +184,8 @@ func (f *shardFleet) reconciled(want map[string]string) {
 	})
 }
 
-// TestReplicasWatchTheirShards checks that each of four replicas receives about a quarter of what a list and a watch of
-// all objects receive, and that the objects of a replica that stops move to the others.
-func TestReplicasWatchTheirShards(t *testing.T) {
-	t.Parallel()
-	if !has(t, connect(t, nil), shardsAreServed) {
-		t.Skip("the server has no shards: TestReplicasDropOtherShards")
-	}
-	cfg := ownCluster(t, &cluster.Options{FeatureGates: map[string]bool{"ShardedListAndWatch": true}})
-	testFleet(t, cfg, 7000, true) // with fewer, the shares of random UIDs differ more
-}
-
-// TestReplicasDropOtherShards is TestReplicasWatchTheirShards on a server without the feature gate, which sends all
-// objects to each replica.
+// TestReplicasDropOtherShards has replicas on a server without the feature gate, which sends all objects to each of
+// them.
 func TestReplicasDropOtherShards(t *testing.T) {
 	t.Parallel()
 	testFleet(t, loadConfig(t, ""), 400, false)
@@ -238,6 +226,9 @@ func TestForbiddenNamespaceDoesNotStopShardedViews(t *testing.T) {
 	awaitValue(t, runs, "closed")
 }
 
+// testFleet checks that four replicas reconcile the objects of their shards, and that those of a replica that stops move
+// to the others. If the server selects by shard, each replica receives about a quarter of what a list and a watch of all
+// objects receive.
 func testFleet(t *testing.T, cfg *kube.Config, objects int, served bool) {
 	t.Helper()
 	c := connect(t, &kube.ClientOptions{Config: cfg})

@@ -26,21 +26,25 @@ import (
 	"github.com/kube-go/sdk/tests/cluster"
 )
 
-// wasmNode runs the example as a node of its own, and returns its name. Guest.wasm is in its directory of images.
-// Restart stops the program and starts another one for the same node.
-func wasmNode(t *testing.T, c *kube.Client) (name string, guest []byte, restart func()) {
-	t.Helper()
-	dir := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", filepath.Join(dir, "guest.wasm"),
+// TestWasmNode runs the example as nodes of a cluster of its own, since pods of other tests run on any node.
+func TestWasmNode(t *testing.T) {
+	t.Parallel()
+	c := connect(t, &kube.ClientOptions{Config: ownCluster(t, new(cluster.Options))})
+	images := t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", filepath.Join(images, "guest.wasm"),
 		"./wasm-node/engine/testdata/guest")
 	build.Dir, build.Env = "../../examples", append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the guest: %v\n%s", err, out)
 	}
-	guest, err := os.ReadFile(filepath.Join(dir, "guest.wasm"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	t.Run("RunsPods", func(t *testing.T) { testWasmNodeRunsPods(t, c, images) })
+	t.Run("StaysReadyAndContinuesAfterARestart", func(t *testing.T) { testWasmNodeAfterARestart(t, c, images) })
+}
+
+// wasmNode runs the example as another node with a directory of images, and returns its name. Restart stops the program
+// and starts another one for the same node.
+func wasmNode(t *testing.T, c *kube.Client, images string) (name string, restart func()) {
+	t.Helper()
 	name = fmt.Sprintf("wasm-%d", time.Now().UnixNano())
 	nodes := kube.ClusterWide[corev1.Node](c)
 	t.Cleanup(func() {
@@ -53,7 +57,7 @@ func wasmNode(t *testing.T, c *kube.Client) (name string, guest []byte, restart 
 	start := func() (stop func() error) {
 		return background(t, func(ctx context.Context) error {
 			return node.Run(ctx, c, node.Options{
-				Name: name, Address: "127.0.0.1", Images: dir, Memory: 64 << 20, Pods: 10, BackOff: time.Second,
+				Name: name, Address: "127.0.0.1", Images: images, Memory: 64 << 20, Pods: 10, BackOff: time.Second,
 			})
 		})
 	}
@@ -64,7 +68,7 @@ func wasmNode(t *testing.T, c *kube.Client) (name string, guest []byte, restart 
 		}
 		stop = start()
 	}
-	_, err = kube.Await(limit(t), nodes, name, func(n *corev1.Node) error {
+	_, err := kube.Await(limit(t), nodes, name, func(n *corev1.Node) error {
 		if n.UID == "" {
 			return core.ErrNotFound
 		}
@@ -78,7 +82,7 @@ func wasmNode(t *testing.T, c *kube.Client) (name string, guest []byte, restart 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return name, guest, restart
+	return name, restart
 }
 
 // wasmPod returns a pod for a node with containers that have arguments, such as main=exit 3.
@@ -103,14 +107,12 @@ func wasmPod(name, node, image string, policy corev1.RestartPolicy, containers .
 	return pod
 }
 
-// TestWasmNodeRunsPods checks the life of pods on a node that is the example: their containers run, fail, back off,
+// testWasmNodeRunsPods checks the life of pods on a node that is the example: their containers run, fail, back off,
 // restart and end; the API server returns their logs; and deleted pods are deleted when their containers have ended.
-func TestWasmNodeRunsPods(t *testing.T) {
-	t.Parallel()
-	c := connect(t, &kube.ClientOptions{Config: ownCluster(t, new(cluster.Options))}) // others run their pods on any node
+func testWasmNodeRunsPods(t *testing.T, c *kube.Client, images string) {
 	ns := newNamespace(t, c)
 	awaitPods(t, c, ns)
-	name, guest, _ := wasmNode(t, c)
+	name, _ := wasmNode(t, c, images)
 	leases := kube.Namespaced[coordinationv1.Lease](c, corev1.NamespaceNodeLease)
 	_, err := kube.Await(limit(t), leases, name, func(l *coordinationv1.Lease) error { // a ready node may have none yet
 		if len(l.OwnerReferences) != 1 || l.Spec.RenewTime == nil {
@@ -120,6 +122,10 @@ func TestWasmNodeRunsPods(t *testing.T) {
 	}, nil)
 	if err != nil {
 		t.Error(err)
+	}
+	guest, err := os.ReadFile(filepath.Join(images, "guest.wasm"))
+	if err != nil {
+		t.Fatal(err)
 	}
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
@@ -188,14 +194,12 @@ func TestWasmNodeRunsPods(t *testing.T) {
 	})
 }
 
-// TestWasmNodeStaysReadyAndContinuesAfterARestart checks that the program renews the lease of its node, before and
-// after a restart. A container that has run in the stopped program is started again.
-func TestWasmNodeStaysReadyAndContinuesAfterARestart(t *testing.T) {
-	t.Parallel()
-	c := connect(t, &kube.ClientOptions{Config: ownCluster(t, new(cluster.Options))}) // others run their pods on any node
+// testWasmNodeAfterARestart checks that the program renews the lease of its node, before and after a restart. A
+// container that has run in the stopped program is started again.
+func testWasmNodeAfterARestart(t *testing.T, c *kube.Client, images string) {
 	ns := newNamespace(t, c)
 	awaitPods(t, c, ns)
-	name, _, restart := wasmNode(t, c)
+	name, restart := wasmNode(t, c, images)
 	leases := kube.Namespaced[coordinationv1.Lease](c, corev1.NamespaceNodeLease)
 	renewed := func(after time.Time) time.Time {
 		t.Helper()
