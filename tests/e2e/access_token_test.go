@@ -133,7 +133,7 @@ func TestAccessTokenSurvivesEachCrash(t *testing.T) {
 	if err := tokens.Install(limit(t), c); err != nil {
 		t.Fatal(err)
 	}
-	coverage, ns := new(fsmtest.Coverage), ""
+	coverage, ns := new(fsmtest.Coverage), newNamespace(t, c)
 	ready := kube.StatusCondition[v1.AccessToken]("Ready", metav1.ConditionTrue)
 	fsmtest.Crash(t, fsmtest.Scenario[v1.AccessToken]{
 		Connect: atWrites(t, c),
@@ -142,9 +142,8 @@ func TestAccessTokenSurvivesEachCrash(t *testing.T) {
 		},
 		Create: func(tb testing.TB, c *kube.Client) *v1.AccessToken {
 			tb.Helper()
-			ns = newNamespace(t, c)
 			token, err := kube.Namespaced[v1.AccessToken](c, ns).Create(tb.Context(), &v1.AccessToken{
-				ObjectMeta: metav1.ObjectMeta{Name: "crash"},
+				ObjectMeta: metav1.ObjectMeta{GenerateName: "crash-"},
 				Spec: v1.AccessTokenSpec{
 					Namespaced: []v1.NamespacePermissions{{Namespace: "default", Rules: readMaps()}},
 				},

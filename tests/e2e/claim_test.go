@@ -116,7 +116,7 @@ func testClaimSurvivesEachCrash(t *testing.T, c *kube.Client) {
 	if err := buckets.Install(limit(t), c); err != nil {
 		t.Fatal(err)
 	}
-	coverage, ns := new(fsmtest.Coverage), ""
+	coverage, ns := new(fsmtest.Coverage), newNamespace(t, c)
 	ready := kube.StatusCondition[v1.BucketClaim]("Ready", metav1.ConditionTrue)
 	all := kube.ClusterWide[v1.Bucket](c)
 	awaitCollector(t, all)
@@ -127,9 +127,8 @@ func testClaimSurvivesEachCrash(t *testing.T, c *kube.Client) {
 		},
 		Create: func(tb testing.TB, c *kube.Client) *v1.BucketClaim {
 			tb.Helper()
-			ns = newNamespace(t, c)
 			claim, err := kube.Namespaced[v1.BucketClaim](c, ns).Create(tb.Context(), &v1.BucketClaim{
-				ObjectMeta: metav1.ObjectMeta{Name: "crash"}, Spec: v1.BucketClaimSpec{Gigabytes: 5},
+				ObjectMeta: metav1.ObjectMeta{GenerateName: "crash-"}, Spec: v1.BucketClaimSpec{Gigabytes: 5},
 			}, nil)
 			if err != nil {
 				tb.Fatal(err)
@@ -138,7 +137,7 @@ func testClaimSurvivesEachCrash(t *testing.T, c *kube.Client) {
 		},
 		Between: func(tb testing.TB, c *kube.Client, claim *v1.BucketClaim) {
 			tb.Helper()
-			bucket, err := all.GetOrNil(tb.Context(), ns+"-crash", nil)
+			bucket, err := all.GetOrNil(tb.Context(), ns+"-"+claim.Name, nil)
 			switch {
 			case err != nil || bucket == nil:
 			case bucket.DeletionTimestamp != nil:

@@ -155,7 +155,7 @@ func TestMachineWithOutputsSurvivesEachCrash(t *testing.T) {
 	}
 	for _, durable := range []bool{false, true} {
 		t.Run(fmt.Sprintf("durable=%t", durable), func(t *testing.T) {
-			ns, ready := "", kube.StatusCondition[v1.Moose]("Ready", metav1.ConditionTrue)
+			ns, ready := newNamespace(t, c), kube.StatusCondition[v1.Moose]("Ready", metav1.ConditionTrue)
 			at := atWrites
 			if durable {
 				at = atRequests
@@ -166,9 +166,8 @@ func TestMachineWithOutputsSurvivesEachCrash(t *testing.T) {
 				Machine: func(c *kube.Client) *fsm.Machine[v1.Moose] { return newStable(c, &fsm.Options{Durable: durable}) },
 				Create: func(tb testing.TB, c *kube.Client) *v1.Moose {
 					tb.Helper()
-					ns = newNamespace(t, c)
 					moose, err := kube.Namespaced[v1.Moose](c, ns).Create(tb.Context(), &v1.Moose{
-						ObjectMeta: metav1.ObjectMeta{Name: "crash"}, Spec: v1.MooseSpec{Weight: 2},
+						ObjectMeta: metav1.ObjectMeta{GenerateName: "crash-"}, Spec: v1.MooseSpec{Weight: 2},
 					}, nil)
 					if err != nil {
 						tb.Fatal(err)

@@ -110,22 +110,21 @@ func TestMooseSurvivesEachCrash(t *testing.T) {
 	if err := life.Install(limit(t), c); err != nil {
 		t.Fatal(err)
 	}
-	coverage := new(fsmtest.Coverage)
+	coverage, mooses := new(fsmtest.Coverage), kube.Namespaced[v1.Moose](c, newNamespace(t, c))
 	fsmtest.Crash(t, fsmtest.Scenario[v1.Moose]{
 		Connect: atWrites(t, c),
 		Machine: func(c *kube.Client) *fsm.Machine[v1.Moose] { return life.New(c, coverage.OnStep) },
-		Create: func(tb testing.TB, c *kube.Client) *v1.Moose {
+		Create: func(tb testing.TB, _ *kube.Client) *v1.Moose {
 			tb.Helper()
-			mooses := kube.Namespaced[v1.Moose](c, newNamespace(t, c))
 			moose, err := mooses.Create(tb.Context(), &v1.Moose{
-				ObjectMeta: metav1.ObjectMeta{Name: "crash"}, Spec: v1.MooseSpec{Weight: 30},
+				ObjectMeta: metav1.ObjectMeta{GenerateName: "crash-"}, Spec: v1.MooseSpec{Weight: 30},
 			}, nil)
 			if err != nil {
 				tb.Fatal(err)
 			}
 			return moose
 		},
-		Between: func(tb testing.TB, c *kube.Client, moose *v1.Moose) {
+		Between: func(tb testing.TB, _ *kube.Client, moose *v1.Moose) {
 			tb.Helper()
 			if moose.Status.FSM == nil || moose.Status.FSM.State != "Released" || moose.DeletionTimestamp != nil {
 				return
@@ -133,7 +132,7 @@ func TestMooseSurvivesEachCrash(t *testing.T) {
 			if s := moose.Status; s.Weight != 30 || s.FSM.Visits["Eat"] != 1 || s.FSM.Visits["Sleep"] != 1 {
 				tb.Errorf("the status is %+v, %+v", s, s.FSM)
 			}
-			if err := kube.Namespaced[v1.Moose](c, moose.Namespace).Delete(tb.Context(), moose.Name, nil); err != nil {
+			if err := mooses.Delete(tb.Context(), moose.Name, nil); err != nil {
 				tb.Error(err)
 			}
 		},
