@@ -34,7 +34,7 @@ func settle(t *testing.T, check func(context.Context) error) {
 		if err == nil {
 			return
 		}
-		if rest(ctx, 250*time.Millisecond) != nil {
+		if rest(ctx, 500*time.Millisecond) != nil {
 			t.Fatalf("three minutes after the last fault: %v", err)
 		}
 	}
@@ -44,7 +44,7 @@ func settle(t *testing.T, check func(context.Context) error) {
 func (s *testbed) end(t *testing.T, subjects ...*subject) {
 	t.Helper()
 	began := subjects[len(subjects)-1].began
-	eventually(t, "the subjects use as much as before the faults", func(context.Context) error {
+	settle(t, func(context.Context) error {
 		// The bounds allow for connections that are being closed.
 		u := currentUsage(t)
 		if u.goroutines > 2*began.goroutines || u.heap > 2*began.heap+heapSlack() {
@@ -65,7 +65,7 @@ func (s *testbed) stop(t *testing.T, subjects ...*subject) {
 			}
 		}
 	}
-	eventually(t, "no goroutine is left", func(context.Context) error {
+	settle(t, func(context.Context) error {
 		for _, c := range s.clients {
 			c.CloseIdleConnections() // a connection becomes idle some time after its last request was canceled
 		}

@@ -229,15 +229,13 @@ func eventually(t *testing.T, what string, check func(context.Context) error) {
 	within(t, 3*time.Minute, what, check) // for a busy machine
 }
 
-// within is eventually with another limit.
+// within is eventually with another limit. The pauses between the checks grow, since a check often lists objects.
 func within(t *testing.T, limit time.Duration, what string, check func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
 	var last error // of the last check that was not cut off
-	for {
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 250*time.Millisecond) {
 		err := check(ctx)
 		if err == nil {
 			return
@@ -248,7 +246,7 @@ func within(t *testing.T, limit time.Duration, what string, check func(context.C
 		select {
 		case <-ctx.Done():
 			t.Fatalf("%s: %v", what, last)
-		case <-tick.C:
+		case <-time.After(pause):
 		}
 	}
 }
