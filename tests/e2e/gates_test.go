@@ -30,7 +30,7 @@ func TestShards(t *testing.T) {
 	}
 	cfg := ownCluster(t, &cluster.Options{FeatureGates: map[string]bool{"ShardedListAndWatch": true}})
 	t.Run("PartitionListsAndWatches", func(t *testing.T) { testShards(t, connect(t, &kube.ClientOptions{Config: cfg})) })
-	t.Run("AreAllThatReplicasWatch", func(t *testing.T) { testFleet(t, cfg, 7000, true) }) // fewer would differ more
+	t.Run("AreAllThatReplicasWatch", func(t *testing.T) { testFleet(t, cfg, 1000, true) })
 }
 
 // TestServerWithOtherFlags has the tests that need other flags of the API server, except for those of sharded lists.
