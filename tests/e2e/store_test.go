@@ -17,11 +17,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kube-go/sdk/kube"
-	"github.com/kube-go/sdk/tests/cluster"
 )
 
 // TestStoreEqualsServer checks that a store and its subscribers have the objects of the server after random changes and
-// faults.
+// faults of the connection.
 func TestStoreEqualsServer(t *testing.T) {
 	const operations = 300
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the sequence must be the same in each run
@@ -64,11 +63,6 @@ func TestStoreEqualsServer(t *testing.T) {
 			link.cut()
 		case i == 90:
 			link.restore()
-		case i == operations/2 && builtin != nil:
-			apiserver := builtin.Component(cluster.APIServer)
-			if err := errors.Join(apiserver.Kill(), apiserver.Start(limit(t))); err != nil {
-				t.Fatal(err)
-			}
 		case random.IntN(20) == 0:
 			link.drop()
 		case random.IntN(40) == 0:
