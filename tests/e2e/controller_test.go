@@ -330,39 +330,3 @@ func TestStoppingControllerFinishesItsReconciles(t *testing.T) {
 		t.Errorf("%d objects are done, want 1", done)
 	}
 }
-
-// TestControllersShareOneWatch checks that several controllers of one kind use one watch.
-func TestControllersShareOneWatch(t *testing.T) {
-	var sent requests
-	c := connect(t, &kube.ClientOptions{Middleware: []kube.Middleware{sent.layer}})
-	ns := newNamespace(t, c)
-	maps := kube.Namespaced[corev1.ConfigMap](c, ns)
-	cache := newCache(t, c)
-	const controllers = 3
-	seen := make(chan int, 100)
-	for i := range controllers {
-		view := kube.ViewOf[corev1.ConfigMap](cache, &kube.Selection{Namespace: ns})
-		ctl := kube.NewController(kube.ForView(view), &kube.ControllerOptions{Logger: debugLogger(t)})
-		background(t, func(ctx context.Context) error {
-			return ctl.Run(ctx, func(_ context.Context, cm *corev1.ConfigMap) (kube.Action, error) {
-				if cm.Name == "shared" {
-					seen <- i
-				}
-				return kube.AwaitChange(), nil
-			})
-		})
-	}
-	create(t, maps, "shared", "1")
-	by := map[int]bool{}
-	for ctx := limit(t); len(by) < controllers; {
-		select {
-		case i := <-seen:
-			by[i] = true
-		case <-ctx.Done():
-			t.Fatalf("reconciled by %v, want %d controllers", by, controllers)
-		}
-	}
-	if n := sent.count("/configmaps?", "watch=true"); n != 1 {
-		t.Errorf("%d controllers have %d watches, want 1", controllers, n)
-	}
-}

@@ -181,7 +181,8 @@ func TestReadYourWrites(t *testing.T) {
 	}
 }
 
-// TestViewsShareOneWatch checks that several views of the same objects use one watch, as long as one of the views runs.
+// TestViewsShareOneWatch checks that several views of the same objects, of which controllers run two, use one watch as
+// long as one of the views runs.
 func TestViewsShareOneWatch(t *testing.T) {
 	var sent requests
 	c := connect(t, &kube.ClientOptions{Middleware: []kube.Middleware{sent.layer}})
@@ -190,12 +191,27 @@ func TestViewsShareOneWatch(t *testing.T) {
 	cache := newCache(t, c)
 	var views []*kube.View[corev1.ConfigMap]
 	var stops []func() error
-	for range 3 {
+	var seen []chan string // the objects that the controllers reconcile
+	for i := range 3 {
 		view := kube.ViewOf[corev1.ConfigMap](cache, &kube.Selection{Namespace: ns})
+		run, names := view.Run, make(chan string, 100)
+		if i < 2 {
+			ctl := kube.NewController(kube.ForView(view), &kube.ControllerOptions{Logger: debugLogger(t)})
+			run = func(ctx context.Context) error {
+				return ctl.Run(ctx, func(_ context.Context, cm *corev1.ConfigMap) (kube.Action, error) {
+					names <- cm.Name
+					return kube.AwaitChange(), nil
+				})
+			}
+			seen = append(seen, names)
+		}
 		views = append(views, view)
-		stops = append(stops, background(t, view.Run))
+		stops = append(stops, background(t, run))
 	}
 	made := create(t, api, "made", "1")
+	for _, names := range seen {
+		awaitValue(t, names, "made")
+	}
 	for _, view := range views {
 		if err := view.Store().WaitForVersion(limit(t), made.ResourceVersion); err != nil {
 			t.Fatal(err)
