@@ -78,8 +78,9 @@ func (s *testbed) stop(t *testing.T, subjects ...*subject) {
 	})
 }
 
-// heapSlack returns the number of bytes by which the memory of the process may grow: what other tests need that run at
-// the same time, such as those that compile WebAssembly modules, unless TestSoak runs alone.
+// heapSlack returns the number of bytes by which the memory of the process may grow. Unless TestSoak runs alone, only
+// its goroutines are checked in fact: the bound is what other tests need that run at the same time, such as those that
+// compile WebAssembly modules.
 func heapSlack() uint64 {
 	if os.Getenv(soakEnv) != "" {
 		return 2 << 20

@@ -13,7 +13,7 @@ import (
 )
 
 // soakEnv names the duration of TestSoak, such as 30m. By default it is short: the test then checks that the code of
-// make soak works.
+// make soak works. It does not find a growth of memory, see heapSlack.
 const soakEnv = "E2E_SOAK"
 
 const (
