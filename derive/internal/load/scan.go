@@ -295,8 +295,8 @@ func (s *scan) packageMarkers() {
 	}
 }
 
-// ofPackage reports whether a marker can belong to the package. It can if the package may have it and its comment is
-// outside of all declarations, and not on a line where one ends. Loose markers can from any position.
+// ofPackage reports whether a marker belongs to the package. It does if the package may have it, and its comment is
+// outside of all declarations and not on a line where one ends. A loose marker belongs to it from any position.
 func (s *scan) ofPackage(m *Marker, group *ast.CommentGroup) bool {
 	if s.program.set.Loose(m.Marker) {
 		return true
