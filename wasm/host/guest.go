@@ -139,6 +139,7 @@ func (g *guest) turn() {
 	switch {
 	case err != nil:
 	case idling && len(items) == 0 && !ticking:
+		i.touch(item{}) // it may refuse
 		err = i.unload(time.Now())
 	case i.body == nil && (ticking || len(items) > 0):
 		err = i.load()
@@ -299,6 +300,7 @@ func (g *guest) deliver(items []*operation, ticking bool) error {
 		g.unread = 0
 	}
 	if ticking {
+		i.touch(item{})
 		if !i.next.After(i.time()) {
 			i.next = time.Time{} // the guest sets the next one
 		}
@@ -379,6 +381,7 @@ func (i *instance) flush(op *operation, mayRun func() bool) (sent bool, err erro
 		if !ok {
 			return sent, nil
 		}
+		i.touch(it)
 		last := it.flags&abi.FlagLast != 0
 		if last {
 			i.forget(op) // the guest may ask for its id while it handles the item
@@ -403,7 +406,10 @@ func (g *guest) arm() {
 	defer g.mu.Unlock()
 	i, idle := g.instance, g.host.options.IdleAfter
 	g.unloaded = i.body == nil
-	unload := time.Now().Add(idle)
+	if i.used.IsZero() { // it has just started
+		i.touch(item{})
+	}
+	unload := i.used.Add(idle)
 	if i.keep.After(unload) {
 		unload = i.keep
 	}

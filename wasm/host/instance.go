@@ -29,6 +29,7 @@ type instance struct {
 	stop  context.CancelCauseFunc
 
 	keep time.Time // before which the instance is not unloaded, because its memory could not be stored
+	used time.Time // when the guest last had something to do, see touch; used by turns
 
 	open       bool  // the program was started: it may use operations
 	last       int64 // the last id

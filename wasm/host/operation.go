@@ -27,6 +27,7 @@ type item struct {
 	flags    abi.Flags
 	data     []byte
 	reserved int64 // in the budget of the module
+	quiet    bool  // it has only the version of a watch
 }
 
 // operation is something that an instance has submitted and that has not ended.

@@ -23,6 +23,14 @@ func (i *instance) park() {
 	}
 }
 
+// touch records that the guest has something to do. A version of a watch is nothing, unless the guest may wait for it:
+// otherwise the versions of many watches, each once a minute, would keep an idle instance loaded.
+func (i *instance) touch(it item) {
+	if !it.quiet || i.awaitsVersion() {
+		i.used = time.Now()
+	}
+}
+
 // unload stores the memory of an idle instance in a file, unless the guest refuses. Its operations go on: their items
 // and the next timer of the guest load it again. If the host can't store it, it stays loaded. An error means that the
 // guest has failed.

@@ -9,7 +9,10 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/kube-go/sdk/wasm/internal/image"
 )
 
 // TestErrorsOfTheHostDoNotQuarantine has an instance whose stored memory can't be read.
@@ -46,5 +49,43 @@ func TestRecordThatFailsDoesNotQuarantine(t *testing.T) {
 	await(t, "the start", func() bool { return statusOf(h, "a").Phase == Running })
 	if s := statusOf(h, "a"); s.Failures != 0 || attempts.Load() != 5 {
 		t.Errorf("after %d attempts, the status is %+v", attempts.Load(), s)
+	}
+}
+
+// TestVersionsDoNotKeepAnInstanceLoaded has a guest that receives nothing but versions, more often than it is idle.
+func TestVersionsDoNotKeepAnInstanceLoaded(t *testing.T) {
+	for name, tt := range map[string]struct {
+		it    item
+		wrote bool // within the last two minutes
+		want  bool
+	}{
+		"versions":               {it: item{quiet: true}, want: true},
+		"versions after a write": {it: item{quiet: true}, wrote: true},
+		"changes":                {it: item{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := &Host{options: Options{IdleAfter: 30 * time.Second}}
+				g := &guest{host: h, closed: true} // no turns
+				i := &instance{guest: g, body: new(image.Instance), image: new(image.Image)}
+				g.instance = i
+				if tt.wrote {
+					i.wrote.Store(time.Now().UnixNano())
+				}
+				g.arm()
+				for range 60 {
+					<-time.After(time.Second)
+					i.touch(tt.it)
+					g.arm()
+				}
+				synctest.Wait()
+				g.mu.Lock()
+				defer g.mu.Unlock()
+				if g.idling != tt.want {
+					t.Errorf("after a minute, the guest is idle: %v, want %v", g.idling, tt.want)
+				}
+				g.plan(time.Time{}, nil)
+			})
+		})
 	}
 }

@@ -349,6 +349,7 @@ func (op *operation) follow(view *objects, use *claim) error {
 			if !w.isReady() || !op.instance.wantsVersion() {
 				continue
 			}
+			it.quiet = len(it.data) == 0
 		default:
 			if err := op.add(&it, view, c.Change, send); err != nil {
 				return err
@@ -420,7 +421,12 @@ func (i *instance) wantsVersion() bool {
 	g.mu.Lock()
 	unloaded := g.unloaded
 	g.mu.Unlock()
-	return !unloaded || time.Since(time.Unix(0, i.wrote.Load())) < awaitsWrites
+	return !unloaded || i.awaitsVersion()
+}
+
+// awaitsVersion reports whether a guest may wait for the version of its last write.
+func (i *instance) awaitsVersion() bool {
+	return time.Since(time.Unix(0, i.wrote.Load())) < awaitsWrites
 }
 
 // markSynced records that all objects are in the queue of the guest, or about to be.
