@@ -52,6 +52,16 @@ func newEgress(proxy func(*http.Request) (*url.URL, error)) *http.Transport {
 	}
 }
 
+// CheckOrigin returns an error if a text is not an origin, see [Module.Origins]: a scheme, a host and perhaps a port,
+// without a path.
+func CheckOrigin(text string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Scheme+"://"+u.Host != text {
+		return fmt.Errorf("%q is not an origin: name a scheme and a host, such as https://hooks.example.com", text)
+	}
+	return nil
+}
+
 // refuseLocal returns an error if an address is one of the machine, or of its link, or of a metadata service.
 func refuseLocal(_, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)

@@ -5,10 +5,12 @@ package host
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/kube-go/sdk/core/abi"
@@ -67,5 +69,18 @@ func TestLocalAddressesAreKnown(t *testing.T) {
 		if got := refuseLocal("tcp", address, nil) != nil; got != want {
 			t.Errorf("%s is refused: %v, want %v", address, got, want)
 		}
+	}
+}
+
+func TestModulesWithInvalidOriginsAreRefused(t *testing.T) {
+	h, _ := newTestHost(t, "http://127.0.0.1:1", Options{})
+	for _, origin := range []string{"", "a", "ftp://a", "https://", "https://a/", "https://a?b", "http://u@a", "HTTPS://a"} {
+		err := h.Set(t.Context(), Module{Name: "a", Origins: []string{"https://a:1", origin}})
+		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("Module.Origins: %q is not an origin", origin)) {
+			t.Errorf("Set with the origin %q = %v", origin, err)
+		}
+	}
+	if err := CheckOrigin("http://10.0.0.1:8080"); err != nil {
+		t.Error(err)
 	}
 }

@@ -306,6 +306,11 @@ func (h *Host) set(ctx context.Context, m Module) error {
 	if err := m.Limits.setDefaults(); err != nil {
 		return err
 	}
+	for _, origin := range m.Origins {
+		if err := CheckOrigin(origin); err != nil {
+			return fmt.Errorf("Module.Origins: %w", err)
+		}
+	}
 	unlock, err := h.lock(ctx, m.Name)
 	if err != nil {
 		return err

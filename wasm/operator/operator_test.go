@@ -66,7 +66,7 @@ func TestInvalidOptionsNameTheField(t *testing.T) {
 		{"no host", c, nil, operator.Options{}, "the host is nil: pass "},
 		{"a directory that does not exist", c, h, operator.Options{Files: file + "s"}, "Options.Files: "},
 		{"a file in place of a directory", c, h, operator.Options{Files: file}, file + " is not a directory"},
-		{"an origin without a scheme", c, h, operator.Options{Origins: []string{"a"}}, `Options.Origins has "a"`},
+		{"an origin without a scheme", c, h, operator.Options{Origins: []string{"a"}}, `Options.Origins: "a" is not`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := operator.New(tt.client, tt.host, &tt.options)

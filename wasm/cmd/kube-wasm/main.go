@@ -43,8 +43,8 @@ Flags of run:
                        kube-wasm)
   -origin URL          a server, apart from the API server, that these modules may send requests to, such as
                        https://hooks.example.com; may be repeated
-  -record DIR          record each instance of the modules of files in a file of this directory; a recording contains
-                       what the module reads, such as the data of secrets
+  -record DIR          record each instance of these modules in a file of this directory; a recording contains what the
+                       module reads, such as the data of secrets
   -controller          run the WasmController objects of the cluster; each with the service account that it names
   -install             install the kind WasmController first
   -namespace NAMESPACE run only the objects of a namespace

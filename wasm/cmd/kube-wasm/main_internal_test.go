@@ -99,6 +99,7 @@ func TestCommandLineMistakesNameTheFlagAndTheRemedy(t *testing.T) {
 		"run -controller -record d":         "-record has no effect without a file or -dir",
 		"replay a":                          "replay takes a module and a recording, not 1",
 		"run -controller -origin http://a":  "-origin has no effect without a file or -dir",
+		"run -dir a -origin http://a/":      `-origin: "http://a/" is not an origin`,
 		"run -dir a -allow-origin http://a": "-allow-origin has no effect without -controller",
 		"run a.wasm -account b":             `-account is "b", want NAMESPACE/NAME`,
 		"run a.wasm x/a.wasm":               "have the same name",

@@ -85,6 +85,11 @@ func (s *settings) check(flags *flag.FlagSet) (err error) {
 	if len(s.args) > 0 && len(s.files) == 0 {
 		return fmt.Errorf("run: the arguments %q are for modules of files, but no file is named; %w", s.args, errUsage)
 	}
+	for _, origin := range s.origins {
+		if invalid := host.CheckOrigin(origin); invalid != nil {
+			err = errors.Join(err, fmt.Errorf("run: -origin: %w; %w", invalid, errUsage))
+		}
+	}
 	flags.Visit(func(f *flag.Flag) {
 		switch f.Name {
 		case "install", "namespace", "files", "allow-origin":

@@ -37,9 +37,8 @@ type Options struct {
 // New returns the modules of objects in a host. Its errors are those of package operator.
 func New(c *client.Client, h *host.Host, o *Options) (*Modules, error) {
 	for _, origin := range o.Origins {
-		if !isOrigin(origin) {
-			return nil, fmt.Errorf("operator: Options.Origins has %q, want a scheme and a host, such as "+
-				"https://hooks.example.com", origin)
+		if err := host.CheckOrigin(origin); err != nil {
+			return nil, fmt.Errorf("operator: Options.Origins: %w", err)
 		}
 	}
 	if o.Files != "" {

@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -120,20 +119,14 @@ func (m *Modules) check(spec *v1alpha1.WasmControllerSpec) error {
 		return errors.New("spec.limits: inFlight, watches, requestsPerSecond and logsPerSecond must not be negative")
 	}
 	for _, origin := range spec.Origins {
-		switch {
-		case !isOrigin(origin):
-			return fmt.Errorf("spec.origins has %q, want a scheme and a host, such as https://hooks.example.com", origin)
-		case !slices.Contains(m.origins, origin):
+		if err := host.CheckOrigin(origin); err != nil {
+			return fmt.Errorf("spec.origins: %w", err)
+		}
+		if !slices.Contains(m.origins, origin) {
 			return fmt.Errorf("spec.origins: this host does not allow %s; start kube-wasm with -allow-origin %s", origin, origin)
 		}
 	}
 	return nil
-}
-
-// isOrigin reports whether a text is a scheme and a host.
-func isOrigin(text string) bool {
-	u, err := url.Parse(text)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.Scheme+"://"+u.Host == text
 }
 
 // moduleOf returns the module of an object.

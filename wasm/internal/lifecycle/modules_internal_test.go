@@ -70,10 +70,10 @@ func TestInvalidSpecsNameTheField(t *testing.T) {
 			Image: "a", Limits: v1alpha1.Limits{CallTimeout: &metav1.Duration{Duration: time.Hour}},
 		},
 		"spec.limits: inFlight, watches": {Image: "a", Limits: v1alpha1.Limits{RequestsPerSecond: -1}},
-		`spec.origins has "ftp://a"`:     {Image: "a", Origins: []string{"ftp://a"}},
-		`spec.origins has "https://a/b"`: {Image: "a", Origins: []string{"https://a/b"}},
-		`spec.origins has "https://"`:    {Image: "a", Origins: []string{"https://"}},
-		`spec.origins has "http://u@a"`:  {Image: "a", Origins: []string{"http://u@a"}},
+		`spec.origins: "ftp://a" is not`: {Image: "a", Origins: []string{"ftp://a"}},
+		`spec.origins: "https://a/b" is`: {Image: "a", Origins: []string{"https://a/b"}},
+		`spec.origins: "https://" is no`: {Image: "a", Origins: []string{"https://"}},
+		`spec.origins: "http://u@a" is `: {Image: "a", Origins: []string{"http://u@a"}},
 	} {
 		if err := m.check(&spec); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %v, want one with %q", err, want)
