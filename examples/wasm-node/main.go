@@ -29,6 +29,9 @@ func main() {
 	}
 }
 
+// maxMemory is the maximum size of a WebAssembly memory in bytes.
+const maxMemory = int64(4 << 30)
+
 func run(ctx context.Context, args []string) error {
 	var o node.Options
 	flags := flag.NewFlagSet("wasm-node", flag.ContinueOnError)
@@ -42,6 +45,9 @@ func run(ctx context.Context, args []string) error {
 	graph := flags.Bool("graph", false, "print the states and transitions as a Mermaid diagram, and do nothing else")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if o.Memory <= 0 || o.Memory > maxMemory {
+		return fmt.Errorf("-memory is %d, want more than 0 and at most %d", o.Memory, maxMemory)
 	}
 	if *graph {
 		c, err := new(life.Memory).Client(ctx)
