@@ -202,7 +202,7 @@ func (g *guest) authorize(ctx context.Context, w *abi.Watch) error {
 			return unreviewed(err.Error())
 		case err != nil:
 			return &abi.Error{Code: abi.Unavailable, Message: err.Error()}
-		case !d.Allowed:
+		case !d.Allowed: // also with an evaluation error, such as one about a deleted role: requests are refused, too
 			return &abi.Error{Code: abi.Forbidden, Message: fmt.Sprintf("service account %s may not %s %s %s: add the rule to "+
 				"a role", g.module.ServiceAccount, verb, resourceOf(w), whereOf(w))}
 		}

@@ -246,11 +246,13 @@ func TestWatchOfOneObjectIsAuthorizedByItsName(t *testing.T) {
 	}
 }
 
-// TestPermissionIsLostInTimeWhateverTheModuleMaySend has a module with more watches than it may send requests.
+// TestPermissionIsLostInTimeWhateverTheModuleMaySend has a module with more watches than it may send requests. The server
+// refuses as after the deletion of a role.
 func TestPermissionIsLostInTimeWhateverTheModuleMaySend(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = fmt.Fprint(w, `{"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1","status":{}}`)
+		_, _ = fmt.Fprint(w, `{"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1","status":{`+
+			`"allowed":false,"evaluationError":"role not found"}}`)
 	}))
 	defer server.Close()
 	h, _ := newTestHost(t, server.URL, Options{AuthorizationInterval: 100 * time.Millisecond})
