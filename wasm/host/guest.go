@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -49,12 +50,13 @@ type guest struct {
 	mu        sync.Mutex // guards the fields below
 	lifecycle lifecycle
 	stats     Stats
-	scheduled bool         // a turn is running, or is about to
-	again     bool         // something has happened since the turn has begun
-	items     []*operation // have items, or were dropped
-	sweep     int          // the length of items at which dropped operations are removed
-	ticking   bool         // a timer of the guest is due
-	idling    bool         // the guest has been idle for a while
+	blocked   map[string]error // why controllers do not run, by their names
+	scheduled bool             // a turn is running, or is about to
+	again     bool             // something has happened since the turn has begun
+	items     []*operation     // have items, or were dropped
+	sweep     int              // the length of items at which dropped operations are removed
+	ticking   bool             // a timer of the guest is due
+	idling    bool             // the guest has been idle for a while
 	unloaded  bool
 	timer     *time.Timer // for the next timer of the guest, or the next start
 	closed    bool        // no turn follows
@@ -491,7 +493,7 @@ func (g *guest) startIn(now time.Time, wait time.Duration) {
 // discard ends the instance, if there is one.
 func (g *guest) discard(cause error) {
 	g.mu.Lock()
-	g.unloaded = false
+	g.unloaded, g.blocked = false, nil
 	i, r := g.instance, g.reconciler
 	g.instance, g.reconciler = nil, nil
 	g.mu.Unlock()
@@ -568,8 +570,13 @@ func (g *guest) status() Status {
 	}
 	stats := g.stats
 	stats.BufferBytes, stats.CacheBytes = g.budget.inUse(), g.quota.inUse()
+	var blocked error
+	for _, name := range slices.Sorted(maps.Keys(g.blocked)) {
+		blocked = fmt.Errorf("controller %q: %w", name, g.blocked[name])
+		break
+	}
 	return Status{
-		Name: g.module.Name, Digest: g.digest, Phase: phase, Failures: l.failures, Err: l.err, Since: l.since,
-		Stats: stats,
+		Name: g.module.Name, Digest: g.digest, Phase: phase, Failures: l.failures, Err: l.err, Blocked: blocked,
+		Since: l.since, Stats: stats,
 	}
 }

@@ -144,6 +144,7 @@ type Status struct {
 	Since    time.Time // when the phase began
 	Failures int       // in succession
 	Err      error     // the last failure
+	Blocked  error     // why a controller of a reconciler does not run, such as a missing permission; nil if all run
 	Stats    Stats
 }
 

@@ -63,6 +63,13 @@ type input struct {
 	shared *sharedWatch
 }
 
+// ready reports whether the objects are those of the current run.
+func (in input) ready() bool {
+	ended, stop := context.WithCancel(context.Background())
+	stop()
+	return in.Store().Ready(ended) == nil
+}
+
 // reconciler runs the controllers of a guest with the profile of that name.
 type reconciler struct {
 	guest  *guest
@@ -120,7 +127,7 @@ func (g *guest) startReconciler(first *instance) (*reconciler, error) {
 			return nil, fmt.Errorf("%s: controller %q: %w", abi.Describe, c.Name, err)
 		}
 		starts = append(starts, func() {
-			if err := r.authorized(ctx, inputs, run); ctx.Err() == nil {
+			if err := r.authorized(ctx, c.Name, inputs, run); ctx.Err() == nil {
 				g.broken(fmt.Errorf("controller %q: %w", c.Name, err))
 			}
 		})
@@ -136,9 +143,14 @@ func (g *guest) startReconciler(first *instance) (*reconciler, error) {
 func watchesOf(c *abi.Controller) []abi.Watch { return append(slices.Clone(c.Owns), c.For) }
 
 // authorized runs a controller whenever the module may read the objects of its watches.
-func (r *reconciler) authorized(ctx context.Context, inputs []input, run func(context.Context) error) error {
+func (r *reconciler) authorized(
+	ctx context.Context, name string, inputs []input, run func(context.Context) error,
+) error {
 	for {
-		err := r.guarded(ctx, inputs, run)
+		err := r.guarded(ctx, inputs, func(ctx context.Context) error {
+			r.guest.block(name, nil)
+			return run(ctx)
+		})
 		refused, ok := errors.AsType[*abi.Error](err)
 		if !ok || ctx.Err() != nil {
 			return err
@@ -146,7 +158,7 @@ func (r *reconciler) authorized(ctx context.Context, inputs []input, run func(co
 		for _, in := range inputs {
 			in.shared.cache.Discard() // what no other module uses
 		}
-		r.guest.note(err)
+		r.guest.block(name, err)
 		wait := reauthorize
 		if refused.Code == abi.OverLimit { // each attempt lists the objects again
 			wait = maxBackOff
@@ -194,6 +206,11 @@ func (r *reconciler) guarded(ctx context.Context, inputs []input, run func(conte
 		use := g.quota.claim(in.shared, nil, stop)
 		defer use.end()
 		defer in.Observe(sizes(use.resize))() // if the objects exceed the limit, this ends ctx
+		guards.Go(func() {
+			if err := g.noticeRefusal(ctx, in.Watch, in.ready, in.Health); err != nil {
+				stop(err)
+			}
+		})
 	}
 	return run(ctx)
 }
@@ -488,12 +505,20 @@ func (g *guest) trapped(err error) {
 	}
 }
 
-// note records an error that does not end the module.
-func (g *guest) note(err error) {
+// block records why a controller does not run, or that it runs if err is nil. The module goes on.
+func (g *guest) block(controller string, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.lifecycle.err = shorten(err)
-	g.logger.LogAttrs(context.Background(), slog.LevelWarn, "controller is not running", slog.Any("err", g.lifecycle.err))
+	if err == nil {
+		delete(g.blocked, controller)
+		return
+	}
+	err = shorten(err)
+	if g.blocked == nil {
+		g.blocked = make(map[string]error)
+	}
+	g.blocked[controller], g.lifecycle.err = err, err
+	g.logger.LogAttrs(context.Background(), slog.LevelWarn, "controller is not running", slog.Any("err", err))
 }
 
 // healthy records that a call has succeeded.

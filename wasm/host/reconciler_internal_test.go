@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -423,4 +424,33 @@ func TestNullStatusIsMissing(t *testing.T) {
 	if verbs := p.used[schema.GroupResource{Resource: "pods/status"}]; len(verbs) > 0 {
 		t.Errorf("the permissions for the status are %v, want none", verbs)
 	}
+}
+
+// TestControllerThatMayNotWatchIsBlocked has a server that refuses the watch of the host at first.
+func TestControllerThatMayNotWatchIsBlocked(t *testing.T) {
+	pods := newPodServer(t, 1, "")
+	var allowed atomic.Bool
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/api/v1/pods" && !allowed.Load() {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":403,"reason":"Forbidden",`+
+				`"message":"User admin may not list pods"}`)
+			return
+		}
+		pods.Config.Handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	h, _ := runTestHost(t, server.URL, Options{})
+	setGuest(t, h, Module{Name: "a", Binary: testGuest{describes: describing(podController("")), response: `{}`}.encode()})
+	await(t, "the refusal", func() bool { return statusOf(h, "a").Blocked != nil })
+	if s := statusOf(h, "a"); s.Phase != Running || !strings.Contains(s.Blocked.Error(), "the host may not list and watch") ||
+		strings.Contains(s.Blocked.Error(), "admin") {
+		t.Errorf("the status is %+v", s)
+	}
+	allowed.Store(true)
+	await(t, "a run", func() bool { s := statusOf(h, "a"); return s.Stats.Calls > 1 && s.Blocked == nil })
 }

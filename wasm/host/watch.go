@@ -282,7 +282,11 @@ func (op *operation) watchShared(w *abi.Watch, shared *sharedWatch) {
 			op.cancel(&abi.Error{Code: abi.Invalid, Message: err.Error()})
 		}
 	})
-	all.Go(func() { op.noticeRefusal(w, view) })
+	all.Go(func() {
+		if err := g.noticeRefusal(op.ctx, w, op.watch.isReady, view.health); err != nil {
+			op.cancel(err)
+		}
+	})
 	all.Go(func() {
 		if err := g.guard(op.ctx, w); err != nil {
 			op.cancel(err)
@@ -293,22 +297,25 @@ func (op *operation) watchShared(w *abi.Watch, shared *sharedWatch) {
 	op.fail(context.Cause(op.ctx)) // the first one
 }
 
-// noticeRefusal ends the operation if the server does not allow the host to watch the objects. The watch itself would
-// try forever. The message of the server is only logged, because it names the user of the host.
-func (op *operation) noticeRefusal(w *abi.Watch, view *objects) {
+// noticeRefusal waits until the server does not allow the host to watch objects, and returns the error; nil if the
+// objects are ready, or if ctx ends before. The watch itself would try forever. The message of the server is only logged,
+// because it names the user of the host.
+func (g *guest) noticeRefusal(ctx context.Context, w *abi.Watch, ready func() bool, health func() error) error {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
-	for !op.watch.isReady() {
-		if err := view.health(); errors.Is(err, core.ErrForbidden) {
-			op.instance.guest.logger.LogAttrs(op.ctx, slog.LevelWarn, "host may not watch for the module", slog.Any("err", err))
-			op.cancel(&abi.Error{Code: abi.Forbidden, Message: fmt.Sprintf("the host may not list and watch %s %s: add the rule "+
-				"to its role", resourceOf(w), whereOf(w))})
-			return
-		}
-		select {
-		case <-op.ctx.Done():
-			return
+	for {
+		select { // first, because health may be that of a former run
+		case <-ctx.Done():
+			return nil
 		case <-ticker.C:
+		}
+		if ready() {
+			return nil
+		}
+		if err := health(); errors.Is(err, core.ErrForbidden) {
+			g.logger.LogAttrs(ctx, slog.LevelWarn, "host may not watch for the module", slog.Any("err", err))
+			return &abi.Error{Code: abi.Forbidden, Message: fmt.Sprintf("the host may not list and watch %s %s: add the rule "+
+				"to its role", resourceOf(w), whereOf(w))}
 		}
 	}
 }

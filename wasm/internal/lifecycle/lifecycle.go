@@ -155,7 +155,7 @@ func (m *Modules) watchHost(ctx context.Context) {
 		}
 		now := make(map[string]seen, len(before))
 		for _, s := range m.host.Status() {
-			now[s.Name] = seen{s.Phase, s.Digest, s.Failures}
+			now[s.Name] = seenOf(s)
 		}
 		for name := range changed(before, now) {
 			if m.owns(name) {
@@ -171,6 +171,15 @@ type seen struct {
 	phase    host.Phase
 	digest   string
 	failures int
+	blocked  string
+}
+
+func seenOf(s host.Status) seen {
+	at := seen{phase: s.Phase, digest: s.Digest, failures: s.Failures}
+	if s.Blocked != nil {
+		at.blocked = s.Blocked.Error()
+	}
+	return at
 }
 
 // changed returns the names of the modules that differ.

@@ -168,6 +168,8 @@ func (Running) Step(c ctx, to fsm.To[fromRunning]) fsm.Result[fromRunning] {
 		return to.Go(BackOff{}).Event(at.event())
 	case at.status.Phase == host.Starting:
 		return to.Go(Starting{})
+	case at.status.Blocked != nil:
+		return to.Stay(shorten(at.status.Blocked.Error()), checkAfter(c))
 	}
 	return to.Idle("the module runs", checkAfter(c))
 }

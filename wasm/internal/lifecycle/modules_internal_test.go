@@ -163,10 +163,15 @@ func TestFileHasChangedWhenItIsStable(t *testing.T) {
 }
 
 func TestChangesOfTheHostAreFound(t *testing.T) {
-	before := map[string]seen{"same": {phase: host.Running}, "other": {phase: host.Running}, "gone": {}}
-	now := map[string]seen{"same": {phase: host.Running}, "other": {phase: host.BackOff}, "new": {}}
+	before := map[string]seen{
+		"same": {phase: host.Running}, "other": {phase: host.Running}, "gone": {}, "blocked": seenOf(host.Status{}),
+	}
+	now := map[string]seen{
+		"same": {phase: host.Running}, "other": {phase: host.BackOff}, "new": {},
+		"blocked": seenOf(host.Status{Blocked: os.ErrPermission}),
+	}
 	got := changed(before, now)
-	if len(got) != 3 || !got["other"] || !got["gone"] || !got["new"] {
+	if len(got) != 4 || !got["other"] || !got["gone"] || !got["new"] || !got["blocked"] {
 		t.Errorf("the changes are %v", got)
 	}
 }
