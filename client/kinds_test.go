@@ -37,8 +37,9 @@ func workshop() map[string]string {
 			`"spec":{"paused":true,"template":{"spec":{}}}}`,
 		csrPath:               `{"kind":"CertificateSigningRequest","apiVersion":"certificates.k8s.io/v1","metadata":{"name":"web"},"spec":{}}`,
 		csrPath + "-approved": `{"kind":"CertificateSigningRequest","apiVersion":"certificates.k8s.io/v1","metadata":{"name":"web-approved"},"status":{"conditions":[{"type":"Approved","status":"True"}]}}`,
-		podPath:               `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web-0","namespace":"prod"}}`,
-		nodePath:              `{"kind":"Node","apiVersion":"v1","metadata":{"name":"n1"}}`,
+		podPath: `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web-0","namespace":"prod"},"spec":{` +
+			`"containers":[{"name":"main"}],"initContainers":[{"name":"proxy","restartPolicy":"Always"}]}}`,
+		nodePath: `{"kind":"Node","apiVersion":"v1","metadata":{"name":"n1"}}`,
 	}
 }
 
@@ -99,7 +100,16 @@ func TestVerbsOfSomeKindsSendTheirRequests(t *testing.T) {
 			_, err := pod.In(c, "prod").Resize(ctx, "web-0", "main", more, nil)
 			return err
 		}, []string{
+			"GET " + podPath,
 			"PATCH " + podPath + `/resize {"spec":{"containers":[{"name":"main","resources":{"limits":{"cpu":"2"}}}]}}`,
+		}},
+		{"resize a sidecar", func(ctx context.Context, c *client.Client) error {
+			more := &corev1.ResourceRequirements{Limits: corev1.ResourceList{"cpu": resource.MustParse("2")}}
+			_, err := pod.In(c, "prod").Resize(ctx, "web-0", "proxy", more, nil)
+			return err
+		}, []string{
+			"GET " + podPath,
+			"PATCH " + podPath + `/resize {"spec":{"initContainers":[{"name":"proxy","resources":{"limits":{"cpu":"2"}}}]}}`,
 		}},
 	}
 	clock := regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z`)

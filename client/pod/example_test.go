@@ -48,6 +48,7 @@ func ExampleAPI_Resize() {
 	_, err := pod.In(c, "prod").Resize(context.Background(), "web-0", "main", more, nil)
 	fmt.Println(err)
 	// Output:
+	// GET /api/v1/namespaces/prod/pods/web-0
 	// PATCH /api/v1/namespaces/prod/pods/web-0/resize {"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"2"}}}]}}
 	// <nil>
 }

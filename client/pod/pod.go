@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -118,7 +119,8 @@ func (a *API) AddEphemeralContainer(
 }
 
 // Resize changes the CPU and memory of a container while it runs, and returns the pod as stored; the pod's status
-// reports the progress. Resources that are not set stay unchanged. Servers support it from Kubernetes 1.33 on.
+// reports the progress. It reads the pod first, since the container may be a sidecar, which is an init container.
+// Resources that are not set stay unchanged. Servers support it from Kubernetes 1.33 on.
 //
 // Errors: [core.ErrNotFound]; [core.ErrInvalid]; a [*request.InvalidError] for a container without a name, and when no
 // resource is set.
@@ -136,8 +138,16 @@ func (a *API) Resize(
 	if err != nil {
 		return nil, client.WrapError("patch", a.target(name), err)
 	}
+	stored, err := a.objects().Get(ctx, name, nil)
+	if err != nil {
+		return nil, err
+	}
+	list := "containers"
+	if slices.ContainsFunc(stored.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == container }) {
+		list = "initContainers"
+	}
 	patch := request.StrategicMergePatch(map[string]any{"spec": map[string]any{
-		"containers": []any{map[string]any{"name": container, "resources": wanted}},
+		list: []any{map[string]any{"name": container, "resources": wanted}},
 	}})
 	return a.objects().Subresource("resize").Patch(ctx, name, patch, o)
 }
