@@ -148,7 +148,7 @@ func (p *OIDC) refresh(ctx context.Context, old *credential) (*credential, error
 	}
 	if len(renewed) > 0 { // even with an error: the old refresh token may be spent
 		maps.Copy(p.settings, renewed)
-		p.save(ctx, renewed)
+		p.save(ctx)
 	}
 	if err != nil {
 		return fail(err)
@@ -219,8 +219,9 @@ func tokensOf(settings map[string]config.Secret) [2]config.Secret {
 	return [2]config.Secret{settings[idTokenKey], settings[refreshKey]}
 }
 
-// save writes tokens to the kubeconfig that the old ones came from.
-func (p *OIDC) save(ctx context.Context, renewed map[string]config.Secret) {
+// save writes the tokens to the kubeconfig that the old ones came from. It writes both, since an earlier one may not have
+// been written.
+func (p *OIDC) save(ctx context.Context) {
 	if p.provider.File == "" {
 		return
 	}
@@ -234,7 +235,11 @@ func (p *OIDC) save(ctx context.Context, renewed map[string]config.Secret) {
 		if user.AuthProvider.Config == nil {
 			user.AuthProvider.Config = map[string]config.Secret{}
 		}
-		maps.Copy(user.AuthProvider.Config, renewed)
+		for _, key := range []string{idTokenKey, refreshKey} {
+			if token := p.settings[key]; token != "" {
+				user.AuthProvider.Config[key] = token
+			}
+		}
 		return nil
 	}, &config.ModifyOptions{Path: p.provider.File})
 	if err != nil {

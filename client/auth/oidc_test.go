@@ -397,6 +397,42 @@ func TestOIDCKeepsTokens(t *testing.T) {
 	}
 }
 
+// TestOIDCWritesTokensThatCouldNotBeWritten checks that a refresh token that could not be written is written with the next
+// ID token. The spent one in the kubeconfig must not come back.
+func TestOIDCWritesTokensThatCouldNotBeWritten(t *testing.T) {
+	checkGoroutines(t)
+	i := newIssuer(t)
+	file := filepath.Join(t.TempDir(), "config")
+	kubeconfigOf(t, file, i.settings())
+	p, err := auth.NewOIDC(load(t, file), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refresh := func(when string) {
+		t.Helper()
+		if got, err := send(t, p.Middleware, &bearer{token: "none"}, nil); got != 401 || err != nil {
+			t.Errorf("%s: %d, %v; want 401", when, got, err)
+		}
+	}
+	if err := os.Mkdir(file+".lock", 0o700); err != nil { // a lock that is never released
+		t.Fatal(err)
+	}
+	refresh("with a locked kubeconfig")
+	if err := os.Remove(file + ".lock"); err != nil {
+		t.Fatal(err)
+	}
+	i.answer = func(w http.ResponseWriter) { // which keeps the refresh token
+		fmt.Fprintf(w, `{"access_token":"x","token_type":"Bearer","id_token":%q}`, newToken("id-2", time.Hour))
+	}
+	refresh("with a response without a refresh token")
+	got := load(t, file).AuthProvider.Config
+	if id, token := named(string(got["id-token"])), string(got["refresh-token"]); id != "id-2" || token != i.refresh {
+		t.Errorf("the kubeconfig has the tokens %s and %s, want id-2 and %s", id, token, i.refresh)
+	}
+	i.answer = nil
+	refresh("with the tokens of the kubeconfig")
+}
+
 // TestOIDCOfManyPrograms checks that programs whose ID tokens expire at the same moment do not fail because of each
 // other: the slower programs find the tokens that the fastest has written.
 func TestOIDCOfManyPrograms(t *testing.T) {
