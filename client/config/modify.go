@@ -29,9 +29,10 @@ type ModifyOptions struct {
 // keeps its meaning: unknown fields, extensions, and paths relative to the file. Comments and formatting are lost, as
 // with kubectl.
 //
-// A file is replaced as a whole or not at all. New files and directories are accessible only to their owner. Modify
-// holds the same locks as kubectl (FILE.lock), so that programs that write at the same time do not lose each other's
-// changes. It waits for a lock until the context ends, or for ten seconds.
+// A file is replaced as a whole or not at all, except for one that is mounted alone, as into a container: only its
+// content can be replaced, so programs that read it at the same time may see a part of it. New files and directories are
+// accessible only to their owner. Modify holds the same locks as kubectl (FILE.lock), so that programs that write at the
+// same time do not lose each other's changes. It waits for a lock until the context ends, or for ten seconds.
 //
 // Errors: [FieldError].
 func Modify(ctx context.Context, change func(*Kubeconfig) error, o *ModifyOptions) error {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 )
 
@@ -102,12 +103,13 @@ type replacement struct {
 	file   string
 	target string // the file that file links to, or file itself
 	temp   string // empty if there is nothing to discard
+	data   []byte
 }
 
 // prepare writes the new content of a file to the same directory, with the mode, the owner and, if possible, the group
 // of the old file.
 func prepare(file string, data []byte) (_ *replacement, err error) {
-	r := &replacement{file: file, target: target(file)}
+	r := &replacement{file: file, target: target(file), data: data}
 	mode := fs.FileMode(0o600)
 	old, err := os.Stat(r.target)
 	if err == nil {
@@ -162,13 +164,32 @@ func target(file string) string {
 	return file
 }
 
-// commit replaces the file.
+// commit replaces the file. A file that is mounted alone, as into a container, can't be replaced, so its content is.
 func (r *replacement) commit() error {
 	err := os.Rename(r.temp, r.target)
-	if err == nil {
+	switch {
+	case err == nil:
 		r.temp = ""
+	case errors.Is(err, syscall.EBUSY):
+		if err = overwrite(r.target, r.data); err != nil {
+			err = fmt.Errorf("%w; its new content is in %s", err, r.temp)
+			r.temp = "" // perhaps the only copy
+		}
 	}
 	return err
+}
+
+// overwrite writes the new content of a file into the file itself.
+func overwrite(file string, data []byte) error {
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_TRUNC, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
 }
 
 // discard removes the temporary file, unless it was committed.
