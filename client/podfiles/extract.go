@@ -47,12 +47,13 @@ type extraction struct {
 	counter  *counter
 	partial  PartialError
 
-	root    *os.Root // the directory itself, or the parent of a file; nil before the first entry
-	single  bool     // root is the parent
+	root    *os.Root            // the directory itself, or the parent of a file; nil before the first entry
+	single  bool                // root is the parent
+	made    map[string]struct{} // the directories that the extraction has created
 	folders []folder
 }
 
-// folder is a directory whose permissions and time are set at the end. It has no other part of the header, which may
+// folder is a created directory whose permissions and time are set at the end. It has no other part of the header, which may
 // have a MiB.
 type folder struct {
 	name     string
@@ -75,7 +76,7 @@ func newExtraction(local, name string, o Options) (*extraction, error) {
 	}
 	x := &extraction{
 		local: local, name: name, maxBytes: o.MaxBytes, maxFiles: o.MaxFiles,
-		counter: &counter{tell: func(Progress) {}},
+		counter: &counter{tell: func(Progress) {}}, made: map[string]struct{}{},
 	}
 	if x.maxBytes == 0 {
 		x.maxBytes = 64 << 30
@@ -197,7 +198,10 @@ func (x *extraction) open(name string, kind byte) (err error) {
 		x.root, err = os.OpenRoot(filepath.Dir(x.local))
 		return err
 	}
-	if err := os.Mkdir(x.local, 0o700); err != nil && !errors.Is(err, fs.ErrExist) { // the mode is set at the end
+	switch err := os.Mkdir(x.local, 0o700); { // the mode is set at the end
+	case err == nil:
+		x.made["."] = struct{}{}
+	case !errors.Is(err, fs.ErrExist):
 		return err
 	}
 	x.root, err = os.OpenRoot(x.local)
@@ -246,6 +250,9 @@ func (x *extraction) makeParents(dir string) error {
 // makeFolder creates a directory unless it exists.
 func (x *extraction) makeFolder(name string, mode fs.FileMode) error {
 	err := x.root.Mkdir(name, mode)
+	if err == nil {
+		x.made[strings.Clone(name)] = struct{}{}
+	}
 	if !errors.Is(err, fs.ErrExist) {
 		return err
 	}
@@ -256,14 +263,17 @@ func (x *extraction) makeFolder(name string, mode fs.FileMode) error {
 	return err
 }
 
-// writeFolder creates a writable directory. finishFolders sets its permissions and times.
+// writeFolder creates a writable directory. finishFolders sets its permissions and times. A directory that exists keeps
+// its own: it may belong to another user.
 func (x *extraction) writeFolder(name string, header *tar.Header) error {
 	if name != "." {
 		if err := x.makeFolder(name, 0o700); err != nil {
 			return err
 		}
 	}
-	x.folders = append(x.folders, folder{strings.Clone(name), header.FileInfo().Mode(), header.ModTime})
+	if _, made := x.made[name]; made {
+		x.folders = append(x.folders, folder{strings.Clone(name), header.FileInfo().Mode(), header.ModTime})
+	}
 	return nil
 }
 

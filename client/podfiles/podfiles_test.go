@@ -366,6 +366,33 @@ func TestAnUploadKeepsTheDirectoryThatExists(t *testing.T) {
 	}
 }
 
+// TestADownloadKeepsTheDirectoriesThatExist checks that a download sets the permissions of new directories only.
+func TestADownloadKeepsTheDirectoriesThatExist(t *testing.T) {
+	here, there := t.TempDir(), t.TempDir()
+	for _, name := range []string{"old", "new"} {
+		write(t, filepath.Join(there, "from", name, "file"), name)
+		if err := os.Chmod(filepath.Join(there, "from", name), 0o750); err != nil { //nolint:gosec // a mode that is not the default
+			t.Fatal(err)
+		}
+	}
+	write(t, filepath.Join(here, "to", "old", "other"), "other")
+	if err := os.Chmod(filepath.Join(here, "to"), 0o777|fs.ModeSticky); err != nil { //nolint:gosec // like /tmp
+		t.Fatal(err)
+	}
+	if _, err := podOn(t, there, nil).Download(t.Context(), "from", filepath.Join(here, "to")); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]fs.FileMode{".": 0o777 | fs.ModeSticky, "old": 0o700, "new": 0o750} {
+		info, err := os.Stat(filepath.Join(here, "to", name))
+		if err != nil || info.Mode().Type()|info.Mode()&(fs.ModePerm|fs.ModeSticky) != fs.ModeDir|want {
+			t.Errorf("the mode of %s is %v, %v, want %v", name, info.Mode(), err, want)
+		}
+	}
+	if got := read(t, filepath.Join(here, "to", "old", "file")) + read(t, filepath.Join(here, "to", "old", "other")); got != "oldother" {
+		t.Errorf("the files in the directory are %q", got)
+	}
+}
+
 func TestTheContextEndsACopy(t *testing.T) {
 	here, there := t.TempDir(), t.TempDir()
 	write(t, filepath.Join(there, "from"), strings.Repeat("x", 8<<20))
