@@ -47,6 +47,9 @@ func longRunning(r *request.Request) bool {
 	segments := []string{r.Target.Subresource}
 	if r.Target.Resource.Plural == "" {
 		segments = strings.Split(r.Path, "/")
+		if strings.HasPrefix(r.Path, "/debug/pprof/") {
+			return true
+		}
 	}
 	return r.Verb == "watch" || r.Query.Has("watch") || slices.ContainsFunc(segments, func(s string) bool {
 		return slices.Contains([]string{"watch", "log", "exec", "attach", "portforward", "proxy"}, s)

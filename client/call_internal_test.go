@@ -87,6 +87,8 @@ func TestCallDescribesTheRequest(t *testing.T) {
 			*build(request.Raw("/api/v1/namespaces/a/configmaps/proxy")),
 			middleware.Call{Verb: "get", Idempotent: true, LongRunning: true},
 		},
+		{*build(request.Raw("/debug/pprof/profile?seconds=300")), middleware.Call{Verb: "get", Idempotent: true, LongRunning: true}},
+		{*build(request.Raw("/debug/flags/v")), middleware.Call{Verb: "get", Idempotent: true}},
 		{request.Request{Method: "HEAD", Path: "/"}, middleware.Call{Idempotent: true}},
 		{request.Request{Method: "POST", Path: "/"}, middleware.Call{}},
 	} {

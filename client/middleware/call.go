@@ -23,8 +23,8 @@ type Call struct {
 	// sent again if its outcome is unknown.
 	Idempotent bool
 
-	// LongRunning reports whether the response may take any time and is streamed: a watch, a log, a stream, or a proxied
-	// request. API servers do not limit the time of these either.
+	// LongRunning reports whether the response may take any time and is streamed: a watch, a log, a stream, a proxied
+	// request, or a profile of the server. API servers do not limit the time of these either.
 	LongRunning bool
 }
 
