@@ -132,8 +132,9 @@ func TestNewRejectsInvalidConfigs(t *testing.T) {
 		},
 		{"TLS settings with a Transport", config.Config{
 			TLSServerName: "kube", InsecureSkipTLSVerify: true, ProxyURL: "http://proxy.test", ClientCertData: own.cert, ClientKeyData: config.Secret(own.key),
+			DisableCompression: true,
 		}, true, "this test: the Config sets TLSServerName, InsecureSkipTLSVerify, a client certificate, ProxyURL, " +
-			"which a custom Transport does not use; configure it in the Transport, and clear it in the Config"},
+			"DisableCompression, which a custom Transport does not use; configure it in the Transport, and clear it in the Config"},
 		{"a CA with a Transport", config.Config{CAData: own.cert}, true, "this test: the Config sets a certificate authority, which "},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -104,6 +104,7 @@ func checkOwnTransport(cfg *config.Config) error {
 		{"a certificate authority", cfg.CAFile != "" || len(cfg.CAData) > 0},
 		{"a client certificate", cfg.ClientCertFile != "" || len(cfg.ClientCertData) > 0},
 		{"ProxyURL", cfg.ProxyURL != ""},
+		{"DisableCompression", cfg.DisableCompression},
 	})
 	if asked != nil {
 		return errors.New("the Config sets " + strings.Join(asked, ", ") +
