@@ -355,3 +355,22 @@ func (s silentInput) SetReadDeadline(at time.Time) error {
 	}
 	return nil
 }
+
+// closing is an input whose Close fails.
+type closing struct {
+	io.Writer
+	err error
+}
+
+func (c closing) Close() error { return c.err }
+
+// TestTheEndOfAnInputThatNobodyReadsIsNoError checks that a process that has ended before the end of its input has its
+// own outcome, and that a server that can't transmit the end is reported.
+func TestTheEndOfAnInputThatNobodyReadsIsNoError(t *testing.T) {
+	ended := fmt.Errorf("write: %w", io.ErrClosedPipe)
+	for _, tc := range []struct{ err, want error }{{nil, nil}, {ended, nil}, {ErrNoHalfClose, ErrNoHalfClose}} {
+		if err := feedInput(closing{io.Discard, tc.err}, strings.NewReader("input")); !errors.Is(err, tc.want) {
+			t.Errorf("feedInput() = %v if Close returns %v, want %v", err, tc.err, tc.want)
+		}
+	}
+}

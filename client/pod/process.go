@@ -390,7 +390,10 @@ func feedInput(w io.WriteCloser, r io.Reader) error {
 		}
 		switch {
 		case err == io.EOF:
-			return w.Close()
+			if err := w.Close(); errors.Is(err, ErrNoHalfClose) {
+				return err
+			}
+			return nil // otherwise as for a Write
 		case err != nil:
 			return fmt.Errorf("read the input: %w", err)
 		}
