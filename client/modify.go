@@ -29,8 +29,8 @@ type ModifyOptions struct {
 // at the version that was read. If another client was faster, Modify starts over with the new version. It returns the
 // object as stored. If change changes nothing, nothing is sent.
 //
-// Fields that K does not declare are kept, also in lists, see [Entry.Commit]. An error of change ends Modify. Change may
-// be called several times, so it should have no other effects.
+// Fields that K does not declare are kept, also in lists, see [Entry.Commit]. An error of change ends Modify. Change
+// may be called several times, so it should have no other effects.
 //
 // A write whose response is lost is not sent again, since it may have succeeded: Modify returns the error of the
 // connection. A caller that repeats Modify then must expect that the change has been made.

@@ -219,8 +219,8 @@ func tokensOf(settings map[string]config.Secret) [2]config.Secret {
 	return [2]config.Secret{settings[idTokenKey], settings[refreshKey]}
 }
 
-// save writes the tokens to the kubeconfig that the old ones came from. It writes both, since an earlier one may not have
-// been written.
+// save writes the tokens to the kubeconfig that the old ones came from. It writes both, since an earlier one may not
+// have been written.
 func (p *OIDC) save(ctx context.Context) {
 	if p.provider.File == "" {
 		return

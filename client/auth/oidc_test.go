@@ -397,8 +397,8 @@ func TestOIDCKeepsTokens(t *testing.T) {
 	}
 }
 
-// TestOIDCWritesTokensThatCouldNotBeWritten checks that a refresh token that could not be written is written with the next
-// ID token. The spent one in the kubeconfig must not come back.
+// TestOIDCWritesTokensThatCouldNotBeWritten checks that a refresh token that could not be written is written with the
+// next ID token. The spent one in the kubeconfig must not come back.
 func TestOIDCWritesTokensThatCouldNotBeWritten(t *testing.T) {
 	checkGoroutines(t)
 	i := newIssuer(t)

@@ -323,8 +323,8 @@ func TestAnUploadIsCheckedBefore(t *testing.T) {
 	}
 }
 
-// TestAnUploadKeepsTheDirectoryThatExists checks that an upload to a directory, or to a link to one, adds files to it and
-// does not change it. Its owner may be another user, as that of /tmp usually is.
+// TestAnUploadKeepsTheDirectoryThatExists checks that an upload to a directory, or to a link to one, adds files to it
+// and does not change it. Its owner may be another user, as that of /tmp usually is.
 func TestAnUploadKeepsTheDirectoryThatExists(t *testing.T) {
 	here, there := t.TempDir(), t.TempDir()
 	write(t, filepath.Join(here, "from", "one"), "1")
@@ -348,7 +348,8 @@ func TestAnUploadKeepsTheDirectoryThatExists(t *testing.T) {
 			t.Errorf("Upload() to %s = %+v, %v, want %+v", remote, up, err, want)
 		}
 		for _, name := range []string{"link", "tmp/linked"} {
-			if info, err := os.Lstat(filepath.Join(there, filepath.FromSlash(name))); err != nil || info.Mode().Type() != fs.ModeSymlink {
+			info, err := os.Lstat(filepath.Join(there, filepath.FromSlash(name)))
+			if err != nil || info.Mode().Type() != fs.ModeSymlink {
 				t.Errorf("after an upload to %s, %s is not a link: %v, %v", remote, name, info, err)
 			}
 		}
@@ -356,7 +357,8 @@ func TestAnUploadKeepsTheDirectoryThatExists(t *testing.T) {
 		if err != nil || info.Mode().Perm() != 0o777 || info.Mode()&fs.ModeSticky == 0 {
 			t.Errorf("after an upload to %s, the directory has the mode %v, %v", remote, info.Mode(), err)
 		}
-		if one, two := read(t, filepath.Join(there, "tmp", "one")), read(t, filepath.Join(there, "elsewhere", "two")); one+two != "12" {
+		one, two := read(t, filepath.Join(there, "tmp", "one")), read(t, filepath.Join(there, "elsewhere", "two"))
+		if one+two != "12" {
 			t.Errorf("after an upload to %s, the files are %q and %q", remote, one, two)
 		}
 		_, err = files.Upload(t.Context(), filepath.Join(here, "from", "one"), remote)

@@ -19,8 +19,8 @@ import (
 // Upload copies a local file or directory to the path remote in the container.
 //
 // Errors: [ErrNoTar], [*PartialError]; fs.ErrNotExist if local does not exist. If the container has a shell, also
-// fs.ErrNotExist if the parent of remote does not exist, fs.ErrPermission if remote can't be written, and fs.ErrExist if
-// remote is a directory and local is none; otherwise, the error has the message of tar, which some servers lose.
+// fs.ErrNotExist if the parent of remote does not exist, fs.ErrPermission if remote can't be written, and fs.ErrExist
+// if remote is a directory and local is not; otherwise, the error has the message of tar, which some servers lose.
 //
 // If remote is a directory, or a link to one, its permissions stay unchanged. In a container without a shell, they
 // become those of local, and a link is replaced.
@@ -38,7 +38,8 @@ func (f *Files) Upload(ctx context.Context, local, remote string) (Stats, error)
 	case err != nil:
 		return Stats{}, err
 	case there.folder && !info.IsDir():
-		return Stats{}, fmt.Errorf("%s in the container is a directory: %w; add the name of the file", plain(remote), fs.ErrExist)
+		err := fmt.Errorf("%s in the container is a directory: %w; add the name of the file", plain(remote), fs.ErrExist)
+		return Stats{}, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// stuckAfter is the maximum time for which a tar that has reported an error may read nothing. At the end of the input, it
-// may need stuckAtEnd for the rest, which is on the way.
+// stuckAfter is the maximum time for which a tar that has reported an error may read nothing. At the end of the input,
+// it may need stuckAtEnd for the rest, which is on the way.
 const (
 	stuckAfter = 5 * time.Second
 	stuckAtEnd = 2 * time.Minute

@@ -20,8 +20,8 @@ func (s slow) Read(p []byte) (int, error) {
 	return s.Reader.Read(p)
 }
 
-// TestOnlyATarThatDoesNotReadIsStuck has a tar that has printed an error. It is stuck if it reads nothing, but not if it
-// waits for a slow input, such as one whose Progress is slow. At the end of the input it has more time.
+// TestOnlyATarThatDoesNotReadIsStuck has a tar that has printed an error. It is stuck if it reads nothing, but not if
+// it waits for a slow input, such as one whose Progress is slow. At the end of the input it has more time.
 func TestOnlyATarThatDoesNotReadIsStuck(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -50,7 +50,8 @@ func TestOnlyATarThatDoesNotReadIsStuck(t *testing.T) {
 				start := time.Now()
 				<-ctx.Done()
 				err := context.Cause(ctx)
-				if took := time.Since(start); took < tc.want || took > tc.want+time.Second || !strings.Contains(err.Error(), "No space") {
+				took := time.Since(start)
+				if took < tc.want || took > tc.want+time.Second || !strings.Contains(err.Error(), "No space") {
 					t.Errorf("a tar that does not read was ended after %v with %v, want its message after %v", took, err, tc.want)
 				}
 			})
@@ -78,7 +79,8 @@ func TestWarningsOfTarEndNoUpload(t *testing.T) {
 		}
 		_, _ = said.Write([]byte("\ntar: ./d: Cannot open: No space\ntar: Exiting")) // never fails
 		time.Sleep(stuckAfter + time.Second)
-		if err, want := context.Cause(ctx), "tar: ./d: Cannot open: No space; tar: Exiting"; err == nil || said.String() != want {
+		const want = "tar: ./d: Cannot open: No space; tar: Exiting"
+		if err := context.Cause(ctx); err == nil || said.String() != want {
 			t.Errorf("after an error, the upload was ended with %v, and the error is %q, want %q", err, said, want)
 		}
 	})

@@ -242,8 +242,8 @@ func TestLockOfAnObjectWithoutAVersion(t *testing.T) {
 	}
 }
 
-// TestRawKeepsUndeclaredFields checks that the patch of a type with few fields changes only these in the object that the
-// server has, also in lists.
+// TestRawKeepsUndeclaredFields checks that the patch of a type with few fields changes only these in the object that
+// the server has, also in lists.
 func TestRawKeepsUndeclaredFields(t *testing.T) {
 	const raw = `{"metadata":{"resourceVersion":"7","x":1},"c":[{"name":"a","v":1,"x":1},{"name":"b","v":1,"x":2}],"x":{"y":3}}`
 	const from = `{"metadata":{"resourceVersion":"7"},"c":[{"name":"a","v":1},{"name":"b","v":1}],"zero":null}`
