@@ -402,7 +402,7 @@ func TestNoRequestFailsWhileCertificatesChange(t *testing.T) {
 		}
 		return err
 	})
-	for range 5 {
+	for range 10 {
 		reviews.run(reviewer(t, b, &bundle))
 	}
 
@@ -450,7 +450,7 @@ func TestNoRequestFailsWhileCertificatesChange(t *testing.T) {
 	}
 }
 
-// reviewer returns an action that sends a review, on a connection that it replaces after 20 reviews.
+// reviewer returns an action that sends a review, on a connection that it replaces after 40 reviews.
 func reviewer(t *testing.T, b *balancer, bundle *atomic.Pointer[x509.CertPool]) func(int64) error {
 	t.Helper()
 	const review = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u1",` +
@@ -460,7 +460,7 @@ func reviewer(t *testing.T, b *balancer, bundle *atomic.Pointer[x509.CertPool]) 
 	var transport *http.Transport
 	n := 0
 	return func(int64) error {
-		if n++; transport == nil || n%20 == 0 {
+		if n++; transport == nil || n%40 == 0 {
 			if transport != nil {
 				transport.CloseIdleConnections()
 			}
