@@ -26,8 +26,8 @@ var programs builder
 
 // runExamples are the packages of the examples that the tests run. Other examples are tested in this process.
 var runExamples = []string{
-	"./api-resources", "./apply", "./document-controller", "./document-controller/demo", "./dynamic-get", "./exec", "./get",
-	"./hello-controller", "./list-pods", "./logs", "./moose", "./port-forward", "./restarts", "./secret-users",
+	"./api-resources", "./apply", "./document-controller", "./document-controller/demo", "./dynamic-get", "./exec",
+	"./get", "./hello-controller", "./list-pods", "./logs", "./moose", "./port-forward", "./restarts", "./secret-users",
 	"./several-clusters", "./tree",
 }
 

@@ -53,7 +53,7 @@ func TestCacheEqualsTheServerAfterARestoreOfEtcd(t *testing.T) {
 	})
 	equal := func(ctx context.Context) error { return equalsServer(ctx, maps, view) }
 	eventually(t, "the cache equals the server", equal)
-	for _, name := range []string{cluster.ControllerManager, cluster.Scheduler} { // for the minutes in which nobody needs them
+	for _, name := range []string{cluster.ControllerManager, cluster.Scheduler} { // the test does not need them
 		if err := own.Component(name).Stop(limit(t)); err != nil {
 			t.Fatal(err)
 		}

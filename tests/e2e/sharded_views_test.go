@@ -226,9 +226,9 @@ func TestForbiddenNamespaceDoesNotStopShardedViews(t *testing.T) {
 	awaitValue(t, runs, "closed")
 }
 
-// testFleet checks that four replicas reconcile the objects of their shards, and that those of a replica that stops move
-// to the others. If the server selects by shard, each replica receives only its share of what a list and a watch of all
-// objects receive.
+// testFleet checks that four replicas reconcile the objects of their shards, and that those of a replica that stops
+// move to the others. If the server selects by shard, each replica receives only its share of what a list and a watch
+// of all objects receive.
 func testFleet(t *testing.T, cfg *kube.Config, objects int, served bool) {
 	t.Helper()
 	c := connect(t, &kube.ClientOptions{Config: cfg})
