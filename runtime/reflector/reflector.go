@@ -42,8 +42,8 @@ type Options struct {
 	//
 	// The file contains the objects as they are, readable for the user of the program only (mode 0600), and remains after
 	// the program has ended. Use a directory that only this program can read and write, and that is not part of a backup.
-	// Secrets are never written, not even their metadata, in which the annotation of kubectl apply has the data. Other kinds
-	// with confidential content are.
+	// Secrets are never written, not even their metadata, in which the annotation of kubectl apply has the data. Other
+	// kinds with confidential content are.
 	//
 	// A file is ignored, reported to OnError of Watch and replaced if it is damaged, in another format, if its objects are
 	// those of more than an hour ago, or if it lacks fields that the stores need. Objects of less than 512 KiB are not

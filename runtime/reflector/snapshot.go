@@ -258,9 +258,9 @@ type snapshots struct {
 	writing    chan error // receives the result of the write in progress; nil while nothing is written
 }
 
-// usesSnapshots reports whether the objects are kept in snapshots. A secret must not outlive its process in a file, where
-// the encryption of etcd does not protect it. This is also true of its metadata: an annotation of kubectl apply has the
-// data.
+// usesSnapshots reports whether the objects are kept in snapshots. A secret must not outlive its process in a file,
+// where the encryption of etcd does not protect it. This is also true of its metadata: an annotation of kubectl apply
+// has the data.
 func (r *Reflector) usesSnapshots() bool {
 	res := r.table.resource
 	return r.snapshots.dir != "" && (res.Group != "" || res.Plural != "secrets")

@@ -37,8 +37,8 @@
 //     all, the watcher lists the objects again: after a restore of etcd without increased revisions, a server may not
 //     have reached the version of the watch, and does not report this. If it reaches the version within these four
 //     minutes, the consumer misses the changes until then.
-//   - A page that fails is requested again. When its continue token has expired, the watcher lists the objects again,
-//     without pages; if that fails, the next list has pages again. After ten consecutive failures, the list starts again.
+//   - A page that fails is requested again. When its continue token has expired, the next list has no pages, and if
+//     that fails, the one after it has pages. After ten consecutive failures, the list starts again.
 //   - When a streaming list ends early, or is silent for 20 seconds, the next list is paged.
 //   - A server is considered to ignore the request for a streaming list if it sends a bookmark that is not the end of
 //     the list, or changes without the end of the list within 20 seconds. Such a server is listed in pages. A list that
