@@ -412,8 +412,9 @@ func TestPreviousLogIsReadOnce(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		lines := 0
-		for line := range logs.Merge(ctx, pods, &logs.Options{Log: request.LogOptions{Follow: true, Previous: true}}) {
-			if line.Text == "true" {
+		o := &logs.Options{Log: request.LogOptions{Follow: true, Previous: true}}
+		for line, err := range logs.Merge(ctx, pods, o) {
+			if err == nil && line.Text == "true" {
 				lines++
 			}
 		}

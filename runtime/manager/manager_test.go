@@ -457,7 +457,9 @@ func TestAControllerThatCannotBeShardedNeedsALeader(t *testing.T) {
 	for group, want := range map[string]string{"shop": "the controller whole, which can't be sharded: use ", "": ""} {
 		view := cache.Of[corev1.ConfigMap](cache.New(c, &cache.Options{Logger: discard}), nil)
 		runner := controller.New(controller.ForView(view), &controller.Options{Logger: discard}).With(
-			func(context.Context, *corev1.ConfigMap) (controller.Action, error) { return controller.AwaitChange(), nil })
+			func(context.Context, *corev1.ConfigMap) (controller.Action, error) {
+				return controller.AwaitChange(), nil
+			})
 		m := manager.New(c, &manager.Options{Sharding: group, Logger: discard})
 		m.Add(undivided{runner})
 		if err := m.Run(ctx); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {

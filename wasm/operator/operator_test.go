@@ -18,6 +18,7 @@ import (
 	"github.com/kube-go/sdk/runtime/cache"
 	"github.com/kube-go/sdk/runtime/controller"
 	"github.com/kube-go/sdk/runtime/manager"
+	"github.com/kube-go/sdk/runtime/metrics"
 	"github.com/kube-go/sdk/wasm/host"
 	"github.com/kube-go/sdk/wasm/operator"
 )
@@ -94,16 +95,19 @@ func TestRunEndsWithItsContext(t *testing.T) {
 }
 
 // The interfaces that package manager and the packages of metrics and of the debug page look for.
-var _ interface {
-	Name() string
-	Health() []controller.SourceHealth
-	Runs() []controller.RunHealth
-	Metrics() controller.Metrics
-	Inspect(limit int) controller.Inspection
-	Caches() []*cache.Cache
-	Owners() []any
-	Standby(ctx context.Context) error
-} = (*operator.Operator)(nil)
+var (
+	_ metrics.Controller                         = (*operator.Operator)(nil)
+	_ interface{ Name() string }                 = (*operator.Operator)(nil)
+	_ interface{ Runs() []controller.RunHealth } = (*operator.Operator)(nil)
+	_ interface {
+		Inspect(limit int) controller.Inspection
+	} = (*operator.Operator)(nil)
+	_ interface{ Caches() []*cache.Cache } = (*operator.Operator)(nil)
+	_ interface{ Owners() []any }          = (*operator.Operator)(nil)
+	_ interface {
+		Standby(ctx context.Context) error
+	} = (*operator.Operator)(nil)
+)
 
 // TestOperatorIsNotSharded checks that replicas do not divide the objects: a module would run in two of them.
 func TestOperatorIsNotSharded(t *testing.T) {

@@ -89,7 +89,8 @@ func TestOriginsFollowMovedElements(t *testing.T) {
 		{"as many origins as elements", `[1,2]`, `[2,1,1]`, []int{1, 0, -1}},
 		{
 			"changed elements with names", `[{"name":"a"},{"name":"b"},{"name":"c"}]`,
-			`[{"name":"c","v":1},{"name":"a","v":2},{"name":"d"}]`, []int{2, 0, -1},
+			`[{"name":"c","v":1},{"name":"a","v":2},{"name":"d"}]`,
+			[]int{2, 0, -1},
 		},
 		{"a changed element without a name keeps its place", `[1,2,3]`, `[1,4,3]`, []int{0, 1, 2}},
 	} {
