@@ -246,8 +246,8 @@ func TestWatchOfOneObjectIsAuthorizedByItsName(t *testing.T) {
 	}
 }
 
-// TestPermissionIsLostInTimeWhateverTheModuleMaySend has a module with more watches than it may send requests. The server
-// refuses as after the deletion of a role.
+// TestPermissionIsLostInTimeWhateverTheModuleMaySend has a module with more watches than it may send requests. The
+// server refuses as after the deletion of a role.
 func TestPermissionIsLostInTimeWhateverTheModuleMaySend(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

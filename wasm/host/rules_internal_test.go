@@ -70,7 +70,8 @@ func TestRulesOfAReconciler(t *testing.T) {
 		{
 			name: "references of the guest", description: description,
 			runs: []abi.ReconcileResponse{{Apply: values(`{"apiVersion":"a.test/v1","kind":"Sheep","metadata":{
-				"ownerReferences":[{"apiVersion":"v1","kind":"Pod","blockOwnerDeletion":true},{"apiVersion":"v1","kind":"Node"}]}}`)}},
+				"ownerReferences":[{"apiVersion":"v1","kind":"Pod","blockOwnerDeletion":true},
+				{"apiVersion":"v1","kind":"Node"}]}}`)}},
 			want: []abi.Rule{
 				rule("", "pods/finalizers", "update"), rule("a.test", "sheep", "create", "list", "patch", "watch"),
 				rule("a.test", "tasks", "list", "watch"),

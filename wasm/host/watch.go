@@ -298,8 +298,8 @@ func (op *operation) watchShared(w *abi.Watch, shared *sharedWatch) {
 }
 
 // noticeRefusal waits until the server does not allow the host to watch objects, and returns the error; nil if the
-// objects are ready, or if ctx ends before. The watch itself would try forever. The message of the server is only logged,
-// because it names the user of the host.
+// objects are ready, or if ctx ends before. The watch itself would try forever. The message of the server is only
+// logged, because it names the user of the host.
 func (g *guest) noticeRefusal(ctx context.Context, w *abi.Watch, ready func() bool, health func() error) error {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
