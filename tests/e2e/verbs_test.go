@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -64,6 +66,125 @@ func TestModifyLosesNoChange(t *testing.T) {
 	same, err := lean.Modify(t.Context(), "counter", func(*leanConfigMap) error { return nil }, nil)
 	if err != nil || same.ResourceVersion != got.ResourceVersion {
 		t.Errorf("Modify without a change = %v, %v; want version %s", same, err, got.ResourceVersion)
+	}
+}
+
+// imageDeployment declares the names and images of containers, and the types and states of conditions.
+type imageDeployment struct {
+	metav1.TypeMeta   `json:""`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec struct {
+		Template struct {
+			Spec struct {
+				Containers []imageContainer `json:"containers"`
+			} `json:"spec"`
+		} `json:"template"`
+	} `json:"spec"`
+	Status struct {
+		Conditions []stateCondition `json:"conditions,omitempty"`
+	} `json:"status,omitzero"`
+}
+
+type imageContainer struct {
+	Name  string `json:"name"`
+	Image string `json:"image"`
+}
+
+type stateCondition struct {
+	Type   string `json:"type"`
+	Status string `json:"status"`
+}
+
+func (*imageDeployment) KubeResource() kube.Resource {
+	return kube.Resource{Group: "apps", Version: "v1", Kind: "Deployment", Plural: "deployments", Namespaced: true}
+}
+
+// TestModifyKeepsUndeclaredFieldsOfListItems checks that the server still has the fields of containers and conditions
+// that the type does not declare, also if items move.
+func TestModifyKeepsUndeclaredFieldsOfListItems(t *testing.T) {
+	t.Parallel()
+	c := connect(t, nil)
+	ns := newNamespace(t, c)
+	full := kube.Namespaced[appsv1.Deployment](c, ns)
+	labels := map[string]string{"app": "web"}
+	containers := []corev1.Container{
+		{
+			Name: "web", Image: "a:1", Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 80}},
+			Env: []corev1.EnvVar{{Name: "COLOR", Value: "blue"}},
+		},
+		{Name: "proxy", Image: "p:1", Args: []string{"--quiet"}},
+	}
+	before, err := full.Create(limit(t), &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "web"},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32(0)), Paused: true, // no controller changes it
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: containers},
+			},
+		},
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	lean := kube.Namespaced[imageDeployment](c, ns)
+	_, err = lean.Modify(limit(t), "web", func(d *imageDeployment) error {
+		spec := &d.Spec.Template.Spec
+		web, proxy := spec.Containers[0], spec.Containers[1]
+		web.Image = "a:2"
+		spec.Containers = []imageContainer{{Name: "logs", Image: "l:1"}, proxy, web}
+		return nil
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := full.Get(limit(t), "web", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := before.Spec.Template.Spec.Containers
+	want[0].Image = "a:2"
+	got := after.Spec.Template.Spec.Containers
+	if len(got) != 3 || got[0].Image != "l:1" {
+		t.Fatalf("the containers are %+v", got)
+	}
+	if diff := cmp.Diff([]corev1.Container{want[1], want[0]}, got[1:]); diff != "" {
+		t.Errorf("the containers that are not new (-want +got):\n%s", diff)
+	}
+
+	_, err = full.Status().Modify(limit(t), "web", func(d *appsv1.Deployment) error {
+		d.Status.Conditions = append(d.Status.Conditions, appsv1.DeploymentCondition{
+			Type: "Checked", Status: corev1.ConditionTrue, Reason: "Fine", Message: "checked by hand",
+		})
+		return nil
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = lean.Status().Modify(limit(t), "web", func(d *imageDeployment) error {
+		for i := range d.Status.Conditions {
+			if d.Status.Conditions[i].Type == "Checked" {
+				d.Status.Conditions[i].Status = "False"
+			}
+		}
+		return nil
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err = full.Get(limit(t), "web", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(after.Status.Conditions, func(c appsv1.DeploymentCondition) bool { return c.Type == "Checked" })
+	if at < 0 {
+		t.Fatalf("the conditions are %+v", after.Status.Conditions)
+	}
+	if c := after.Status.Conditions[at]; c.Status != "False" || c.Reason != "Fine" || c.Message != "checked by hand" {
+		t.Errorf("the condition is %+v, want its reason and message", c)
 	}
 }
 
