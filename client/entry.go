@@ -81,9 +81,8 @@ func (e *Entry[K]) OrInsert(obj *K) *K {
 // patch, or nothing if there is no difference. It returns the object as stored, which the entry then holds unless it
 // was a dry run.
 //
-// A field that K does not declare is deleted only with the object or the list item that has it. Items of a changed list
-// are recognized by their field name, type or key if no two items have the same one, and otherwise if they are equal or
-// stay in their place.
+// Fields that K does not declare are kept, also those of items of a changed list that are recognized, such as by their
+// names; see Undeclared fields in package patch.
 //
 // Errors: [core.ErrConflict] if the object has changed since it was read; [core.ErrAlreadyExists] if it was created,
 // and [core.ErrNotFound] if it was deleted; [core.ErrInvalid]; a [*request.InvalidError] for a changed field that can't

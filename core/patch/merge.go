@@ -19,8 +19,8 @@ type Options struct {
 	Lock bool
 
 	// Raw is the JSON that from was decoded from. The patch then makes the changes between from and to in Raw, so that
-	// fields that the type of from does not declare are kept, also in lists, which a merge patch replaces. Items of
-	// lists are matched by their names, by their content, or by their places between other items. Default: from.
+	// fields that the type of from does not declare are kept, also in lists, which a merge patch replaces; see
+	// the documentation of the package. Default: from.
 	Raw []byte
 }
 

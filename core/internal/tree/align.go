@@ -3,7 +3,11 @@
 
 package tree
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/kube-go/sdk/core/wire"
+)
 
 // Step describes the change of one element of a list.
 type Step struct {
@@ -15,40 +19,73 @@ type Step struct {
 const maxCells = 1 << 20
 
 // Align returns the changes from one list to another. It finds as few changes as possible. Elements correspond if they
-// have the same name, or are equal and have none. The indexes of the steps ascend.
+// have the same name, or are equal. A name that several elements of a list have does not count. The indexes of the
+// steps ascend.
 func Align(from, to []any) []Step { return compare(from, to).align() }
 
 // Origins returns, for each element of a list, the index of the element of an earlier list that it was made of, or -1.
-// These are the elements that [Align] pairs, and those that only have another place.
+// Elements with a name come from the one with the same name. Others come from an equal one. What remains without a name
+// comes from the elements between the same neighbors, if there are as many of them.
 func Origins(from, to []any) []int {
 	l := compare(from, to)
-	origins := slices.Repeat([]int{-1}, len(to))
-	named := map[string]int{} // the elements of from that have no counterpart yet
-	var others []int
-	for _, step := range l.align() {
-		switch {
-		case step.Kin:
-			origins[step.To] = step.From
-		case step.From >= 0 && l.fromNames[step.From] != "":
-			named[l.fromNames[step.From]] = step.From
-		case step.From >= 0:
-			others = append(others, step.From)
+	origins, free := slices.Repeat([]int{-1}, len(to)), map[string][]int{}
+	for i := range from {
+		key := content(l.fromNames[i], from[i])
+		free[key] = append(free[key], i)
+	}
+	used := make([]bool, len(from))
+	for j := range to {
+		key := content(l.toNames[j], to[j])
+		if left := free[key]; len(left) > 0 {
+			origins[j], free[key], used[left[0]] = left[0], left[1:], true
 		}
 	}
-	for j, origin := range origins {
-		if origin >= 0 {
-			continue
+	for j := 0; j < len(to); j++ {
+		first, before := j, -1 // the elements from first on follow the element of from with the index before
+		if j > 0 {
+			before = origins[j-1]
 		}
-		if i, ok := named[l.toNames[j]]; ok {
-			origins[j] = i
-			continue
+		for j < len(to) && origins[j] < 0 {
+			j++
 		}
-		if at := slices.IndexFunc(others, func(i int) bool { return l.same(i, j) }); at >= 0 {
-			origins[j] = others[at]
-			others = slices.Delete(others, at, at+1)
+		after := len(from)
+		if j < len(to) {
+			after = origins[j]
 		}
+		l.pairByPlace(origins, used, [2]int{before + 1, after}, [2]int{first, j})
 	}
 	return origins
+}
+
+// pairByPlace sets the origins of elements between two neighbors to the unused elements of from between the same
+// neighbors, if there are as many.
+func (l *lists) pairByPlace(origins []int, used []bool, inFrom, inTo [2]int) {
+	var old, changed []int
+	for i := inFrom[0]; i < inFrom[1]; i++ {
+		if !used[i] && l.fromNames[i] == "" {
+			old = append(old, i)
+		}
+	}
+	for j := inTo[0]; j < inTo[1]; j++ {
+		if l.toNames[j] == "" {
+			changed = append(changed, j)
+		}
+	}
+	if len(old) != len(changed) {
+		return
+	}
+	for n, j := range changed {
+		origins[j] = old[n]
+	}
+}
+
+// content returns what identifies an element: its name, or else its JSON.
+func content(name string, v any) string {
+	if name != "" {
+		return name
+	}
+	data, _ := wire.MarshalJSON(v) // can't fail, and its first character is not that of a name
+	return string(data)
 }
 
 // lists are two lists with the names of their elements.
@@ -63,7 +100,9 @@ func compare(from, to []any) *lists {
 	name := func(elements []any, names []string) {
 		seen := make(map[string]bool, len(elements))
 		for i, v := range elements {
-			names[i] = identity(v)
+			if key, name := identity(v); name != "" {
+				names[i] = key + " " + name
+			}
 			ambiguous[names[i]] = ambiguous[names[i]] || seen[names[i]]
 			seen[names[i]] = true
 		}
@@ -118,8 +157,9 @@ func (l *lists) align() []Step {
 func (l *lists) appendGap(steps []Step, inFrom, inTo [2]int) []Step {
 	i, j := inFrom[0], inTo[0]
 	for ; i < inFrom[1] && j < inTo[1]; i, j = i+1, j+1 {
-		a, b := identity(l.from[i]), identity(l.to[j])
-		steps = append(steps, Step{i, j, a == "" || b == "" || a == b})
+		aKey, a := identity(l.from[i])
+		bKey, b := identity(l.to[j])
+		steps = append(steps, Step{i, j, a == "" || b == "" || a == b && aKey == bKey})
 	}
 	for ; i < inFrom[1]; i++ {
 		steps = append(steps, Step{From: i, To: -1})
@@ -162,17 +202,17 @@ func (l *lists) common(inFrom, inTo [2]int) []Step {
 	return steps
 }
 
-// identity returns the name of an element of a list, as far as the conventions of Kubernetes define one. It returns an
-// empty string for other elements.
-func identity(v any) string {
+// identity returns the field that names an element of a list, as far as the conventions of Kubernetes define one, and
+// the name. Both are empty for other elements.
+func identity(v any) (key, name string) {
 	object, ok := v.(map[string]any)
 	if !ok {
-		return ""
+		return "", ""
 	}
 	for _, key := range [...]string{"name", "type", "key"} {
 		if name, _ := object[key].(string); name != "" {
-			return key + " " + name
+			return key, name
 		}
 	}
-	return ""
+	return "", ""
 }

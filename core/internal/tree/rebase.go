@@ -52,12 +52,30 @@ func rebaseObject(onto, from, to map[string]any) map[string]any {
 	return result
 }
 
+// rebaseList expects that the elements of from were decoded from those of onto with the same indexes. Where a name
+// shows that they were not, such as in a list that a type sorts, the element is that of to.
 func rebaseList(onto, from, to []any) []any {
 	result := make([]any, len(to))
 	for j, i := range Origins(from, to) {
-		if result[j] = to[j]; i >= 0 {
+		if result[j] = to[j]; i >= 0 && isContainer(to[j]) && mayBeOf(onto[i], from[i]) {
 			result[j] = Rebase(onto[i], from[i], to[j])
 		}
 	}
 	return result
+}
+
+// mayBeOf reports whether an element can have been decoded from another one. It need not declare the name.
+func mayBeOf(onto, from any) bool {
+	key, name := identity(from)
+	object, _ := onto.(map[string]any)
+	return name == "" || object[key] == name
+}
+
+// isContainer reports whether a value can have undeclared ones.
+func isContainer(v any) bool {
+	switch v.(type) {
+	case map[string]any, []any:
+		return true
+	}
+	return false
 }

@@ -4,6 +4,7 @@
 package tree_test
 
 import (
+	"slices"
 	"strconv"
 	"testing"
 
@@ -93,6 +94,18 @@ func TestOriginsFollowMovedElements(t *testing.T) {
 			[]int{2, 0, -1},
 		},
 		{"a changed element without a name keeps its place", `[1,2,3]`, `[1,4,3]`, []int{0, 1, 2}},
+		{"all elements without a name change", `[1,2]`, `[3,4]`, []int{0, 1}},
+		{"equal elements come before places", `[80,443]`, `[22,443,80]`, []int{-1, 1, 0}},
+		{"a removed element gives its place to none", `[80,443]`, `[444]`, []int{-1}},
+		{"elements change before, between and after neighbors", `[1,5,2,6,3]`, `[4,5,7,6,8]`, []int{0, 1, 2, 3, 4}},
+		{"neighbors that have changed places", `[5,1,6]`, `[6,2,5]`, []int{2, -1, 0}},
+		{"names come before places", `[{"name":"a"},{"name":"b"}]`, `[{"p":80},{"name":"b"},{"name":"a"}]`, []int{-1, 1, 0}},
+		{"a removed name is not a place", `[{"name":"http","p":80},{"p":53}]`, `[{"p":5353}]`, []int{1}},
+		{
+			"a name that becomes ambiguous", `[{"name":"d","m":"a"}]`, `[{"name":"d","m":"n"},{"name":"d","m":"a","ro":true}]`,
+			[]int{-1, -1},
+		},
+		{"the same number", `[{"v":1}]`, `[2,{"v":1.0}]`, []int{-1, 0}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := tree.Origins(of(t, tc.from).([]any), of(t, tc.to).([]any))
@@ -103,17 +116,22 @@ func TestOriginsFollowMovedElements(t *testing.T) {
 	}
 }
 
-// TestOriginsOfLongLists checks that a list that is too long to be aligned is matched by names.
+// TestOriginsOfLongLists checks lists that are too long to be aligned.
 func TestOriginsOfLongLists(t *testing.T) {
 	const n = 3000
-	from, to := make([]any, n), make([]any, n)
-	for i := range n {
-		element := map[string]any{"name": strconv.Itoa(i)}
-		from[i], to[n-1-i] = element, element
-	}
-	for j, i := range tree.Origins(from, to) {
-		if i != n-1-j {
-			t.Fatalf("the origin of element %d is %d, want %d", j, i, n-1-j)
+	for name, element := range map[string]func(i int) any{
+		"with names": func(i int) any { return map[string]any{"name": strconv.Itoa(i)} },
+		"without":    func(i int) any { return map[string]any{"cidr": strconv.Itoa(i)} },
+	} {
+		from, to := make([]any, n), make([]any, n)
+		for i := range n {
+			from[i], to[n-1-i] = element(i), element(i)
+		}
+		to = slices.Insert(to, 0, element(n)) // a new one
+		for j, i := range tree.Origins(from, to) {
+			if want := n - j; i != want && j > 0 || j == 0 && i != -1 {
+				t.Fatalf("%s: the origin of element %d is %d, want %d", name, j, i, want)
+			}
 		}
 	}
 }
@@ -142,6 +160,14 @@ func TestRebaseKeepsUnknownFields(t *testing.T) {
 		{"an object that the encoding omits when it is zero is kept", `{"a":{"x":1}}`, `{}`, `{"a":{"b":1}}`, `{"a":{"b":1,"x":1}}`},
 		{"only the changes of an object that only the encoding has are made", `{}`, `{"a":{"b":0,"c":1}}`, `{"a":{"b":0,"c":2}}`, `{"a":{"c":2}}`},
 		{"a null becomes an object", `{"a":null}`, `{"a":null}`, `{"a":{"b":1}}`, `{"a":{"b":1}}`},
+		{
+			"a list that the type sorts is that of the change", `{"l":["b","a"],"n":[{"name":"b","x":1},{"name":"a","x":2}]}`,
+			`{"l":["a","b"],"n":[{"name":"a"},{"name":"b"}]}`, `{"l":["b"],"n":[{"name":"b","v":1}]}`, `{"l":["b"],"n":[{"name":"b","v":1}]}`,
+		},
+		{
+			"elements without their name are recognized by their content", `{"l":[{"name":"a","p":1,"x":1},{"name":"b","p":2,"x":2}]}`,
+			`{"l":[{"p":1},{"p":2}]}`, `{"l":[{"p":2},{"p":3}]}`, `{"l":[{"name":"b","p":2,"x":2},{"p":3}]}`,
+		},
 		{"a list without common elements is replaced", `{"l":[1,2]}`, `{"l":[1]}`, `{"l":[3]}`, `{"l":[3]}`},
 		{"a value that becomes an object is replaced", `{"a":1}`, `{"a":{}}`, `{"a":{"b":1}}`, `{"a":{"b":1}}`},
 	} {
