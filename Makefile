@@ -18,9 +18,9 @@ UNITS := $(patsubst %,./%/...,$(filter-out tests/cluster tests/e2e,$(WORK)))
 # The packages of UNITS whose tests take longest with the race detector, the slowest first.
 SLOWEST := $(addprefix ./,wasm/conformance wasm/host client runtime/manager runtime/fsm runtime/sharding runtime/webhook \
 	runtime/reflector)
-# The packages of UNITS that make race tests without the race detector: their tests run in one goroutine and take a multiple
-# of the time with it. The tests of packages that use them in several goroutines run with it: of derive/internal/load and
-# derive/cmd/kube-derive, and of client and runtime/reflector.
+# The packages of UNITS that make race leaves to make no-race, because the race detector multiplies their long times.
+# Tests of packages that use them from several goroutines run with it: derive/cmd/kube-derive, client,
+# runtime/reflector.
 SEQUENTIAL := derive/generate core/wire
 
 # Developer tools of others are pinned in tools/go.mod.
@@ -41,7 +41,7 @@ E2E := $(GO) test -json $(RACE) -vet=off -count=1 -timeout=60m -parallel=5
 
 # The targets of `make test`, and the further targets of `make check`. None runs beside another: beside make race on
 # two processors, end-to-end tests exceeded their limits.
-TEST := test-deps cluster-build race e2e cluster-test
+TEST := test-deps cluster-build race no-race e2e cluster-test
 LINTS := vet modern golangci arch hygiene
 VERIFY := $(LINTS) fuzz check-clean wasip1 demo
 # Makes each of the given targets, even after a failure, and prints the results at the end.
@@ -55,7 +55,7 @@ GUESTS := hello-controller document-controller moose database
 # omitempty has no effect on a struct. But Kubernetes' types use it everywhere, and our types have the same tags.
 FIX := $(GO) fix -omitzero=false
 
-.PHONY: help demo test unit race test-deps cluster-build cluster-test e2e e2e-versions e2e-k3d soak node-deps cluster-up \
+.PHONY: help demo test unit race no-race test-deps cluster-build cluster-test e2e e2e-versions e2e-k3d soak node-deps cluster-up \
 	cluster-down wasm-guests go-get weight bench seeds tools lint vet modern golangci arch hygiene fix fuzz generate tidy check verify check-clean wasip1 clean
 
 help:
@@ -77,10 +77,14 @@ unit: $(REPORT)
 
 ## race: run the tests that need no cluster, with the race detector
 race: test-deps
-	$(GO) test -json -trimpath -vet=off $(addprefix ./,$(SEQUENTIAL)) | $(REPORT)
-	@REPORT=$(REPORT) scripts/race $(SLOWEST) \
-		$$($(GO) list $(UNITS) | grep -v $(foreach p,$(SEQUENTIAL),-e '/$(p)$$'))
-	@for m in $(ALONE); do (cd $$m && GOWORK=off $(GO) test -vet=off ./...) || exit 1; done
+	@packages=$$($(GO) list $(UNITS) | grep -v $(foreach p,$(SEQUENTIAL),-e '/$(p)$$')) && \
+		REPORT=$(REPORT) scripts/race $(SLOWEST) $$packages
+
+# Runs the other tests that need no cluster: slow ones without concurrency, and those of the modules outside the
+# workspace.
+no-race: $(REPORT)
+	@code=0; $(GO) test -json -trimpath -vet=off $(addprefix ./,$(SEQUENTIAL)) | $(REPORT) || code=1; \
+	for m in $(ALONE); do (cd $$m && GOWORK=off $(GO) test -vet=off ./...) || code=1; done; exit $$code
 
 # Installs the system packages that some tests use, as root on Debian. Elsewhere, the report lists the tests without them.
 # In CI, which sets KUBECLUSTER_NODE, a missing compiler of C is an error.

@@ -87,6 +87,27 @@ func TestCommandWritesAndVerifies(t *testing.T) {
 	}
 }
 
+// TestDefinitionsAreWrittenSideBySide shows the race detector the goroutines of the generator: there is one for each
+// definition, as far as there are processors.
+func TestDefinitionsAreWrittenSideBySide(t *testing.T) {
+	dir := newPackage(t)
+	src, err := os.ReadFile(filepath.Join(dir, "document.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const rule = `+kubebuilder:validation:XValidation:rule="self != 'x'"`
+	for _, kind := range []string{"Note", "Page", "Book"} {
+		text := strings.NewReplacer("Document", kind, "doc\n", strings.ToLower(kind[:2])+"\n", "+kubebuilder:validation:MaxLength=80", rule).Replace(string(src))
+		if err := os.WriteFile(filepath.Join(dir, kind+".go"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	code, stdout, stderr := call(t, dir)
+	if code != 0 || !strings.Contains(stdout, "wrote 5 files") {
+		t.Errorf("run = %d\nstdout: %s\nstderr: %s", code, stdout, stderr)
+	}
+}
+
 func TestCommandReportsMistakesAndWritesNothing(t *testing.T) {
 	dir := newPackage(t)
 	path := filepath.Join(dir, "document.go")
