@@ -6,6 +6,7 @@ package host_test
 import (
 	"bytes"
 	"io"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -66,7 +67,8 @@ func TestCompareFindsWhatANewVersionWrites(t *testing.T) {
 	replace := func(data []byte, from, to string) []byte { return bytes.ReplaceAll(data, []byte(from), []byte(to)) }
 
 	t.Run("the same writes", func(t *testing.T) {
-		found := compare(t, append(bytes.Clone(wasm), 0, 2, 1, 'x'), recording.Bytes()) // with another digest
+		other := regexp.MustCompile(`"sha256:[0-9a-f]{8}`).ReplaceAll(recording.Bytes(), []byte(`"sha256:01234567`))
+		found := compare(t, wasm, other) // of a module with another digest
 		if len(found.Differences) > 0 || found.Same != writes {
 			t.Errorf("Compare = %d same writes, %q, want %d and no difference", found.Same, found.Differences, writes)
 		}
