@@ -45,7 +45,7 @@ func Find(program *load.Program, pkg *load.Package, which Which, report func(tok
 		case decl.Has("kube:resource"):
 			k = f.spec(obj, decl)
 		case enabled(root) && isGeneric(obj):
-			f.misplaced(root, fmt.Sprintf(": a generic type can't be a kind: declare a type with it, such as type Name %s[Spec]",
+			f.mistake(root, fmt.Sprintf(": a generic type can't be a kind: declare a type with it, such as type Name %s[Spec]",
 				obj.Name()))
 		case (enabled(root) || root == nil && all) && isObject(obj) && !isGeneric(obj):
 			k = f.root(obj, decl)
@@ -70,15 +70,15 @@ func (f *finder) stray(obj *types.TypeName, decl *load.Decl) {
 	for _, m := range decl.Markers {
 		switch {
 		case specOnly(m), m.Name == "kube:conversion", m.Name == "kube:diagram":
-			f.misplaced(m, " needs //kube:resource on the same type")
+			f.mistake(m, " needs //kube:resource on the same type")
 		case rootOnly(m) && m.Name != "kubebuilder:object:root":
-			f.misplaced(m, remedy)
+			f.mistake(m, remedy)
 		}
 	}
 }
 
-// misplaced reports a marker on the wrong type.
-func (f *finder) misplaced(m *load.Marker, msg string) {
+// mistake reports a marker that is invalid, or on the wrong type. In packages of other modules, it is a warning.
+func (f *finder) mistake(m *load.Marker, msg string) {
 	f.program.Mistake(f.pkg, m.Pos, f.program.Markers().Spelling(m.Marker)+msg)
 }
 
@@ -100,13 +100,13 @@ func (f *finder) spec(obj *types.TypeName, decl *load.Decl) *kind.Kind {
 		return nil
 	}
 	if isGeneric(obj) {
-		f.misplaced(m, fmt.Sprintf(": a generic type can't be a spec: declare a type with it, such as type Name %s[Type]",
+		f.mistake(m, fmt.Sprintf(": a generic type can't be a spec: declare a type with it, such as type Name %s[Type]",
 			obj.Name()))
 		return nil
 	}
 	a := m.Args
 	if text := a.String("deprecated"); text == "true" || text == "false" {
-		f.report(m.Pos, fmt.Sprintf("//kube:resource: deprecated=%s would be the text of a warning: write deprecated alone, "+
+		f.mistake(m, fmt.Sprintf(": deprecated=%s would be the text of a warning: write deprecated alone, "+
 			"or deprecated=\"text\"", text))
 	}
 	k := &kind.Kind{
@@ -132,7 +132,7 @@ func (f *finder) spec(obj *types.TypeName, decl *load.Decl) *kind.Kind {
 	for _, m := range decl.Markers {
 		f.ours(k, m)
 		if rootOnly(m) {
-			f.misplaced(m, " belongs on a type with +kubebuilder:object:root=true; with //kube:resource, use the //kube: "+
+			f.mistake(m, " belongs on a type with +kubebuilder:object:root=true; with //kube:resource, use the //kube: "+
 				"markers")
 		}
 	}
@@ -312,7 +312,7 @@ func (f *finder) theirs(k *kind.Kind, m *load.Marker) {
 		f.diagram(k, m)
 	default:
 		if specOnly(m) {
-			f.misplaced(m, " belongs on a spec with //kube:resource; on a complete type, use its comment and the markers of "+
+			f.mistake(m, " belongs on a spec with //kube:resource; on a complete type, use its comment and the markers of "+
 				"kubebuilder")
 		}
 	}
