@@ -236,8 +236,21 @@ type Object[S any] struct {
 	Spec S `+"`json:\"spec\"`"+`
 }
 
+// List is the base of lists.
+type List[T any] struct {
+	metav1.TypeMeta `+"`json:\",inline\"`"+`
+	metav1.ListMeta `+"`json:\"metadata,omitempty\"`"+`
+
+	Items []T `+"`json:\"items\"`"+`
+}
+
 // Foo is a kind.
+// +kubebuilder:object:root=true
 type Foo Object[FooSpec]
+
+// FooList is a list.
+// +kubebuilder:object:root=true
+type FooList List[Foo]
 
 // FooSpec is a spec.
 type FooSpec struct {
@@ -250,6 +263,14 @@ type FooSpec struct {
 	}
 	if diff := cmp.Diff([]string{"crds/things.example.com_foos.yaml"}, write(t, files)); diff != "" {
 		t.Errorf("Write (-want +got):\n%s", diff)
+	}
+	want := []string{"config/crd/things.example.com_foos.yaml", "v1/zz_generated.kube.go"}
+	if diff := cmp.Diff(want, write(t, run(t, dir, "./..."))); diff != "" {
+		t.Errorf("Write after Run (-want +got):\n%s", diff)
+	}
+	generated := readFile(t, filepath.Join(dir, want[1]))
+	if method := "func (in *FooList) DeepCopyObject() "; !strings.Contains(generated, method) {
+		t.Errorf("the Go file lacks %s:\n%s", method, generated)
 	}
 }
 

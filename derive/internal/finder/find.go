@@ -45,8 +45,8 @@ func Find(program *load.Program, pkg *load.Package, which Which, report func(tok
 		case decl.Has("kube:resource"):
 			k = f.spec(obj, decl)
 		case enabled(root) && isGeneric(obj):
-			f.mistake(root, fmt.Sprintf(": a generic type can't be a kind: declare a type with it, such as type Name %s[Spec]",
-				obj.Name()))
+			f.mistake(root, fmt.Sprintf(" belongs on a type that is declared with this generic type, such as "+
+				"type Name %s[Type]", obj.Name()))
 		case (enabled(root) || root == nil && all) && isObject(obj) && !isGeneric(obj):
 			k = f.root(obj, decl)
 		default:
