@@ -141,12 +141,11 @@ func (b *Builder) undefined() *jsonschema.Schema {
 }
 
 func (b *Builder) mapType(t *types.Map) *jsonschema.Schema {
-	key, ok := t.Key().Underlying().(*types.Basic)
-	isString := ok && key.Info()&types.IsString != 0
-	if named, ok := types.Unalias(t.Key()).(*types.Named); ok && !isString {
-		isString = encoder(named, "MarshalText") != nil
+	ok := isString(t.Key())
+	if named, isNamed := types.Unalias(t.Key()).(*types.Named); isNamed && !ok {
+		ok = encoder(named, "MarshalText") != nil
 	}
-	if !isString {
+	if !ok {
 		return b.refuse(fmt.Sprintf("the keys of a map must be strings, not %s", typeString(t.Key())),
 			"use a string type, or a list of structs with +listType=map")
 	}

@@ -115,10 +115,18 @@ func (b *Builder) differs(t *types.Named, base types.Type) bool {
 	switch typed := b.program.Decl(from.Obj()).Get(typeMarker); {
 	case shape.Known(path, name) != nil:
 		return asJSON || asString || path == "encoding/json" && name == "Number" // encoding/json compares the type
+	case isString(t): // the schema of the base is that of a string, unless a marker states another type
+		return (asJSON || asString) && typed != nil && typed.Args.String("") != "string"
 	case asJSON:
 		return typed != nil && !b.writesFields(from, typed)
 	}
 	return asString
+}
+
+// isString reports whether the underlying type is a string.
+func isString(t types.Type) bool {
+	basic, ok := t.Underlying().(*types.Basic)
+	return ok && basic.Info()&types.IsString != 0
 }
 
 // writesFields reports whether a marker states that the MarshalJSON method of a struct writes its fields.
