@@ -115,6 +115,7 @@ func (r *run) definitions(dir string) {
 			continue
 		}
 		if !r.whole(path) {
+			delete(r.crds, names[i]) // the Go files of its kinds contain it
 			continue
 		}
 		r.files = append(r.files, File{Path: path, Content: append([]byte(header(c.Packages)), body.value...)})

@@ -238,7 +238,7 @@ func (r *run) method(t *types.Named, name string) *types.Func {
 	return nil
 }
 
-// source returns the Go file of a package.
+// source returns the Go file of a package, or nil if it can't be generated or a kind has no definition.
 func (r *run) source(p *plan) []byte {
 	f := r.file(p)
 	for _, k := range p.kinds {

@@ -191,6 +191,14 @@ type BetaSpec struct{}
 	if wrote := write(t, files); len(wrote) > 0 || len(files.Warnings) != 1 || files.Warnings[0].String() != want {
 		t.Errorf("a lenient run wrote %v, with the warnings %v; want nothing, and %s", wrote, files.Warnings, want)
 	}
+	// Run also generates a Go file with the definition.
+	files, err = generate.Run(t.Context(), []string{"./v1"}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if wrote := write(t, files); len(wrote) > 0 || len(files.Warnings) != 1 || files.Warnings[0].String() != want {
+		t.Errorf("a lenient Run wrote %v, with the warnings %v; want nothing, and %s", wrote, files.Warnings, want)
+	}
 	removeAll(t, dir, "v2")
 	files, err = crds(false, "./v1")
 	if err != nil {
