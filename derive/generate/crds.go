@@ -11,6 +11,7 @@ import (
 	"go/token"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -114,7 +115,7 @@ func (r *run) definitions(dir string) {
 			r.problems.add(token.Position{Filename: path}, body.err.Error())
 			continue
 		}
-		if !r.whole(path) {
+		if !r.whole(names[i], path) {
 			delete(r.crds, names[i]) // the Go files of its kinds contain it
 			continue
 		}
@@ -126,20 +127,47 @@ func (r *run) definitions(dir string) {
 	r.leftovers(dir, "*_*.yaml", r.unmarked) // see crd.CRD.FileName
 }
 
-// whole reports whether the run has read all packages of the definition that an earlier run has written to a file. If
-// not, it reports a problem, since the new definition would lack the versions of the other packages.
-func (r *run) whole(path string) bool {
+// whole reports whether a new definition has all versions of the file that an earlier run has written, except for those
+// that no longer exist. It reports a problem for each missing version that a source may define which was not read.
+func (r *run) whole(name, path string) bool {
 	packages, err := origin(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		r.problems.add(token.Position{Filename: path}, err.Error())
 	}
-	packages = slices.DeleteFunc(packages, func(path string) bool { return !r.omitted(path) })
+	packages = slices.DeleteFunc(packages, func(path string) bool { return !r.inModule(path) || !r.unread(path) })
 	if len(packages) == 0 {
 		return true
 	}
-	r.problems.add(token.Position{Filename: path}, fmt.Sprintf("it also has the versions of %s, which this run does not "+
-		"read: name all packages of the kind in one run", strings.Join(packages, ", ")))
-	return false
+	lost, err := r.lost(name, path)
+	if err != nil {
+		r.problems.add(token.Position{Filename: path}, err.Error())
+	}
+	cause, remedy := "build constraints exclude files of ", "include them, with GOOS or GOFLAGS=-tags=…"
+	if omitted := slices.DeleteFunc(slices.Clone(packages), r.program.IsRoot); len(omitted) > 0 {
+		cause, remedy, packages = "this run does not read ", "name all packages of the kind in one run", omitted
+	}
+	for _, version := range lost {
+		r.problems.add(token.Position{Filename: path}, fmt.Sprintf("it also has version %s, and %s%s: %s, or remove the "+
+			"file if the version no longer exists", version, cause, strings.Join(packages, ", "), remedy))
+	}
+	return err == nil && len(lost) == 0
+}
+
+// lost returns the versions of the file of a definition that the run has not found.
+func (r *run) lost(name, path string) ([]string, error) {
+	body, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	versions, err := crd.VersionNames(body)
+	if err != nil {
+		return nil, fmt.Errorf("%w: remove the file if it is damaged", err)
+	}
+	return slices.DeleteFunc(versions, func(version string) bool {
+		return slices.ContainsFunc(r.versions(), func(v crd.Version) bool {
+			return v.CRDName() == name && v.Version == version
+		})
+	}), nil
 }
 
 // unmarked reports whether a file belongs to a kind that exists, but for which this run writes no definition: [CRDs]

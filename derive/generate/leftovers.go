@@ -81,10 +81,10 @@ func (r *run) unread(path string) bool {
 	return !ok || hasGo(dir)
 }
 
-// omitted reports whether a package exists that does not match the patterns, although its module is that of a root.
-func (r *run) omitted(path string) bool {
-	dir, ok := r.directory(path)
-	return ok && !r.program.IsRoot(path) && hasGo(dir)
+// inModule reports whether a package would be in the module of a root.
+func (r *run) inModule(path string) bool {
+	_, ok := r.directory(path)
+	return ok
 }
 
 // directory returns the directory of a package in the module of a root, which may not exist.
@@ -95,11 +95,23 @@ func (r *run) directory(path string) (dir string, ok bool) {
 			continue
 		}
 		module := strings.TrimSuffix(strings.TrimSuffix(root.Path, filepath.ToSlash(within)), "/")
-		if rest, ok := strings.CutPrefix(path, module); ok && (rest == "" || rest[0] == '/') {
-			return filepath.Join(root.Root, filepath.FromSlash(rest)), true
+		rest, ok := strings.CutPrefix(path, module)
+		dir := filepath.Join(root.Root, filepath.FromSlash(rest))
+		if ok && (rest == "" || rest[0] == '/') && !nested(root.Root, dir) {
+			return dir, true
 		}
 	}
 	return "", false
+}
+
+// nested reports whether a directory below the root of a module is in another module.
+func nested(root, dir string) bool {
+	for ; len(dir) > len(root); dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // hasGo reports whether a directory has Go files, or can't be read.

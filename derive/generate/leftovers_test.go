@@ -4,6 +4,7 @@
 package generate_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -179,8 +180,8 @@ type BetaSpec struct{}
 		t.Fatal(err)
 	}
 	write(t, files)
-	const want = path + ": it also has the versions of example.com/test/v2, which this run does not read: " +
-		"name all packages of the kind in one run"
+	const want = path + ": it also has version v2, and this run does not read example.com/test/v2: " +
+		"name all packages of the kind in one run, or remove the file if the version no longer exists"
 	if _, err := crds(false, "./v1"); err == nil || err.Error() != want {
 		t.Errorf("CRDs of one package = %v, want %s", err, want)
 	}
@@ -206,6 +207,66 @@ type BetaSpec struct{}
 	}
 	if diff := cmp.Diff([]string{path}, write(t, files)); diff != "" {
 		t.Errorf("Write after the other package was removed (-want +got):\n%s", diff)
+	}
+}
+
+// TestDefinitionsKeepVersionsOfUnreadFiles promises that a run removes a version from a definition only if no source
+// that it has not read may define it, and that the error names a remedy.
+func TestDefinitionsKeepVersionsOfUnreadFiles(t *testing.T) {
+	const (
+		path    = "config/crd/two.example.com_beta.yaml"
+		both    = path + ": it also has version v2"
+		omitted = both + ", and this run does not read example.com/test/v2: name all packages of the kind in one run, or " +
+			"remove the file if the version no longer exists"
+		excluded = both + ", and build constraints exclude files of example.com/test/v2: include them, with GOOS or " +
+			"GOFLAGS=-tags=…, or remove the file if the version no longer exists"
+		kind  = "//kube:resource group=two.example.com version=v2 kind=Beta\ntype BetaSpec struct{}\n"
+		plan9 = "//go:build plan9\n\n"
+	)
+	made := newModule(t, txtar.Parse([]byte("-- v1/types.go --\npackage v1\n\n"+
+		"//kube:resource group=two.example.com version=v1 kind=Beta storage=true\ntype BetaSpec struct{}\n"+
+		"-- v2/types.go --\npackage v2\n\n"+kind)))
+	write(t, run(t, made, "./..."))
+	for _, tt := range []struct {
+		name   string
+		change func(t *testing.T, dir string)
+		want   string
+	}{
+		{"all sources of a package are of another system", func(t *testing.T, dir string) {
+			removeAll(t, dir, "v2")
+			writeFile(t, filepath.Join(dir, "v2/types.go"), plan9+"package v2\n\n"+kind)
+		}, omitted},
+		{"a source is of another system", func(t *testing.T, dir string) {
+			removeAll(t, dir, "v2")
+			writeFile(t, filepath.Join(dir, "v2/doc.go"), "package v2\n")
+			writeFile(t, filepath.Join(dir, "v2/types.go"), plan9+"package v2\n\n"+kind)
+		}, excluded},
+		{"a source without versions is of another system", func(t *testing.T, dir string) {
+			writeFile(t, filepath.Join(dir, "v2/more.go"), plan9+"package v2\n")
+		}, ""},
+		{"a version has moved", func(t *testing.T, dir string) {
+			removeAll(t, dir, "v2")
+			writeFile(t, filepath.Join(dir, "v2/types.go"), plan9+"package v2\n")
+			writeFile(t, filepath.Join(dir, "new/types.go"), "package new\n\n"+kind)
+		}, ""},
+		{"a package is now a module", func(t *testing.T, dir string) {
+			writeFile(t, filepath.Join(dir, "v2/go.mod"), "module example.com/test/v2\n")
+		}, ""},
+		{"a file is damaged", func(t *testing.T, dir string) {
+			writeFile(t, filepath.Join(dir, path), readFile(t, filepath.Join(dir, path))+"\n<<<<<<<\n")
+		}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.CopyFS(dir, os.DirFS(made)); err != nil {
+				t.Fatal(err)
+			}
+			tt.change(t, dir)
+			_, err := generate.Run(t.Context(), []string{"./..."}, &generate.Options{Dir: dir, Out: "config/crd"})
+			if got := fmt.Sprint(err); err == nil && tt.want != "" || err != nil && got != tt.want {
+				t.Errorf("Run = %s, want %q", got, tt.want)
+			}
+		})
 	}
 }
 

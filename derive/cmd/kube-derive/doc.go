@@ -62,8 +62,8 @@
 // In this and the other commands, each struct that embeds metav1.TypeMeta and metav1.ObjectMeta is a kind if its
 // package has a +groupName=, also without +kubebuilder:object:root=true. A generic struct is not, but a type that is
 // declared with it may be. Versions of a kind in several packages are one definition, so name all of these packages in
-// one run. A run that would remove the versions of other packages from the existing file of a definition is an error.
-// In packages of other modules, an invalid marker is a warning.
+// one run. A run is an error if it would remove a version from the existing file of a definition and has not read all
+// sources that may define it. In packages of other modules, an invalid marker is a warning.
 //
 // Use -lenient in projects that use controller-gen, to generate the CRDs in spite of markers that controller-gen
 // ignores. A struct with its own MarshalJSON is then described by its fields. A CRD in a group of the Kubernetes

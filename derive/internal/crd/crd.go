@@ -116,6 +116,25 @@ func (c *CRD) YAML() ([]byte, error) {
 	return body, nil
 }
 
+// VersionNames returns the names of the versions of a definition in YAML.
+func VersionNames(definition []byte) ([]string, error) {
+	var object struct {
+		Spec struct {
+			Versions []struct {
+				Name string `json:"name"`
+			} `json:"versions"`
+		} `json:"spec"`
+	}
+	if err := yaml.Unmarshal(definition, &object); err != nil {
+		return nil, fmt.Errorf("decode the definition: %w", err)
+	}
+	names := make([]string, len(object.Spec.Versions))
+	for i, v := range object.Spec.Versions {
+		names[i] = v.Name
+	}
+	return names, nil
+}
+
 // Compact returns the definition as JSON without white space. Servers limit the size of this form.
 func (c *CRD) Compact() ([]byte, error) {
 	body, err := json.Marshal(c.object)
