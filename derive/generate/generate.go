@@ -26,9 +26,10 @@ type Options struct {
 	Dir string // the directory of relative patterns and of Out. Default: the current directory
 
 	// Out is the directory of the files other than Go files. For [Run], it is that of the CRDs. The default is the
-	// directory of the marker //kube:output, or otherwise "crds" for CRDs, "config/rbac" for roles, "config/webhook" for
-	// webhook configurations, "docs/api" for documentation, "schemas" for JSON Schemas and "samples" for samples. If the
-	// marker disables an output, the function for this output returns an error.
+	// directory of the marker //kube:output, if the patterns match its package, or otherwise "crds" for CRDs,
+	// "config/rbac" for roles, "config/webhook" for webhook configurations, "docs/api" for documentation, "schemas" for
+	// JSON Schemas and "samples" for samples. If the marker disables an output, the function for this output returns an
+	// error.
 	Out string
 
 	// Loaded, if it is set, is called with the number of packages when they have been read.

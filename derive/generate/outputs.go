@@ -98,9 +98,9 @@ type request struct {
 	at    *load.Marker
 }
 
-// asked reads the markers //kube:output. Their paths are relative to the root of the module, so that they do not depend
-// on the current directory. Different values for one output are a mistake. Markers of downloaded modules have no
-// effect, since nothing is written there.
+// asked reads the markers //kube:output of the root packages. The paths are relative to the root of the module, so that
+// they do not depend on the current directory. Different values for one output are a mistake. Markers of packages that
+// are not roots have no effect, nor do those of downloaded modules, since nothing is written there.
 func (r *run) asked() map[string]request {
 	asked := map[string]request{}
 	r.each("kube:output", func(pkg *load.Package, m *load.Marker) []error {

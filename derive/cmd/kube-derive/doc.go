@@ -237,8 +237,9 @@
 //
 // # Markers for outputs
 //
-// These markers are above the package clause of any of the packages. Directories are relative to the root of the
-// module, and not to the current directory. The value none disables an output:
+// These markers are above the package clause of any of the packages. They apply to runs that read this package.
+// Directories are relative to the root of the module, and not to the current directory. The value none disables an
+// output:
 //
 //	//kube:output crds=config/crd rbac=config/rbac roleName=manager webhooks=none
 //	//kube:output docs=docs/api schemas=schemas samples=config/samples
