@@ -54,8 +54,8 @@ func (r *run) only(out output) {
 	}
 	switch said, ok := r.asked()[out.name]; {
 	case ok && said.value == none:
-		r.problems.add(said.at.Pos, fmt.Sprintf("//kube:output: %s=%s disables this output: name a directory here, or with -out",
-			out.name, none))
+		r.problems.add(said.at.Pos, fmt.Sprintf("//kube:output: %s=%s disables this output: name a directory here, "+
+			"or with -out", out.name, none))
 	case ok:
 		out.make(r, said.dir)
 	default:
@@ -115,7 +115,8 @@ func (r *run) asked() map[string]request {
 				dir = value
 			}
 			if old, ok := asked[name]; ok && old.value != value {
-				errs = append(errs, fmt.Errorf("%s=%s: %s sets %s=%s", name, value, r.problems.relative(old.at.Pos), name, old.value))
+				at := r.problems.relative(old.at.Pos)
+				errs = append(errs, fmt.Errorf("%s=%s: %s sets %s=%s", name, value, at, name, old.value))
 				continue
 			}
 			asked[name] = request{value, dir, m}
