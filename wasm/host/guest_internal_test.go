@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -155,9 +156,24 @@ func newPodServer(t *testing.T, pods int, fields string) *podServer {
 
 // withPatches returns the address of a server that is s, but calls a handler for patches.
 func (s *podServer) withPatches(t *testing.T, patch http.HandlerFunc) string {
+	return s.with(t, patch, func(r *http.Request) bool { return r.Method == http.MethodPatch })
+}
+
+// withPermission returns the address of a server that is s, but refuses its pods while allowed is false.
+func (s *podServer) withPermission(t *testing.T, allowed *atomic.Bool) string {
+	return s.with(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":403,"reason":"Forbidden",`+
+			`"message":"User admin may not list pods"}`)
+	}, func(r *http.Request) bool { return r.URL.Path == "/api/v1/pods" && !allowed.Load() })
+}
+
+// with returns the address of a server that is s, but calls a handler for some requests.
+func (s *podServer) with(t *testing.T, handle http.HandlerFunc, some func(*http.Request) bool) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPatch {
-			patch(w, r)
+		if some(r) {
+			handle(w, r)
 			return
 		}
 		s.Config.Handler.ServeHTTP(w, r)

@@ -147,10 +147,7 @@ func (r *reconciler) authorized(
 	ctx context.Context, name string, inputs []input, run func(context.Context) error,
 ) error {
 	for {
-		err := r.guarded(ctx, inputs, func(ctx context.Context) error {
-			r.guest.block(name, nil)
-			return run(ctx)
-		})
+		err := r.guarded(ctx, name, inputs, run)
 		refused, ok := errors.AsType[*abi.Error](err)
 		if !ok || ctx.Err() != nil {
 			return err
@@ -175,8 +172,11 @@ func (r *reconciler) authorized(
 const reauthorize = 10 * time.Second
 
 // guarded runs a controller until the module may no longer read the objects of its watches, or exceeds its memory for
-// them. It returns the first error of these.
-func (r *reconciler) guarded(ctx context.Context, inputs []input, run func(context.Context) error) error {
+// them. It returns the first error of these. The controller stays blocked until all objects are ready: until then, the
+// attempt may fail like the one before.
+func (r *reconciler) guarded(
+	ctx context.Context, name string, inputs []input, run func(context.Context) error,
+) error {
 	g := r.guest
 	ctx, stop := context.WithCancelCause(ctx)
 	var guards sync.WaitGroup
@@ -212,6 +212,14 @@ func (r *reconciler) guarded(ctx context.Context, inputs []input, run func(conte
 			}
 		})
 	}
+	guards.Go(func() {
+		for _, in := range inputs {
+			if in.Store().Ready(ctx) != nil {
+				return
+			}
+		}
+		r.guest.block(name, nil)
+	})
 	return run(ctx)
 }
 

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -430,21 +429,7 @@ func TestNullStatusIsMissing(t *testing.T) {
 func TestControllerThatMayNotWatchIsBlocked(t *testing.T) {
 	pods := newPodServer(t, 1, "")
 	var allowed atomic.Bool
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/api/v1/pods" && !allowed.Load() {
-			w.Header().Set("Content-Type", "application/json")
-			w.WriteHeader(http.StatusForbidden)
-			_, _ = fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":403,"reason":"Forbidden",`+
-				`"message":"User admin may not list pods"}`)
-			return
-		}
-		pods.Config.Handler.ServeHTTP(w, r)
-	}))
-	t.Cleanup(func() {
-		server.CloseClientConnections()
-		server.Close()
-	})
-	h, _ := runTestHost(t, server.URL, Options{})
+	h, _ := runTestHost(t, pods.withPermission(t, &allowed), Options{})
 	setGuest(t, h, Module{Name: "a", Binary: testGuest{describes: describing(podController("")), response: `{}`}.encode()})
 	await(t, "the refusal", func() bool { return statusOf(h, "a").Blocked != nil })
 	if s := statusOf(h, "a"); s.Phase != Running || !strings.Contains(s.Blocked.Error(), "the host may not list and watch") ||
@@ -453,4 +438,37 @@ func TestControllerThatMayNotWatchIsBlocked(t *testing.T) {
 	}
 	allowed.Store(true)
 	await(t, "a run", func() bool { s := statusOf(h, "a"); return s.Stats.Calls > 1 && s.Blocked == nil })
+}
+
+// TestControllerIsBlockedUntilItsObjectsAreReady has a controller that was blocked before, and tries again.
+func TestControllerIsBlockedUntilItsObjectsAreReady(t *testing.T) {
+	var allowed atomic.Bool
+	h, _ := newTestHost(t, newPodServer(t, 1, "").withPermission(t, &allowed), Options{})
+	m := Module{Name: "a"}
+	if err := m.Limits.setDefaults(); err != nil {
+		t.Fatal(err)
+	}
+	for _, allow := range []bool{false, true} {
+		allowed.Store(allow)
+		g := h.newGuest(m, "")
+		g.client = h.client
+		ctx, stop := context.WithCancel(t.Context())
+		r := &reconciler{guest: g, stop: stop}
+		in, err := r.input(&abi.Watch{Version: "v1", Kind: "Pod", Resource: "pods", Namespaced: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.block("c", errors.New("the attempt before"))
+		ended := make(chan error)
+		go func() { ended <- r.guarded(ctx, "c", []input{in}, in.Run) }()
+		if allow {
+			await(t, "the end of the block", func() bool { return g.status().Blocked == nil })
+			stop()
+		}
+		err = <-ended
+		r.end(err)
+		if blocked := g.status().Blocked; (blocked == nil) != allow {
+			t.Errorf("allowed %v: the attempt has ended with %v, and the block is %v", allow, err, blocked)
+		}
+	}
 }
