@@ -143,7 +143,7 @@ type Status struct {
 	Phase    Phase
 	Since    time.Time // when the phase began
 	Failures int       // in succession
-	Err      error     // the last failure
+	Err      error     // the last failure, error of the host, or reason why a controller does not run
 	Blocked  error     // why a controller of a reconciler does not run, such as a missing permission; nil if all run
 	Stats    Stats
 }

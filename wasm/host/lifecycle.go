@@ -3,7 +3,10 @@
 
 package host
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Phase is what a module does.
 type Phase string
@@ -13,7 +16,7 @@ const (
 	Starting    Phase = "Starting"
 	Running     Phase = "Running"
 	Unloaded    Phase = "Unloaded"    // runs, and is idle: its memory is stored
-	BackOff     Phase = "BackOff"     // waits after a failure
+	BackOff     Phase = "BackOff"     // waits after a failure or an error of the host
 	Quarantined Phase = "Quarantined" // failed repeatedly, or can't run its controllers, until Host.Set changes it
 	Removed     Phase = "Removed"
 )
@@ -30,7 +33,7 @@ type lifecycle struct {
 	phase    Phase
 	since    time.Time
 	failures int
-	err      error // the last failure
+	err      error // the last failure, error of the host, or reason why a controller does not run
 
 	hindered int // errors of the host in succession, see hinder
 
@@ -62,14 +65,16 @@ func (l *lifecycle) failed(now time.Time, err error) (time.Duration, bool) {
 	return l.wait(l.failures), true
 }
 
-// hinder is failed for an error of the host. The module has not failed, so it is never quarantined.
+// hinder is failed for an error of the host. The module has not failed, so it is never quarantined, and its error says
+// so.
 func (l *lifecycle) hinder(now time.Time, err error) (time.Duration, bool) {
 	if l.phase != Starting && l.phase != Running {
 		return 0, false
 	}
 	l.forgive(now)
 	l.hindered++
-	l.phase, l.err, l.since = BackOff, err, now
+	l.phase, l.since = BackOff, now
+	l.err = fmt.Errorf("the host can't run the module: %w", err)
 	return l.wait(l.hindered), true
 }
 

@@ -6,7 +6,9 @@ package host
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -30,6 +32,8 @@ func TestErrorsOfTheHostDoNotQuarantine(t *testing.T) {
 		g.fail(err)
 		if s := g.status(); s.Phase != BackOff || s.Failures != 0 || s.Err == nil || s.Stats.Failures != 0 {
 			t.Fatalf("after %d errors of the host, the status is %+v", n+1, s)
+		} else if !strings.HasPrefix(s.Err.Error(), "the host can't run the module: ") || !errors.Is(s.Err, fs.ErrNotExist) {
+			t.Fatalf("the error of the host is %q", s.Err)
 		}
 	}
 	g.plan(time.Time{}, nil)

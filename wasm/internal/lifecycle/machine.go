@@ -43,7 +43,7 @@ type (
 	Running     struct{}
 	fromRunning interface{ fromRunning() }
 
-	// BackOff is a module that has failed, and that the host starts again.
+	// BackOff is a module that the host starts again, after a failure or an error of the host.
 	BackOff     struct{}
 	fromBackOff interface{ fromBackOff() }
 
@@ -286,9 +286,9 @@ func (s situation) reason() string {
 		return shorten(fmt.Sprintf("the host can't run the module: %v", s.rejected))
 	}
 	if s.status.Failures == 0 {
-		return shorten(fmt.Sprintf("the host can't run the module: %v", s.status.Err))
+		return shorten(fmt.Sprint(s.status.Err)) // nil while the module is removed
 	}
-	return shorten(fmt.Sprintf("failed %d times: %v", s.status.Failures, s.status.Err))
+	return shorten(fmt.Sprintf("failed %d times; last error: %v", s.status.Failures, s.status.Err))
 }
 
 // event returns the event of a module that has failed.

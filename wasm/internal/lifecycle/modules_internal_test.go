@@ -4,6 +4,7 @@
 package lifecycle
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -173,6 +174,17 @@ func TestChangesOfTheHostAreFound(t *testing.T) {
 	got := changed(before, now)
 	if len(got) != 4 || !got["other"] || !got["gone"] || !got["new"] || !got["blocked"] {
 		t.Errorf("the changes are %v", got)
+	}
+}
+
+// TestErrorOfTheHostIsNoFailure has a module without a failure, and one that has failed before.
+func TestErrorOfTheHostIsNoFailure(t *testing.T) {
+	err := errors.New("the host can't run the module: too many open files")
+	for failures, want := range []string{err.Error(), "failed 1 times; last error: " + err.Error()} {
+		s := situation{status: host.Status{Phase: host.BackOff, Failures: failures, Err: err}}
+		if got := s.reason(); got != want {
+			t.Errorf("after %d failures, the reason is %q, want %q", failures, got, want)
+		}
 	}
 }
 
