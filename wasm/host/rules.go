@@ -22,10 +22,13 @@ import (
 )
 
 // Rules returns the permissions that a module has used in recordings of [Module.Record]. If the recordings have
-// everything that the module does, it needs no others. They include those for what the host does for a reconciler. Only
-// the first recording of a reconciler has its description. Without it, and for kinds that the module does not watch,
-// the plural name of a kind is derived from the kind. A recording may end at any byte, such as after a crash of the
-// host.
+// everything that the module does, it needs no others. They include those for what the host does for a reconciler. A
+// recording may end at any byte, such as after a crash of the host.
+//
+// Only the first recording of a reconciler has its description. Without it, and for kinds that the module does not
+// watch, the plural name of a kind is derived from the kind. Without it, a controller owns only the kinds of the owned
+// objects that its runs have received. If it applies objects of another kind that it owns, the permission for their
+// references to the owner is missing.
 func Rules(recordings ...io.Reader) ([]abi.Rule, error) {
 	p := newPermissions()
 	var runs []step
@@ -42,11 +45,12 @@ func Rules(recordings ...io.Reader) ([]abi.Rule, error) {
 			case abi.Describe:
 				p.addDescription(st)
 			case abi.Reconcile:
+				p.addOwned(st)
 				runs = append(runs, *st)
 			}
 		}
 	}
-	for i := range runs { // when all descriptions are known
+	for i := range runs { // when all descriptions and owned kinds are known
 		p.addReconcile(&runs[i])
 	}
 	return p.rules(), nil
@@ -56,13 +60,19 @@ func Rules(recordings ...io.Reader) ([]abi.Rule, error) {
 type permissions struct {
 	used    map[schema.GroupResource]map[string]bool
 	plurals map[schema.GroupVersionKind]string // of the kinds that a reconciler watches
-	owned   map[schema.GroupKind]bool          // that the controllers of a reconciler own
+	owned   map[ownedKind]bool
+}
+
+// ownedKind is a kind that a controller of a reconciler owns.
+type ownedKind struct {
+	controller string
+	kind       schema.GroupKind
 }
 
 func newPermissions() *permissions {
 	return &permissions{
 		used: make(map[schema.GroupResource]map[string]bool), plurals: make(map[schema.GroupVersionKind]string),
-		owned: make(map[schema.GroupKind]bool),
+		owned: make(map[ownedKind]bool),
 	}
 }
 
@@ -128,8 +138,19 @@ func (p *permissions) addDescription(st *step) {
 			p.add(w.Group, w.Resource, "list", "watch")
 		}
 		for _, w := range c.Owns {
-			p.owned[resourceOf(&w).GroupVersionKind().GroupKind()] = true
+			p.owned[ownedKind{c.Name, resourceOf(&w).GroupVersionKind().GroupKind()}] = true
 		}
+	}
+}
+
+// addOwned records the kinds of the owned objects that a run has received.
+func (p *permissions) addOwned(st *step) {
+	var in abi.ReconcileRequest
+	if wire.UnmarshalJSON(st.Message, &in) != nil {
+		return
+	}
+	for _, obj := range in.Owned {
+		p.owned[ownedKind{in.Controller, kindOf(obj).GroupKind()}] = true
 	}
 }
 
@@ -167,7 +188,7 @@ func (p *permissions) addReconcile(st *step) {
 	}
 	for _, obj := range out.Apply {
 		p.addKind(kindOf(obj), "", "create", "patch")
-		if !p.addOwners(obj) && p.owned[kindOf(obj).GroupKind()] { // the host adds the reconciled object
+		if !p.addOwners(obj) && p.owned[ownedKind{in.Controller, kindOf(obj).GroupKind()}] { // the host adds the reconciled object
 			p.addKind(kindOf(in.Object), "/finalizers", "update")
 		}
 	}

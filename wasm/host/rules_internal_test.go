@@ -86,6 +86,27 @@ func TestRulesOfAReconciler(t *testing.T) {
 			},
 		},
 		{
+			name: "no description, and an object like one that a run owns", description: "null",
+			owned: values(`{"apiVersion":"a.test/v1","kind":"City"}`),
+			runs: []abi.ReconcileResponse{{Apply: values(
+				`{"apiVersion":"a.test/v2","kind":"City"}`, `{"apiVersion":"v1","kind":"ConfigMap"}`)}},
+			want: []abi.Rule{
+				rule("", "configmaps", "create", "patch"), rule("a.test", "cities", "create", "list", "patch", "watch"),
+				rule("a.test", "tasks", "list", "watch"), rule("a.test", "tasks/finalizers", "update"),
+			},
+		},
+		{
+			name: "a kind that another controller owns",
+			description: `{"profile":"reconciler","controllers":[{"for":{"group":"a.test","version":"v1","kind":"Task",
+				"resource":"tasks"}},{"name":"other","for":{"version":"v1","kind":"Pod","resource":"pods"},
+				"owns":[{"version":"v1","kind":"ConfigMap","resource":"configmaps"}]}]}`,
+			runs: []abi.ReconcileResponse{{Apply: values(`{"apiVersion":"v1","kind":"ConfigMap"}`)}},
+			want: []abi.Rule{
+				rule("", "configmaps", "create", "list", "patch", "watch"), rule("", "pods", "list", "watch"),
+				rule("a.test", "tasks", "list", "watch"),
+			},
+		},
+		{
 			name: "invalid messages", description: `[]`,
 			runs: []abi.ReconcileResponse{{Apply: values(`{}`, `1`), Delete: []abi.Reference{{Name: "a"}}}},
 			want: []abi.Rule{rule("a.test", "tasks", "list", "watch")},
