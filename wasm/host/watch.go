@@ -304,7 +304,7 @@ func (g *guest) noticeRefusal(ctx context.Context, w *abi.Watch, ready func() bo
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	for {
-		select { // first, because health may be that of a former run
+		select { // before the first check: while a former run ends, health is still its error
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
