@@ -72,7 +72,7 @@ func TestSlowMapDelaysNeitherOtherSourcesNorLiveChanges(t *testing.T) {
 			t.Errorf("%d calls have ended, want those for 4 initial pages and for the live one", n)
 		}
 		if n := c.Metrics().Mapping; n < initial-20 {
-			t.Errorf("Stats() counts %d objects that wait, want about %d", n, initial)
+			t.Errorf("Metrics() counts %d objects that wait, want about %d", n, initial)
 		}
 		after(time.Hour)
 		if n := mapped.Load(); n != initial+1 || c.Metrics().Mapping != 0 {

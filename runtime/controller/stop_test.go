@@ -298,7 +298,7 @@ func TestStuckRunIsReportedOnceWithItsStack(t *testing.T) {
 			t.Errorf("Runs() = %+v, want a run that is not stuck yet", health)
 		}
 		if s := c.Metrics(); s.OldestRun != 69*time.Second || s.OldestKey.Ref != ref("prod/a") {
-			t.Errorf("Stats() = %+v, want the oldest run", s)
+			t.Errorf("Metrics() = %+v, want the oldest run", s)
 		}
 		after(time.Hour)
 		if health := c.Runs(); len(health) != 1 || health[0].Err == nil {
@@ -311,7 +311,7 @@ func TestStuckRunIsReportedOnceWithItsStack(t *testing.T) {
 		close(release)
 		synctest.Wait()
 		if s := c.Metrics(); s.OldestRun != 0 || len(c.Runs()) != 0 {
-			t.Errorf("Stats() = %+v, want no run", s)
+			t.Errorf("Metrics() = %+v, want no run", s)
 		}
 	})
 }

@@ -57,8 +57,8 @@ type Options struct {
 	IdleAfter time.Duration
 
 	// MaxFailures is the number of failures in succession after which a module is quarantined. An instance that has run
-	// for 5 min starts a new count. Errors of the host, such as too many open files, or an error of Module.Record, are no
-	// failures of the module: it starts again after them. Default: 5.
+	// for 5 min starts a new count. Errors of the host, such as too many open files, or an error of Module.Record, do not
+	// count as failures of the module: it starts again after them. Default: 5.
 	MaxFailures int
 
 	// AuthorizationInterval is the time between two checks whether a module may still read the objects of its watches.
