@@ -114,6 +114,15 @@ func (s *snapshot) encode(file io.Writer, c codecs) error {
 	return buffer.Flush()
 }
 
+// removeSnapshot removes a file, if it exists, and old files in its directory.
+func removeSnapshot(path string) error {
+	removeOld(path)
+	if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
 // removeOld removes the other files in the directory of a file that were not written for a long time: those of watches
 // that no program has any more, and the incomplete files of programs that crashed while they wrote them.
 func removeOld(path string) {
@@ -279,17 +288,23 @@ func (r *Reflector) file(n need) (path string, identity [sha256.Size]byte) {
 	return path, sha256.Sum256(fmt.Appendf(nil, "%s %t %t %s", watched, n.metadata, n.protobuf, n.fields()))
 }
 
-// resume returns the source of a watch that resumes from the snapshot, or nil if no snapshot can be used. cancel ends
-// the watch.
+// resume returns the source of a watch that resumes from the snapshot, or nil if no snapshot can be used. A snapshot of
+// objects that are not kept in snapshots is removed. cancel ends the watch.
 func (r *Reflector) resume(n need, src watcher.Source, cancel func(error)) *resumed {
 	t := r.table
 	t.mu.RLock()
 	filled := t.ready
 	t.mu.RUnlock()
-	if filled || !r.usesSnapshots() {
+	if filled || r.snapshots.dir == "" {
 		return nil
 	}
 	path, identity := r.file(n)
+	if !r.usesSnapshots() { // earlier versions of this package wrote the metadata of secrets
+		if err := removeSnapshot(path); err != nil {
+			r.report(fmt.Errorf("list %s: a snapshot has secrets: %w", t.resource, err))
+		}
+		return nil
+	}
 	s, err := readSnapshot(path)
 	if s == nil && err == nil {
 		return nil
@@ -404,13 +419,7 @@ func (r *Reflector) prepareSnapshot() (write func() error) {
 		size += object.Len()
 	}
 	if size < smallestSnapshot {
-		return func() error {
-			removeOld(path)
-			if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) {
-				return err
-			}
-			return nil
-		}
+		return func() error { return removeSnapshot(path) }
 	}
 	s := &snapshot{identity: identity, taken: r.snapshots.current, version: number, objects: objects}
 	return func() error { return s.write(path, c) }

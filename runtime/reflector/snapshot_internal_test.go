@@ -5,16 +5,23 @@ package reflector
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/core/wire"
+	"github.com/kube-go/sdk/runtime/watcher"
 )
 
 // encoded returns the file of a snapshot.
@@ -215,4 +222,46 @@ func FuzzParseSnapshot(f *testing.F) {
 			t.Errorf("%q is written as %q", sealed(data), again)
 		}
 	})
+}
+
+// secretSource is a source of secrets whose watches end with their contexts.
+type secretSource struct{ watcher.Source }
+
+func (secretSource) Resource() core.Resource {
+	return core.Resource{Version: "v1", Kind: "Secret", Plural: "secrets", Namespaced: true}
+}
+
+func (secretSource) Watch(
+	ctx context.Context, _ *request.WatchOptions,
+) (iter.Seq2[wire.Event, error], error) {
+	<-ctx.Done()
+	return nil, context.Cause(ctx)
+}
+
+func TestSnapshotOfSecretsIsRemoved(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "snapshots")
+	var reported []error
+	r := New(secretSource{}, &Options{SnapshotDir: dir, Watch: watcher.Options{
+		OnError: func(err error) { reported = append(reported, err) },
+	}})
+	StoreOf[metav1.PartialObjectMetadata](r)
+	path, identity := r.file(r.need)
+	run := func() {
+		t.Helper()
+		ctx, stop := context.WithCancel(t.Context())
+		stop()
+		if err := r.Run(ctx); err != context.Canceled || len(reported) > 0 {
+			t.Errorf("Run = %v, with the errors %v", err, reported)
+		}
+	}
+	run() // without a file
+	s := newSnapshot()
+	s.identity = identity
+	if err := s.write(path, nil); err != nil {
+		t.Fatal(err)
+	}
+	run()
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("after Run, the file still exists: %v", err)
+	}
 }
