@@ -81,8 +81,6 @@ type memberFeed struct {
 	began   uint64        // the version when the subscription began, or 0
 	left    atomic.Bool   // the cluster has left
 
-	missed atomic.Pointer[event] // the cause of the last call of existing, see catchUp
-
 	mu         sync.Mutex // guards the fields below
 	unobserved unobserved
 	own        ownSteps
@@ -142,16 +140,12 @@ func (m *member) run(ctx context.Context, s *session) error {
 	}
 	m.synced.Store(true)
 	s.opts.Logger.LogAttrs(ctx, slog.LevelInfo, "runs begin", m.attrs(slog.Duration("waited", time.Since(begun)))...)
-	for i, f := range m.feeds {
-		late := i < m.primary && !ready(f.feed) // before the feed is followed, so that no change of the shard is missed
+	for _, f := range m.feeds {
 		wg.Go(func() {
 			err := errGoexit
 			defer func() { stop(f.failed(err)) }()
 			err = f.follow(ctx, s)
 		})
-		if late {
-			wg.Go(func() { f.catchUp(ctx, s) })
-		}
 	}
 	<-ctx.Done()
 	return context.Cause(ctx)

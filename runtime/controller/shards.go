@@ -221,7 +221,7 @@ func (s *sharded) reshard(m *member, i int, shard *core.Shard) {
 	session := s.session
 	cause := &event{what: CauseResharded}
 	for _, f := range m.feeds[:m.primary] {
-		f.existing(session, cause, func(key Key, state reflector.State) {
+		f.existing(session, func(key Key, state reflector.State) {
 			switch was, is := before.hasState(state), after.hasState(state); {
 			case is && !was:
 				session.applier.Add(key, applier.Low, cause)

@@ -123,24 +123,18 @@ func (s *session) reconcileAll() {
 			continue
 		}
 		for _, f := range m.feeds[:m.primary] {
-			f.addAll(s, cause)
+			f.existing(s, func(key Key, state reflector.State) {
+				if s.ownership == nil || s.ownership.owns(key.Cluster, state) {
+					s.applier.Add(key, applier.Low, cause)
+				}
+			})
 		}
 	}
 }
 
-// addAll adds the objects that a subscription begins with.
-func (f *memberFeed) addAll(s *session, cause *event) {
-	f.existing(s, cause, func(key Key, state reflector.State) {
-		if s.ownership == nil || s.ownership.owns(key.Cluster, state) {
-			s.applier.Add(key, applier.Low, cause)
-		}
-	})
-}
-
-// existing calls each for the objects that a subscription begins with. If the feed is late, catchUp adds them with the
-// cause.
-func (f *memberFeed) existing(s *session, cause *event, each func(Key, reflector.State)) {
-	f.missed.Store(cause) // before the check, so that either catchUp or this call sees that the feed is ready
+// existing calls each for the objects that a subscription begins with. It does nothing if the feed is late: when it is
+// ready, follow adds all objects that are owned then.
+func (f *memberFeed) existing(s *session, each func(Key, reflector.State)) {
 	if !ready(f.feed) {
 		return
 	}
@@ -149,16 +143,5 @@ func (f *memberFeed) existing(s *session, cause *event, each func(Key, reflector
 			return
 		}
 		each(Key{f.feed.Cluster(), change.Ref}, change.New)
-	}
-}
-
-// catchUp waits for a late feed, and adds its objects if existing could not: some may have arrived when another replica
-// owned them.
-func (f *memberFeed) catchUp(ctx context.Context, s *session) {
-	if f.feed.Ready(ctx) != nil {
-		return
-	}
-	if cause := f.missed.Swap(nil); cause != nil {
-		f.addAll(s, cause)
 	}
 }
