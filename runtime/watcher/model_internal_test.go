@@ -25,8 +25,9 @@ type model struct {
 	now   time.Time
 	state state
 
+	window   bool        // the server also sends objects of other shards
 	version  uint64      // the server's newest
-	seen     uint64      // the newest version of a watch that the consumer has received
+	seen     uint64      // the newest version of a watch that the server has sent
 	listing  bool        // the consumer is within a list
 	broken   bool        // the list was interrupted, and must begin again
 	synced   bool        // the consumer has a state
@@ -57,6 +58,8 @@ func FuzzStepKeepsItsLaws(f *testing.F) {
 		}
 		if resume {
 			m.state, m.synced, m.seen = resumed("50"), true, 50
+		} else {
+			m.window = m.rand(2) == 0
 		}
 		for i := 0; i < 200 && !t.Failed(); i++ {
 			m.request()
@@ -83,7 +86,7 @@ func (m *model) request() {
 	case s.phase == watching && s.rv == "":
 		m.errorf("a watch without a version")
 	case s.phase == watching && s.rv != strconv.FormatUint(m.seen, 10):
-		m.errorf("a watch from version %s, but the consumer has %d", s.rv, m.seen)
+		m.errorf("a watch from version %s, but the server has sent %d", s.rv, m.seen)
 	}
 	if m.state.token == "" { // unlike the further pages of a list
 		m.broken = m.listing
@@ -114,7 +117,7 @@ func (m *model) count() {
 
 func (m *model) page() output {
 	for range m.rand(3) {
-		m.take(input{kind: gotObject, rv: m.old()})
+		m.take(input{kind: gotObject, rv: m.old(), foreign: m.foreign()})
 	}
 	if m.rand(2) == 0 {
 		in := input{kind: gotPage, rv: m.newest()}
@@ -143,6 +146,9 @@ func (m *model) watch() output {
 		}
 		if m.rand(20) == 0 {
 			in.rv = ""
+		}
+		if in.kind == gotObject || in.kind == gotModified || in.kind == gotDelete {
+			in.foreign = m.foreign()
 		}
 		if out := m.take(in); out.done {
 			return out
@@ -176,6 +182,9 @@ func (m *model) end() output {
 	return m.take(input{kind: gotError, err: errs[m.rand(len(errs))]})
 }
 
+// foreign reports whether the next object is of another shard.
+func (m *model) foreign() bool { return m.window && m.rand(2) == 0 }
+
 // newest changes an object, and returns its version.
 func (m *model) newest() string {
 	m.version++
@@ -193,6 +202,14 @@ func (m *model) take(in input) output {
 	m.state = to
 	m.trace = append(m.trace[max(0, len(m.trace)-8):], cell{from: before, in: in, to: to, out: out})
 	m.emitted(in, out)
+	if in.foreign {
+		if out.init || out.emit != 0 {
+			m.errorf("the consumer receives an object of another shard")
+		}
+		if before.phase == watching {
+			m.advance(in.rv)
+		}
+	}
 	ends := in.kind == gotMoved || in.kind == gotEnd || in.kind == gotSilence || in.kind == gotError
 	switch {
 	case (ends || in.kind == gotPage) && !out.done:

@@ -67,7 +67,7 @@ type state struct {
 	phase phase
 	begun bool // the consumer has received Init, but not InitDone
 
-	rv     string    // the newest version that the consumer has received; while paging, the version of the list
+	rv     string    // the version of the list, or the newest one that a watch has sent since, of any shard
 	stored bool      // rv is from the consumer, and no list has begun: that it has expired is normal
 	opened time.Time // when the server accepted the current watch; zero before
 	moved  bool      // rv has changed since the watch was opened

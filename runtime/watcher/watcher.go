@@ -157,7 +157,8 @@ type Event struct {
 //
 //   - A list is an Init, its objects, and an InitDone. A list that is interrupted starts again with another Init.
 //   - Changes follow only a complete state: that of a list, or of Options.ResourceVersion.
-//   - A watch starts at the version that the consumer has received last.
+//   - A watch starts at the version of the list or of Options.ResourceVersion, or at the newest one that the server has
+//     sent since. With a [Window], it may be that of an object of another shard, which the consumer does not receive.
 //   - Each failed request is reported, except the first one that rejects a streaming list.
 //   - The watcher sends at most 90 requests per minute, apart from further pages of a list and the lists of a [Window]
 //     that changes.
