@@ -233,7 +233,6 @@ func TestSchemaOfAMissingVersionIsAnError(t *testing.T) {
 	}
 }
 
-// TestDifferenceIgnoresAnnotationsOfTheConverter checks that only the converter's own annotations are ignored.
 func TestSchemaOfAMapMayBeABoolean(t *testing.T) {
 	for _, values := range []any{true, false, map[string]any{"type": "string"}, nil} {
 		crd := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"versions": []any{map[string]any{
@@ -253,6 +252,7 @@ func TestSchemaOfAMapMayBeABoolean(t *testing.T) {
 	}
 }
 
+// TestDifferenceIgnoresAnnotationsOfTheConverter checks that only the converter's own annotations are ignored.
 func TestDifferenceIgnoresAnnotationsOfTheConverter(t *testing.T) {
 	p := pairs(t, converter(t, all), &Options{})[0]
 	packed := func(annotations string) wire.Packed {
