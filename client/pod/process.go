@@ -393,7 +393,7 @@ func feedInput(w io.WriteCloser, r io.Reader) error {
 			if err := w.Close(); errors.Is(err, ErrNoHalfClose) {
 				return err
 			}
-			return nil // otherwise as for a Write
+			return nil // any other error has the reason that a failed Write has: the stream or the process has ended
 		case err != nil:
 			return fmt.Errorf("read the input: %w", err)
 		}

@@ -11,8 +11,8 @@
 // the given path, whose parent must exist. A file with the name of a copied file is replaced; other files are kept.
 //
 // The copy is made by the program tar, which the container must have. Permissions and modification times are kept;
-// owners and bits such as setuid are not. Symbolic links are copied as links. A download does not change the permissions
-// of local directories that exist.
+// owners and bits such as setuid are not. Symbolic links are copied as links. A download does not change the
+// permissions of local directories that exist.
 //
 // # Trust
 //

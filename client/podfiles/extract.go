@@ -53,8 +53,8 @@ type extraction struct {
 	folders []folder
 }
 
-// folder is a created directory whose permissions and time are set at the end. It has no other part of the header, which may
-// have a MiB.
+// folder is a created directory whose permissions and time are set at the end. It keeps nothing else of the header,
+// which may have a MiB.
 type folder struct {
 	name     string
 	mode     fs.FileMode
