@@ -47,18 +47,10 @@ type extraction struct {
 	counter  *counter
 	partial  PartialError
 
-	root    *os.Root            // the directory itself, or the parent of a file; nil before the first entry
-	single  bool                // root is the parent
-	made    map[string]struct{} // the directories that the extraction has created
-	folders []folder
-}
-
-// folder is a created directory whose permissions and time are set at the end. It keeps nothing else of the header,
-// which may have a MiB.
-type folder struct {
-	name     string
-	mode     fs.FileMode
-	modified time.Time
+	root    *os.Root // the directory itself, or the parent of a file; nil before the first entry
+	single  bool     // root is the parent
+	folders *folders
+	parents int // the number of folders that counter does not count
 }
 
 func newExtraction(local, name string, o Options) (*extraction, error) {
@@ -76,7 +68,7 @@ func newExtraction(local, name string, o Options) (*extraction, error) {
 	}
 	x := &extraction{
 		local: local, name: name, maxBytes: o.MaxBytes, maxFiles: o.MaxFiles,
-		counter: &counter{tell: func(Progress) {}}, made: map[string]struct{}{},
+		counter: &counter{tell: func(Progress) {}}, folders: newFolders(),
 	}
 	if x.maxBytes == 0 {
 		x.maxBytes = 64 << 30
@@ -142,10 +134,11 @@ func (m *endMark) Read(p []byte) (int, error) {
 
 // entry unpacks one entry. An error that it returns ends the extraction.
 func (x *extraction) entry(header *tar.Header, content io.Reader) error {
+	if err := x.checkFiles(); err != nil {
+		return err
+	}
 	name, err := x.nameOf(header.Name)
 	switch {
-	case x.counter.Files+x.partial.Count >= x.maxFiles:
-		return &LimitError{"MaxFiles", int64(x.maxFiles)}
 	case err != nil:
 		x.partial.add(header.Name, err)
 		return nil
@@ -167,10 +160,21 @@ func (x *extraction) entry(header *tar.Header, content io.Reader) error {
 		if broken, ok := errors.AsType[*brokenArchive](err); ok {
 			return broken
 		}
+		if limit, ok := errors.AsType[*LimitError](err); ok {
+			return limit
+		}
 		x.partial.add(x.counter.Path, reason(err))
 		return nil
 	}
 	x.counter.done()
+	return nil
+}
+
+// checkFiles returns an error if there can be no further file.
+func (x *extraction) checkFiles() error {
+	if x.counter.Files+x.partial.Count+x.parents >= x.maxFiles {
+		return &LimitError{"MaxFiles", int64(x.maxFiles)}
+	}
 	return nil
 }
 
@@ -200,7 +204,7 @@ func (x *extraction) open(name string, kind byte) (err error) {
 	}
 	switch err := os.Mkdir(x.local, 0o700); { // the mode is set at the end
 	case err == nil:
-		x.made["."] = struct{}{}
+		x.folders.top.made = true
 	case !errors.Is(err, fs.ErrExist):
 		return err
 	}
@@ -209,12 +213,13 @@ func (x *extraction) open(name string, kind byte) (err error) {
 }
 
 func (x *extraction) write(name string, header *tar.Header, content io.Reader) error {
-	if err := x.makeParents(path.Dir(name)); err != nil {
+	parent, err := x.makeParents(name)
+	if err != nil {
 		return err
 	}
 	switch header.Typeflag {
 	case tar.TypeDir:
-		return x.writeFolder(name, header)
+		return x.writeFolder(parent, name, header.FileInfo().Mode(), header.ModTime)
 	case tar.TypeReg, tar.TypeGNUSparse:
 		return x.writeFile(name, header, content)
 	case tar.TypeSymlink:
@@ -227,64 +232,6 @@ func (x *extraction) write(name string, header *tar.Header, content io.Reader) e
 		return x.writeHardLink(name, target)
 	}
 	return fmt.Errorf("it is not a file, directory or link, but of type %q", header.Typeflag)
-}
-
-// makeParents creates parent directories, which an archive may omit. None of them may be a link, because the path of a
-// file below a link would be misleading.
-func (x *extraction) makeParents(dir string) error {
-	if dir == "." {
-		return nil
-	}
-	for i := range len(dir) + 1 {
-		if i < len(dir) && dir[i] != '/' {
-			continue
-		}
-		err := x.makeFolder(dir[:i], 0o755)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// makeFolder creates a directory unless it exists.
-func (x *extraction) makeFolder(name string, mode fs.FileMode) error {
-	err := x.root.Mkdir(name, mode)
-	if err == nil {
-		x.made[strings.Clone(name)] = struct{}{}
-	}
-	if !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	info, err := x.root.Lstat(name)
-	if err == nil && !info.IsDir() {
-		err = fmt.Errorf("%s is not a directory", name)
-	}
-	return err
-}
-
-// writeFolder creates a writable directory. finishFolders sets its permissions and times. A directory that exists keeps
-// its own: it may belong to another user.
-func (x *extraction) writeFolder(name string, header *tar.Header) error {
-	if name != "." {
-		if err := x.makeFolder(name, 0o700); err != nil {
-			return err
-		}
-	}
-	if _, made := x.made[name]; made {
-		x.folders = append(x.folders, folder{strings.Clone(name), header.FileInfo().Mode(), header.ModTime})
-	}
-	return nil
-}
-
-// finishFolders sets the permissions and times of directories, innermost first.
-func (x *extraction) finishFolders() {
-	for _, f := range slices.Backward(x.folders) {
-		if err := x.finish(f.name, f.mode, f.modified); err != nil {
-			x.partial.add(f.name, reason(err))
-		}
-	}
-	x.folders = nil
 }
 
 // finish sets the permissions and the time of a file or directory.

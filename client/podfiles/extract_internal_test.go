@@ -250,6 +250,7 @@ func TestUnpackOfASparseFile(t *testing.T) {
 func TestUnpackIsLimited(t *testing.T) {
 	archive := pack(t, dir("x"), file("x/a", "12345"), file("x/b", "12345"))
 	outside := pack(t, dir("x"), file("a", "1"), file("b", "1"))
+	parents := pack(t, dir("x"), file("x/a/b/c", "1"))
 	for _, tc := range []struct {
 		name    string
 		archive []byte
@@ -259,6 +260,7 @@ func TestUnpackIsLimited(t *testing.T) {
 		{"bytes", archive, Options{MaxBytes: 9}, LimitError{"MaxBytes", 9}},
 		{"files", archive, Options{MaxFiles: 2}, LimitError{"MaxFiles", 2}},
 		{"files outside of the directory", outside, Options{MaxFiles: 2}, LimitError{"MaxFiles", 2}},
+		{"parents without an entry", parents, Options{MaxFiles: 3}, LimitError{"MaxFiles", 3}},
 	} {
 		x, err := newExtraction(filepath.Join(t.TempDir(), "out"), "x", tc.o)
 		if err != nil {
@@ -357,44 +359,60 @@ func FuzzUnpack(f *testing.F) {
 	})
 }
 
-// TestHeadersOfDirectoriesAreNotKept checks that a download does not hold the extended headers of all directories in
-// memory: each may have a MiB, and the limits of a download do not count them.
+// TestHeadersOfDirectoriesAreNotKept checks that a download does not hold the extended headers or the full names of all
+// directories in memory: each may have a MiB, and the limits of a download do not count them.
 func TestHeadersOfDirectoriesAreNotKept(t *testing.T) {
-	const n = 64
-	archive, sink := io.Pipe()
-	go func() {
-		w := tar.NewWriter(sink)
-		comment := strings.Repeat("x", 1<<19)
-		for i := range n {
+	comment, element := strings.Repeat("x", 1<<19), "/"+strings.Repeat("x", 250)
+	for _, tc := range []struct {
+		name   string
+		n      int
+		header func(i int) tar.Header
+		limit  int64
+	}{
+		{"headers", 64, func(i int) tar.Header {
 			h := dir(fmt.Sprintf("x/%d", i))
-			h.Mode, h.Format, h.PAXRecords = 0o755, tar.FormatPAX, map[string]string{"comment": comment}
-			if err := w.WriteHeader(&h); err != nil {
-				break
+			h.PAXRecords = map[string]string{"comment": comment}
+			return h
+		}, 8 << 20},
+		{"names", 100, func(i int) tar.Header { return dir("x" + strings.Repeat(element, i+1)) }, 256 << 10},
+		{"names of parents", 2, func(int) tar.Header { return file("x"+strings.Repeat(element, 100)+"/f", "") }, 256 << 10},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			archive, sink := io.Pipe()
+			go func() {
+				w := tar.NewWriter(sink)
+				for i := range tc.n {
+					h := tc.header(i)
+					h.Mode, h.Format = 0o755, tar.FormatPAX
+					if err := w.WriteHeader(&h); err != nil {
+						break
+					}
+				}
+				sink.CloseWithError(w.Close())
+			}()
+			x, err := newExtraction(filepath.Join(t.TempDir(), "out"), "x", Options{})
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
-		sink.CloseWithError(w.Close())
-	}()
-	x, err := newExtraction(filepath.Join(t.TempDir(), "out"), "x", Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer x.close()
-	inUse := func() int64 {
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc)
-	}
-	before, most := inUse(), int64(0)
-	x.counter.tell = func(p Progress) {
-		if p.Files == n-1 {
-			most = inUse() - before
-		}
-	}
-	if err := x.unpack(archive); err != nil {
-		t.Fatal(err)
-	}
-	if limit := int64(n << 19 / 4); most == 0 || most > limit {
-		t.Errorf("the directories take %d bytes, want at most %d", most, limit)
+			defer x.close()
+			inUse := func() int64 {
+				runtime.GC()
+				var m runtime.MemStats
+				runtime.ReadMemStats(&m)
+				return int64(m.HeapAlloc)
+			}
+			before, most := inUse(), int64(0)
+			x.counter.tell = func(p Progress) {
+				if p.Files == tc.n-1 {
+					most = inUse() - before
+				}
+			}
+			if err := x.unpack(archive); err != nil || x.partial.orNil() != nil {
+				t.Fatal(err, x.partial.orNil())
+			}
+			if most == 0 || most > tc.limit {
+				t.Errorf("the directories take %d bytes, want at most %d", most, tc.limit)
+			}
+		})
 	}
 }

@@ -30,7 +30,8 @@ type Options struct {
 	// blocks the copy. Default: none.
 	Progress func(Progress)
 
-	// MaxBytes and MaxFiles limit a download. Default: 64 GiB and 1,000,000 files.
+	// MaxBytes and MaxFiles limit a download. Default: 64 GiB and 1,000,000 files. MaxFiles also counts parent directories
+	// that the archive omits, and files that can't be copied.
 	MaxBytes int64
 	MaxFiles int
 }
