@@ -148,7 +148,7 @@ func (p *OIDC) refresh(ctx context.Context, old *credential) (*credential, error
 	}
 	if len(renewed) > 0 { // even with an error: the old refresh token may be spent
 		maps.Copy(p.settings, renewed)
-		p.save(ctx)
+		p.save(ctx, renewed)
 	}
 	if err != nil {
 		return fail(err)
@@ -176,17 +176,31 @@ func (p *OIDC) reread(ctx context.Context) *credential {
 	if err != nil {
 		return nil // loading the kubeconfig reports the error
 	}
-	user := kc.User(p.provider.User)
-	if user == nil || user.AuthProvider == nil || user.AuthProvider.Config[issuerURL] != p.settings[issuerURL] {
+	settings := p.settingsIn(kc)
+	if settings == nil {
 		return nil
 	}
-	found := tokensOf(user.AuthProvider.Config)
+	found := tokensOf(settings)
 	if found == p.written { // the tokens in memory may be newer, if writing them failed
 		return nil
 	}
 	p.written = found
 	p.settings[idTokenKey], p.settings[refreshKey] = found[0], found[1]
 	return idToken(found[0])
+}
+
+// settingsIn returns the settings of the provider in a kubeconfig, or nil if the user has another provider by now.
+// Tokens are valid only for their issuer and client.
+func (p *OIDC) settingsIn(kc *config.Kubeconfig) map[string]config.Secret {
+	user := kc.User(p.provider.User)
+	if user == nil || user.AuthProvider == nil || user.AuthProvider.Name != p.provider.Name {
+		return nil
+	}
+	settings := user.AuthProvider.Config
+	if settings[issuerURL] != p.settings[issuerURL] || settings[clientID] != p.settings[clientID] {
+		return nil
+	}
+	return settings
 }
 
 // awaitOther waits for the tokens of another program that has just used the same refresh token.
@@ -219,34 +233,40 @@ func tokensOf(settings map[string]config.Secret) [2]config.Secret {
 	return [2]config.Secret{settings[idTokenKey], settings[refreshKey]}
 }
 
+// errReplaced is the error for tokens that another program has replaced since they were read.
+var errReplaced = errors.New("the kubeconfig has other tokens by now")
+
 // save writes the tokens to the kubeconfig that the old ones came from. It writes both, since an earlier one may not
-// have been written.
-func (p *OIDC) save(ctx context.Context) {
+// have been written. But if the refresh token was not renewed and the kubeconfig has another one by now, such as that
+// of a new login, the tokens there stay. The next refresh reads them.
+func (p *OIDC) save(ctx context.Context, renewed map[string]config.Secret) {
 	if p.provider.File == "" {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime) // the old ones may be spent
 	defer cancel()
 	err := config.Modify(ctx, func(kc *config.Kubeconfig) error {
-		user := kc.User(p.provider.User)
-		if user == nil || user.AuthProvider == nil || user.AuthProvider.Name != p.provider.Name {
-			return fmt.Errorf("user %q no longer has the auth-provider %s", p.provider.User, p.provider.Name)
+		settings := p.settingsIn(kc)
+		if settings == nil {
+			return fmt.Errorf("user %q no longer has the auth-provider %s of %s with the same client",
+				p.provider.User, p.provider.Name, string(p.settings[issuerURL]))
 		}
-		if user.AuthProvider.Config == nil {
-			user.AuthProvider.Config = map[string]config.Secret{}
+		if renewed[refreshKey] == "" && settings[refreshKey] != p.written[1] {
+			return errReplaced
 		}
 		for _, key := range []string{idTokenKey, refreshKey} {
 			if token := p.settings[key]; token != "" {
-				user.AuthProvider.Config[key] = token
+				settings[key] = token
 			}
 		}
 		return nil
 	}, &config.ModifyOptions{Path: p.provider.File})
-	if err != nil {
+	switch {
+	case err == nil:
+		p.written = tokensOf(p.settings)
+	case !errors.Is(err, errReplaced):
 		p.logger.LogAttrs(ctx, slog.LevelWarn, "cannot write new tokens to the kubeconfig", slog.Any("err", err))
-		return
 	}
-	p.written = tokensOf(p.settings)
 }
 
 // saveTime is how long to wait for other programs that write to the kubeconfig.
