@@ -119,11 +119,12 @@ func (a *API) AddEphemeralContainer(
 }
 
 // Resize changes the CPU and memory of a container while it runs, and returns the pod as stored; the pod's status
-// reports the progress. It reads the pod first, since the container may be a sidecar, which is an init container.
-// Resources that are not set stay unchanged. Servers support it from Kubernetes 1.33 on.
+// reports the progress. It reads the pod first, since the container may be a sidecar, which is an init container. So it
+// needs the permissions to get pods and to patch pods/resize. Resources that are not set stay unchanged. Servers
+// support it from Kubernetes 1.33 on.
 //
-// Errors: [core.ErrNotFound]; [core.ErrInvalid]; a [*request.InvalidError] for a container without a name, and when no
-// resource is set.
+// Errors: [core.ErrNotFound]; [core.ErrForbidden] without one of the permissions; [core.ErrInvalid]; a
+// [*request.InvalidError] for a container without a name, and when no resource is set.
 func (a *API) Resize(
 	ctx context.Context, name, container string, resources *corev1.ResourceRequirements, o *request.PatchOptions,
 ) (*corev1.Pod, error) {
