@@ -154,16 +154,16 @@ func BenchmarkPacked(b *testing.B) {
 	}
 }
 
-// BenchmarkReadList reports the cost of an item in a list of a thousand pods.
+// BenchmarkReadList reports the cost of an item in a list of a thousand pods, also if their group has a dot, as that of
+// a custom resource.
 func BenchmarkReadList(b *testing.B) {
 	const items = 1000
-	for _, encoding := range []wire.Encoding{wire.JSON, wire.Protobuf} {
-		b.Run(encoding.String(), func(b *testing.B) {
-			body := listBody(b, encoding, items)
+	read := func(name string, encoding wire.Encoding, body []byte, o *wire.ReadOptions) {
+		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(body)) / items)
 			b.ReportAllocs()
-			for i := 0; b.Loop(); i += items {
-				_, err := wire.ReadList(bytes.NewReader(body), encoding.MediaType(), nil, func(wire.Packed) error { return nil })
+			for b.Loop() {
+				_, err := wire.ReadList(bytes.NewReader(body), encoding.MediaType(), o, func(wire.Packed) error { return nil })
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -171,6 +171,12 @@ func BenchmarkReadList(b *testing.B) {
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/items, "ns/item")
 		})
 	}
+	for _, encoding := range []wire.Encoding{wire.JSON, wire.Protobuf} {
+		read(encoding.String(), encoding, listBody(b, encoding, items), nil)
+	}
+	grouped := bytes.Replace(listBody(b, wire.JSON, items), []byte(`:"v1"`), []byte(`:"pods.k8s.io/v1"`), 1)
+	grouped = bytes.ReplaceAll(grouped, []byte(`"kind":"Pod","apiVersion":"v1",`), nil)
+	read("json-grouped", wire.JSON, grouped, &wire.ReadOptions{Kind: kindOf("pods.k8s.io/v1", "Pod")})
 }
 
 func listBody(t testing.TB, encoding wire.Encoding, items int) []byte {

@@ -94,9 +94,11 @@ func (l *listKind) check() error {
 // Kubernetes, such as gateway.networking.k8s.io, have custom resources.
 func (l *listKind) mayBeCustom() bool { return strings.Contains(l.want.Group, ".") }
 
-// checkItem refuses an item of another kind if the kind of the list does not determine that of the items.
+// checkItem refuses an item of another kind if the kind of the list does not determine that of the items. It does if an
+// item names no kind, since check then accepts only the usual kind of the list. Such items are not searched for a kind,
+// which takes a scan of the whole item.
 func (l *listKind) checkItem(p Packed) error {
-	if !l.mayBeCustom() {
+	if !l.mayBeCustom() || l.unnamed && l.kind != "" {
 		return nil
 	}
 	got, err := p.kind()
