@@ -396,6 +396,7 @@ func TestReconcilerOverItsCacheLimitWaits(t *testing.T) {
 		Name: "a", Binary: testGuest{describes: describing(controller)}.encode(), Limits: Limits{CacheBytes: 1000},
 	})
 	await(t, "an error", func() bool { return statusOf(h, "a").Err != nil })
+	await(t, "the end of the start", func() bool { return statusOf(h, "a").Phase != Starting })
 	if s := statusOf(h, "a"); s.Phase != Running || codeOf(s.Err) != abi.OverLimit {
 		t.Errorf("the module is %s with the error %v, want %s and OverLimit", s.Phase, s.Err, Running)
 	}
