@@ -26,8 +26,7 @@
 // [Options.ResourceVersion].
 //
 //   - A watch that ends normally, or whose connection breaks after it has delivered a new version, resumes from the
-//     newest version that the server has sent, but not within one second after the watch was opened. With a [Window],
-//     this may be the version of an object of another shard.
+//     newest version that the server has sent (of any shard), but not within one second after the watch was opened.
 //   - When the server no longer has that version (410), or rejects the request or the watch as invalid, the watcher
 //     lists the objects again, immediately if the 410 ends an outage.
 //   - After other failures (429, 401, 403, 404, no connection, …) it repeats the request. After ten consecutive ones,
