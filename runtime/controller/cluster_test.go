@@ -77,23 +77,28 @@ func TestObjectsOfSeveralNamespacesAreReconciled(t *testing.T) {
 	})
 }
 
+// twoNamespaces returns the sources of the namespaces prod and test, the log of a cache of both, and its views of one.
+func twoNamespaces() (prod, test *fakesource.Server, log *lines, in func(ns string) *cache.View[document]) {
+	prod, test = fakesource.New(documents, wire.JSON), fakesource.New(documents, wire.JSON)
+	log = new(lines)
+	c := cache.New(nil, &cache.Options{Logger: log.logger(), Source: func(_ core.Resource, ns string) watcher.Source {
+		if ns == "test" {
+			return test
+		}
+		return prod
+	}})
+	return prod, test, log, func(ns string) *cache.View[document] {
+		return cache.Of[document](c, &cache.Selection{Namespace: ns})
+	}
+}
+
 func TestLateViewDoesNotDelayTheOthersForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		prod, test := fakesource.New(documents, wire.JSON), fakesource.New(documents, wire.JSON)
-		var log lines
-		c := cache.New(nil, &cache.Options{Logger: log.logger(), Source: func(_ core.Resource, ns string) watcher.Source {
-			if ns == "test" {
-				return test
-			}
-			return prod
-		}})
+		prod, test, log, in := twoNamespaces()
 		permit := forbidden(test)
 		prod.Put(doc("prod/a", "1"))
 		test.Put(doc("test/b", "1"))
 		var runs journal
-		in := func(ns string) *cache.View[document] {
-			return cache.Of[document](c, &cache.Selection{Namespace: ns})
-		}
 		o := &controller.Options{Logger: log.logger()}
 		start(t, controller.New(controller.ForView(in("test"), in("prod")), o), runs.note)
 		after(29 * time.Second)
@@ -101,7 +106,7 @@ func TestLateViewDoesNotDelayTheOthersForLong(t *testing.T) {
 		after(time.Second)
 		runs.want(t, "a=1")
 		if lines := log.with("source is late"); len(lines) != 1 || !strings.Contains(lines[0], "forbidden") {
-			t.Errorf("the log does not have the late view once:\n%s", &log)
+			t.Errorf("the log does not have the late view once:\n%s", log)
 		}
 		prod.Put(doc("prod/a", "2"))
 		synctest.Wait()
@@ -116,21 +121,11 @@ func TestLateViewDoesNotDelayTheOthersForLong(t *testing.T) {
 // cause no runs before they are synced.
 func TestSecondRunDoesNotReconcileTheOldObjectsOfALateView(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		prod, test := fakesource.New(documents, wire.JSON), fakesource.New(documents, wire.JSON)
-		var log lines
-		c := cache.New(nil, &cache.Options{Logger: log.logger(), Source: func(_ core.Resource, ns string) watcher.Source {
-			if ns == "test" {
-				return test
-			}
-			return prod
-		}})
+		prod, test, log, in := twoNamespaces()
 		prod.Put(doc("prod/a", "1"))
 		test.Put(doc("test/b", "1"))
 		test.Put(doc("test/c", "1"))
 		var runs journal
-		in := func(ns string) *cache.View[document] {
-			return cache.Of[document](c, &cache.Selection{Namespace: ns})
-		}
 		ctl := controller.New(controller.ForView(in("prod"), in("test")), &controller.Options{Logger: log.logger()})
 		stop := start(t, ctl, runs.note)
 		runs.wantSet(t, "a=1", "b=1", "c=1")

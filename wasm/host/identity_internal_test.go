@@ -203,6 +203,22 @@ func TestWarningsOfServersAreRecordsOfTheModule(t *testing.T) {
 	}
 }
 
+// guestWithLimits returns a guest with a service account, whose requests have the credentials of the host.
+func guestWithLimits(t *testing.T, h *Host, limits Limits) *guest {
+	t.Helper()
+	m := Module{Name: "a", ServiceAccount: core.ObjectRef{Namespace: "apps", Name: "hello"}, Limits: limits}
+	if err := m.Limits.setDefaults(); err != nil {
+		t.Fatal(err)
+	}
+	g := h.newGuest(m, "")
+	var err error
+	if g.client, err = h.clientOf(t.Context(), &Module{Name: "a"}, g.throttle, g.limitedLogger()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.own.Load().CloseIdleConnections() })
+	return g
+}
+
 // TestWatchOfOneObjectIsAuthorizedByItsName has a server that allows reads of one object, as a role with resourceNames.
 func TestWatchOfOneObjectIsAuthorizedByItsName(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -220,16 +236,7 @@ func TestWatchOfOneObjectIsAuthorizedByItsName(t *testing.T) {
 	}))
 	defer server.Close()
 	h, _ := newTestHost(t, server.URL, Options{})
-	m := Module{Name: "a", ServiceAccount: core.ObjectRef{Namespace: "apps", Name: "hello"}}
-	if err := m.Limits.setDefaults(); err != nil {
-		t.Fatal(err)
-	}
-	g := h.newGuest(m, "")
-	var err error
-	if g.client, err = h.clientOf(t.Context(), &Module{Name: "a"}, g.throttle, g.limitedLogger()); err != nil {
-		t.Fatal(err)
-	}
-	defer h.own.Load().CloseIdleConnections()
+	g := guestWithLimits(t, h, Limits{})
 	for selector, want := range map[string]abi.Code{
 		"metadata.name=settings":                       0,
 		"metadata.name=settings,metadata.namespace!=b": 0,
@@ -256,18 +263,7 @@ func TestPermissionIsLostInTimeWhateverTheModuleMaySend(t *testing.T) {
 	}))
 	defer server.Close()
 	h, _ := newTestHost(t, server.URL, Options{AuthorizationInterval: 100 * time.Millisecond})
-	m := Module{
-		Name: "a", ServiceAccount: core.ObjectRef{Namespace: "apps", Name: "hello"}, Limits: Limits{RequestsPerSecond: 1},
-	}
-	if err := m.Limits.setDefaults(); err != nil {
-		t.Fatal(err)
-	}
-	g := h.newGuest(m, "")
-	var err error
-	if g.client, err = h.clientOf(t.Context(), &Module{Name: "a"}, g.throttle, g.limitedLogger()); err != nil {
-		t.Fatal(err)
-	}
-	defer h.own.Load().CloseIdleConnections()
+	g := guestWithLimits(t, h, Limits{RequestsPerSecond: 1})
 	const watches = 60
 	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
 	defer stop()
