@@ -571,9 +571,8 @@ func (g *guest) status() Status {
 	stats := g.stats
 	stats.BufferBytes, stats.CacheBytes = g.budget.inUse(), g.quota.inUse()
 	var blocked error
-	for _, name := range slices.Sorted(maps.Keys(g.blocked)) {
-		blocked = fmt.Errorf("controller %q: %w", name, g.blocked[name])
-		break
+	if names := slices.Sorted(maps.Keys(g.blocked)); len(names) > 0 {
+		blocked = fmt.Errorf("controller %q: %w", names[0], g.blocked[names[0]])
 	}
 	return Status{
 		Name: g.module.Name, Digest: g.digest, Phase: phase, Failures: l.failures, Err: l.err, Blocked: blocked,
