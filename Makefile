@@ -67,7 +67,7 @@ help:
 demo:
 	@cd examples && $(GO) run ./document-controller/demo $(ARGS)
 
-## test: run all tests with the race detector, including those against a real API server; list those that can't run
+## test: run all tests, nearly all with the race detector, also against a real API server; list those that can't run
 test:
 	@$(STEPS) $(TEST)
 
