@@ -33,7 +33,7 @@ type Entry[K any] struct {
 	target  request.Target
 	missing error  // that the server has no such object
 	obj     *K     // nil when there is none
-	raw     []byte // the server's JSON; nil when there is none
+	raw     []byte // the server's JSON; nil for an object that does not exist
 	from    []byte // the JSON of obj when it was read, or of a blank one, to tell what was changed
 }
 

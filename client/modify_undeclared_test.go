@@ -195,7 +195,7 @@ func TestModifyOfMetadata(t *testing.T) {
 	}
 }
 
-// checkPatch checks the last patch, without its resource version. An empty one means that there was no patch.
+// checkPatch checks the last patch, without its resource version. An empty one stands for no patch.
 func checkPatch(t testing.TB, s *shelf, want string) {
 	t.Helper()
 	asks := s.Asked()

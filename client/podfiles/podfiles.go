@@ -146,7 +146,7 @@ func (c *complaints) String() string {
 	}, text)
 }
 
-// quietSince returns the time of the last write. It is zero if there is no text.
+// quietSince returns the time of the last write. It is zero before the first one.
 func (c *complaints) quietSince() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()

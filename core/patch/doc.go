@@ -29,8 +29,8 @@
 // fields, except in a list that has changed. With [Options.Raw], it also keeps those of the list's items:
 //
 //   - An item with a field name, type or key comes from the item with the same one, if no two items have it.
-//   - Any other item comes from an equal one, or if there is none, from the one between the same neighbors. If there
-//     are several between them, their number must be unchanged.
+//   - Any other item comes from an equal one, or else from the one between the same neighbors. If these have several
+//     between them, their number must be unchanged.
 //   - All other items are new, and have only the fields that the type declares.
 //
 // Undeclared fields are deleted with the object or the item that has them. A struct that its type omits when it is zero
