@@ -242,14 +242,19 @@ func (m *mapping) one(ctx context.Context, w *worker, item applier.Item[Key, *ev
 	ctx, stop := of.context(ctx)
 	defer stop()
 	states := u.states()
-	known := make(map[core.ObjectRef]bool)
-	var errs error
+	var (
+		known map[core.ObjectRef]bool
+		errs  error
+	)
 	defer func() { // also if the function ends the goroutine
 		failed := slices.DeleteFunc(states, func(p wire.Packed) bool { return p.Len() == 0 })
 		m.finish(ctx, item, f != nil && item.Priority == applier.Low, failed, errs)
 	}()
 	for i, p := range slices.Backward(states) {
 		refs, err := m.try(ctx, w, item, p, &errs)
+		if known == nil {
+			known = make(map[core.ObjectRef]bool, len(refs))
+		}
 		for _, ref := range refs {
 			if !known[ref] {
 				known[ref] = true
