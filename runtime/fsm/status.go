@@ -466,7 +466,7 @@ func (m *Machine[K]) remove(
 }
 
 // removals returns the JSON merge patch that removes the fields from a stored object that the object before has and the
-// wanted one does not have. A list with additional items is replaced.
+// wanted one does not have. From a list with additional items, it removes these.
 func removals(was, want, stored map[string]any) map[string]any {
 	diff := make(map[string]any)
 	for name, old := range was {
@@ -487,8 +487,35 @@ func removals(was, want, stored map[string]any) map[string]any {
 		}
 		items, isList := now.([]any)
 		if list, ok := have.([]any); ok && isList && len(list) > len(items) {
-			diff[name] = items
+			diff[name] = remaining(list, items)
 		}
 	}
 	return diff
+}
+
+// remaining returns the items of a stored list that are wanted. They keep their fields that the kind does not have, such
+// as those of a newer version of it.
+func remaining(stored, wanted []any) []any {
+	list := slices.DeleteFunc(slices.Clone(stored), func(have any) bool {
+		return !slices.ContainsFunc(wanted, func(want any) bool { return includes(have, want) })
+	})
+	if len(list) != len(wanted) { // the items can't be told apart
+		return wanted
+	}
+	return list
+}
+
+// includes reports whether a stored value has all fields of a wanted one, with the same values.
+func includes(stored, wanted any) bool {
+	have, isStored := stored.(map[string]any)
+	want, isWanted := wanted.(map[string]any)
+	if !isStored || !isWanted {
+		return reflect.DeepEqual(stored, wanted)
+	}
+	for name, value := range want {
+		if in, ok := have[name]; !ok || !includes(in, value) {
+			return false
+		}
+	}
+	return true
 }
