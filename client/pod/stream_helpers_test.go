@@ -49,7 +49,7 @@ func upgrades(t testing.TB, protocol string, play func(s *socket)) http.HandlerF
 
 // send sends data on a channel.
 func (s *socket) send(channel byte, data string) {
-	// The client may have closed the stream, which is no error here.
+	// The client may have closed the stream, which is not an error here.
 	_ = s.WriteMessage(websocket.BinaryMessage, append([]byte{channel}, data...))
 }
 

@@ -141,7 +141,7 @@ func makeValid(v reflect.Value) {
 	}
 }
 
-// saying removes what says nothing, nulls and empty objects: a struct that is no pointer can't be left out, and a list
+// saying removes nulls and empty objects, which say nothing: a struct without a pointer can't be left out, and a list
 // of pointers may have nils in it.
 func saying(v any) any {
 	switch v := v.(type) {
@@ -200,7 +200,7 @@ type StageSpec struct {
 //kube:resource group=stages.example.com version=v1 kind=Other
 type OtherSpec struct{}
 
-// Extra is no kind.
+// Extra is not a kind.
 // +kubebuilder:ac:generate=true
 type Extra struct {
 	Name string ` + "`json:\"name\"`" + `

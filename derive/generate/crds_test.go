@@ -68,7 +68,7 @@ type Colour string
 // Host has the restrictions of what it is declared with.
 type Host names.Label
 
-// GadgetList is no kind.
+// GadgetList is not a kind.
 type GadgetList struct {
 	metav1.TypeMeta ` + "`json:\",inline\"`" + `
 	metav1.ListMeta ` + "`json:\"metadata,omitempty\"`" + `

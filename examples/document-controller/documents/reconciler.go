@@ -26,7 +26,7 @@ const (
 	Finalizer = "docs.example.com/file"
 )
 
-// resync is the interval after which a document is reconciled without an event, since a change of its file is no event.
+// resync is the interval after which a document is reconciled without an event: a change of its file is not an event.
 const resync = 5 * time.Minute
 
 // Options are the options of [Run].
