@@ -7,6 +7,8 @@ import (
 	"context"
 	"iter"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/runtime/cache"
 	"github.com/kube-go/sdk/runtime/reflector"
@@ -37,7 +39,7 @@ type (
 	// Selection selects the objects of a view: Namespace, LabelSelector, FieldSelector, Sharded. See
 	// [cache.Selection].
 	Selection = cache.Selection
-	// View is one kind of object in a cache. [ViewOf] and [ViewOfResource] return one. Methods: Run, Ready, Store,
+	// View is one kind of object in a cache. [ViewOf], [MetadataOf] and [ViewOfResource] return one. Methods: Run, Ready, Store,
 	// Health, Status, Subscribe, Follow, State, Observe, Concerns, WaitFor, Resource, Cache, Server, Cluster,
 	// Selection, Namespace, On, Shard. See [cache.View].
 	View[K any] = cache.View[K]
@@ -56,6 +58,12 @@ func NewCache(c *Client, o *CacheOptions) *Cache { return cache.New(c, o) }
 
 // ViewOf returns the view of a kind in a cache. Run it, or pass it to a controller, which runs it. See [cache.Of].
 func ViewOf[K any, P core.ObjectPtr[K]](c *Cache, s *Selection) *View[K] { return cache.Of[K, P](c, s) }
+
+// MetadataOf returns the view of the metadata of a kind: without other views of the kind, the cache requests and holds
+// nothing else. See [cache.MetadataOf].
+func MetadataOf[K any, P core.ObjectPtr[K]](c *Cache, s *Selection) *View[metav1.PartialObjectMetadata] {
+	return cache.MetadataOf[K, P](c, s)
+}
 
 // ViewOfResource returns the view of an explicit resource, for a Go type whose resource is not known, such as
 // unstructured.Unstructured. See [cache.OfResource].

@@ -39,6 +39,16 @@ type (
 	// Action is the next run that a successful reconcile requests: [AwaitChange] or [RequeueAfter]. See
 	// [controller.Action].
 	Action = controller.Action
+	// Runner is a controller with its reconcile, for a [Manager]. Controller.With returns one. Methods: Run; Name, Health,
+	// Runs, Metrics and Inspect report its state; a manager calls Caches, Owners, Shard and Standby. See
+	// [controller.Runner].
+	Runner = controller.Runner
+	// Trigger is what a controller watches besides its own kind: the result of Map of a [Source], or of [On]. See
+	// [controller.Trigger].
+	Trigger = controller.Trigger
+	// Predicate decides which changes cause runs, for the method Where of [For] and [Source]: the result of
+	// [GenerationChanged], [PredicateOf] and others. See [controller.Predicate].
+	Predicate = controller.Predicate
 	// Result describes one run of a reconcile, for ControllerOptions.OnResult: the fields of [Run], Action, Err, Failures,
 	// RetryIn, Took. See [controller.Result].
 	Result = controller.Result
@@ -80,27 +90,27 @@ func SourceView[K any](v *View[K], more ...*View[K]) controller.Secondary[K] {
 
 // GenerationChanged returns the predicate for modifications of the spec: For[K](cache).Where(GenerationChanged()). See
 // [controller.GenerationChanged].
-func GenerationChanged() controller.Predicate { return controller.GenerationChanged() }
+func GenerationChanged() Predicate { return controller.GenerationChanged() }
 
 // LabelsChanged returns the predicate for modifications of labels. See [controller.LabelsChanged].
-func LabelsChanged() controller.Predicate { return controller.LabelsChanged() }
+func LabelsChanged() Predicate { return controller.LabelsChanged() }
 
 // AnnotationsChanged returns the predicate for modifications of annotations. See [controller.AnnotationsChanged].
-func AnnotationsChanged() controller.Predicate { return controller.AnnotationsChanged() }
+func AnnotationsChanged() Predicate { return controller.AnnotationsChanged() }
 
 // PredicateOf returns a predicate that compares the two states of a modified object. See [controller.PredicateOf].
-func PredicateOf[K any, P core.ObjectPtr[K]](f func(before, after *K) bool) controller.Predicate {
+func PredicateOf[K any, P core.ObjectPtr[K]](f func(before, after *K) bool) Predicate {
 	return controller.PredicateOf[K, P](f)
 }
 
 // AnyOf returns the predicate that holds if at least one of several does. See [controller.AnyOf].
-func AnyOf(predicates ...controller.Predicate) controller.Predicate {
+func AnyOf(predicates ...Predicate) Predicate {
 	return controller.AnyOf(predicates...)
 }
 
 // On returns a trigger that reconciles the objects whose keys are in a sequence, such as those of messages from outside
 // the cluster. Pass it to Watches. See [controller.On].
-func On(keys func(ctx context.Context) iter.Seq[Key]) controller.Trigger { return controller.On(keys) }
+func On(keys func(ctx context.Context) iter.Seq[Key]) Trigger { return controller.On(keys) }
 
 // AwaitChange returns the action that requests no run: the next change causes the next run. See
 // [controller.AwaitChange].

@@ -18,11 +18,14 @@ import (
 // WaitOptions are the options of [Await] and [AwaitGone]: Logger. See [wait.Options].
 type WaitOptions = wait.Options
 
-// Await watches an object until a condition holds, and returns the object. A condition is a func(*K) error that returns
-// nil when it holds, and otherwise an error that says what is missing: [Ready], or a result of [StatusCondition] or
-// [JSONPath]. See [wait.Await].
+// Condition is what [Await] waits for: a func(*K) error that returns nil when it holds, and otherwise an error that says
+// what is missing. See [wait.Condition].
+type Condition[K any] = wait.Condition[K]
+
+// Await watches an object until a condition holds, such as [Ready], or a result of [StatusCondition] or [JSONPath]. It
+// returns the object. See [wait.Await].
 func Await[K any, P core.ObjectPtr[K]](
-	ctx context.Context, api *API[K], name string, c wait.Condition[K], o *WaitOptions,
+	ctx context.Context, api *API[K], name string, c Condition[K], o *WaitOptions,
 ) (*K, error) {
 	return wait.Await[K, P](ctx, api, name, c, o)
 }
@@ -41,16 +44,17 @@ func DeleteAndWait[K any, P core.ObjectPtr[K]](ctx context.Context, api *API[K],
 }
 
 // Ready is the condition for [Await] that an object of any kind has what its spec asks for, such as a Deployment whose
-// replicas are updated and available, or a Job that is complete. See [wait.Ready].
+// replicas are updated and available, a Job that is complete, or an object of a custom type whose condition Ready is
+// true. See [wait.Ready].
 func Ready[K any](obj *K) error { return wait.Ready(obj) }
 
 // JSONPath returns the condition for [Await] that a field has a value, or any value if it is empty. See
 // [wait.JSONPath].
-func JSONPath[K any](path, value string) wait.Condition[K] { return wait.JSONPath[K](path, value) }
+func JSONPath[K any](path, value string) Condition[K] { return wait.JSONPath[K](path, value) }
 
 // StatusCondition returns the condition for [Await] that an entry of status.conditions has a status. See
 // [wait.StatusCondition].
-func StatusCondition[K any](conditionType string, status metav1.ConditionStatus) wait.Condition[K] {
+func StatusCondition[K any](conditionType string, status metav1.ConditionStatus) Condition[K] {
 	return wait.StatusCondition[K](conditionType, status)
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -162,9 +163,14 @@ func Of[K any, P core.ObjectPtr[K]](c *Cache, s *Selection) *View[K] {
 	return viewOf[K, P](c, res, err, s)
 }
 
-// OfResource is [Of] for an explicit resource. If K is metav1.PartialObjectMetadata, the view reads metadata only: if
-// no view of the same objects reads more, the cache requests and holds nothing else. For example, it sees which secrets
-// exist, but not their data.
+// MetadataOf is [Of] for the metadata of a kind: if no view of the same objects reads more, the cache requests and holds
+// nothing else. For example, it sees which secrets exist, but not their data.
+func MetadataOf[K any, P core.ObjectPtr[K]](c *Cache, s *Selection) *View[metav1.PartialObjectMetadata] {
+	res, err := core.ResourceOf[K, P]()
+	return viewOf[metav1.PartialObjectMetadata](c, res, err, s)
+}
+
+// OfResource is [Of] for an explicit resource. If K is metav1.PartialObjectMetadata, it is [MetadataOf].
 func OfResource[K any, P core.ObjectPtr[K]](c *Cache, res core.Resource, s *Selection) *View[K] {
 	return viewOf[K, P](c, res, res.Validate(), s)
 }

@@ -117,6 +117,9 @@ func TestMetadataViewRequestsAndHoldsOnlyMetadata(t *testing.T) {
 		c := through(t, s)
 		explicit := cache.OfResource[metav1.PartialObjectMetadata](c, secrets, nil)
 		described := cache.Of[secretMetadata](c, nil)
+		if cache.MetadataOf[corev1.Secret](c, nil) != explicit {
+			t.Error("MetadataOf returns another view than OfResource")
+		}
 		start(t, explicit)
 		start(t, described)
 		s.Put(secrets, secret("prod/b"))

@@ -61,7 +61,8 @@ func newWatch(c *Cache, res core.Resource, s Selection, setup error) *watch {
 		FieldSelector: s.FieldSelector,
 		Server:        &c.learned,
 		OnError: func(err error) {
-			c.logger.LogAttrs(context.Background(), slog.LevelWarn, "watch", slog.Any("err", err))
+			c.logger.LogAttrs(context.Background(), slog.LevelWarn, "watch error",
+				slog.String("resource", res.String()), slog.Any("err", err))
 		},
 	}
 	failing := false // only used by OnStatus

@@ -299,7 +299,7 @@ func (e *Elector) note(l *leases.Lease, err error) {
 	e.lease, e.err = l, err
 	e.mu.Unlock() // before the log, whose handler may call Status
 	if differs {
-		e.logger.Warn("a request for the lease has failed", "leading", leading, "error", err)
+		e.logger.Warn("a request for the lease has failed", "leading", leading, "err", err)
 	}
 }
 
@@ -419,15 +419,15 @@ func (t *term) finish(ctx context.Context) error {
 		if status.Err != nil {
 			err = fmt.Errorf("%w: %w", err, status.Err)
 		}
-		e.logger.Warn("no longer leading", "error", err)
+		e.logger.Warn("no longer leading", "err", err)
 		if t.err != nil && !errors.Is(t.err, ErrLost) {
 			err = fmt.Errorf("%w; %w", err, t.err)
 		}
 		return err
 	case t.unfinished():
-		e.logger.Warn("the lease is not released, since work continues", "error", t.err)
+		e.logger.Warn("the lease is not released, since work continues", "err", t.err)
 	case status.Leader == e.options.Identity:
-		e.logger.Warn("the lease is not released", "error", status.Err)
+		e.logger.Warn("the lease is not released", "err", status.Err)
 	default:
 		e.logger.Info("no longer leading: the lease is released")
 	}

@@ -152,9 +152,9 @@ func (r *Recorder) Event(obj core.Object, e Event) {
 	id, unrelated, err := identify(obj, e)
 	switch {
 	case err != nil:
-		r.options.Logger.Error("event dropped", "reason", e.Reason, "note", e.Note, "error", err)
+		r.options.Logger.Error("event dropped", "reason", e.Reason, "note", e.Note, "err", err)
 	case unrelated != nil:
-		r.options.Logger.Warn("event recorded without its related object", "reason", e.Reason, "error", unrelated)
+		r.options.Logger.Warn("event recorded without its related object", "reason", e.Reason, "err", unrelated)
 	}
 	if r.observe(id, e.Note, err == nil) {
 		r.options.Logger.Warn("events are not written while Recorder.Run is not running")
@@ -375,7 +375,7 @@ func isTransient(err error) bool {
 func (r *Recorder) logRefused(w write, err error) {
 	id := w.series.id
 	r.options.Logger.Warn("event dropped", "reason", id.reason, "kind", id.regarding.Kind,
-		"namespace", id.regarding.Namespace, "name", id.regarding.Name, "error", err)
+		"namespace", id.regarding.Namespace, "name", id.regarding.Name, "err", err)
 }
 
 // send sends one write.

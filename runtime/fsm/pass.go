@@ -192,7 +192,7 @@ func (w *walk[K]) begin(c *Ctx[K]) (specChanged bool) {
 		err = s.verify(value, c)
 	}
 	if err != nil {
-		w.logger().Warn("the stored state is not used", "state", s.name, "error", err)
+		w.logger().Warn("the stored state is not used", "state", s.name, "err", err)
 		w.restart()
 		return false
 	}

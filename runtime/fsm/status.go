@@ -76,7 +76,8 @@ func fieldsOf(kind reflect.Type) (fields, error) {
 				return found, nil
 			}
 		}
-		return fields{}, fmt.Errorf("%v: the status %v does not embed machine.Status", kind, f.Type)
+		return fields{}, fmt.Errorf("%v: the status %v does not embed machine.Status: embed the Status of "+
+			"github.com/kube-go/sdk/core/machine with the tag `json:\",inline\"`", kind, f.Type)
 	}
 	return fields{}, fmt.Errorf("%v has no field status", kind)
 }

@@ -253,7 +253,7 @@ func (m *Manager) respond(w http.ResponseWriter, r *http.Request, name string, c
 		}
 		err := c.run(r.Context())
 		if m.log.differs(c, err) {
-			m.options.Logger.Warn("health check failed", "endpoint", name, "check", c.name, "error", err)
+			m.options.Logger.Warn("health check failed", "endpoint", name, "check", c.name, "err", err)
 		}
 		if err != nil {
 			failed = true

@@ -272,7 +272,7 @@ func (m *Member) Run(ctx context.Context, work func(context.Context) error) erro
 		if status := m.Status(); status.Err != nil {
 			lost = fmt.Errorf("%w: %w", lost, status.Err)
 		}
-		m.logger.Warn("this replica is not a member any more", "error", lost)
+		m.logger.Warn("this replica is not a member any more", "err", lost)
 		if t.err != nil && !errors.Is(t.err, ErrLost) {
 			lost = fmt.Errorf("%w; %w", lost, t.err)
 		}
@@ -355,7 +355,7 @@ func (m *Member) remove(ctx context.Context, name string) {
 	ctx, cancel := m.limit(ctx)
 	defer cancel()
 	if err := m.leases.Delete(ctx, name, nil); err != nil && !errors.Is(err, core.ErrNotFound) {
-		m.logger.Warn("the lease of this replica is not deleted", "lease", name, "error", err)
+		m.logger.Warn("the lease of this replica is not deleted", "lease", name, "err", err)
 	}
 }
 
@@ -366,7 +366,7 @@ func (m *Member) note(err error) {
 	m.err = err
 	m.mu.Unlock() // before the log, whose handler may call Status
 	if differs {
-		m.logger.Warn("a request for the shards has failed", "error", err)
+		m.logger.Warn("a request for the shards has failed", "err", err)
 	}
 }
 

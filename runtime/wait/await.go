@@ -147,7 +147,7 @@ func (w *waiter[K, P]) run(ctx context.Context, condition func(*K) error) error 
 				return
 			}
 			w.trouble = err
-			w.logger.Warn("retrying after a failure", "for", w.object(), "error", err)
+			w.logger.Warn("retrying after a failure", "for", w.object(), "err", err)
 		},
 	}
 	for ev, err := range watcher.Events(ctx, w.api.Feed(), config) {

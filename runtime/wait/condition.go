@@ -129,7 +129,8 @@ type subject struct {
 		Conditions         []condition `json:"conditions"`
 	} `json:"status"`
 
-	data []byte // the JSON of the object
+	data          []byte // the JSON of the object
+	hasConditions bool   // objects of the kind have conditions once their controller has seen them
 }
 
 // readSubject reads an object of any type from its JSON, because types declare the same fields differently: conditions

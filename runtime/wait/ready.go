@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kube-go/sdk/core"
@@ -32,9 +33,10 @@ import (
 //     pod uses it;
 //   - CustomResourceDefinition: its kind is established, and its names are accepted;
 //   - Service: it has an address if its type is LoadBalancer;
-//   - all others: the condition Ready is true, or Available without a Ready. If there is neither, the object is ready
-//     immediately. While the condition Reconciling is true, the object is not ready, and neither is one whose condition
-//     Stalled is true, which is final if it has an observedGeneration.
+//   - all others: the condition Ready is true, or Available without a Ready. If there is neither, the object is ready.
+//     But one of a custom type must have at least one condition, since its controller has not seen it before; an
+//     unstructured object need not. While the condition Reconciling is true, the object is not ready, and neither is
+//     one whose condition Stalled is true, which is final if it has an observedGeneration.
 //
 // An object that is being deleted is not ready, nor is one whose status is older than its spec.
 func Ready[K any](obj *K) error {
@@ -43,13 +45,16 @@ func Ready[K any](obj *K) error {
 		return Terminal(err)
 	}
 	check, paths := ruleOf(gk.String())
-	if strings.HasPrefix(reflect.TypeFor[K]().PkgPath(), "k8s.io/api/") {
+	_, dynamic := any(obj).(*unstructured.Unstructured)
+	builtin := strings.HasPrefix(reflect.TypeFor[K]().PkgPath(), "k8s.io/api/")
+	if builtin {
 		paths = nil // these types declare all fields
 	}
 	s, err := readSubject(obj, paths...)
 	if err != nil {
 		return err
 	}
+	s.hasConditions = !builtin && !dynamic // otherwise the kind may have none
 	if observed := s.Status.ObservedGeneration; s.Metadata.DeletionTimestamp != nil {
 		return errors.New("it is being deleted")
 	} else if observed != 0 && observed < s.Metadata.Generation {
@@ -332,6 +337,9 @@ func (s *subject) other() error {
 		if s.find(typ) != nil {
 			return s.check(typ, metav1.ConditionTrue)
 		}
+	}
+	if s.hasConditions && len(s.Status.Conditions) == 0 {
+		return errors.New("it has no conditions yet")
 	}
 	return nil
 }

@@ -423,6 +423,25 @@ func TestReadyNeedsTheFieldsOfTheKind(t *testing.T) {
 	}
 }
 
+// TestObjectsOfTypesWithConditionsNeedOne checks that a new custom object is not ready before its controller has seen it.
+// Objects without a declared type may be of kinds that have no conditions.
+func TestObjectsOfTypesWithConditionsNeedOne(t *testing.T) {
+	for status, want := range map[string]string{
+		``: "it has no conditions yet",
+		`"conditions": [{"type": "Accepted", "status": "True"}]`: "",
+		`"conditions": [{"type": "Ready", "status": "True"}]`:    "",
+		`"conditions": [{"type": "Ready", "status": "False"}]`:   "condition Ready is False",
+	} {
+		d := decode[document](t, `{"status": {`+status+`}}`)
+		if got := message(wait.Ready(d)); got != want {
+			t.Errorf("Ready with the status {%s} = %q, want %q", status, got, want)
+		}
+	}
+	if err := wait.Ready(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Document"}}); err != nil {
+		t.Errorf("Ready of an object without a type = %v", err)
+	}
+}
+
 // TestFinalFailuresEndTheWait checks which errors of Ready are final.
 func TestFinalFailuresEndTheWait(t *testing.T) {
 	const exceeded = `"status": {"observedGeneration": 2, "conditions": [{"type": "Progressing", "status": "False",

@@ -40,7 +40,7 @@ func (f *files) run(ctx context.Context) {
 			f.problem = ""
 		} else if err.Error() != f.problem {
 			f.problem = err.Error()
-			f.logger.WarnContext(ctx, "can't use the certificate of webhooks", "error", err)
+			f.logger.WarnContext(ctx, "can't use the certificate of webhooks", "err", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -89,7 +89,7 @@ func (k *keeper) note(ctx context.Context, err error) {
 		text = err.Error()
 	}
 	if text != "" && text != k.problem {
-		k.logger.WarnContext(ctx, "can't update the certificates of webhooks", "error", err)
+		k.logger.WarnContext(ctx, "can't update the certificates of webhooks", "err", err)
 	}
 	k.problem = text
 }

@@ -394,6 +394,6 @@ func (l *errorLog) Write(line []byte) (int, error) {
 	if strings.HasSuffix(text, ": EOF") || strings.HasSuffix(text, "connection reset by peer") {
 		level = slog.LevelDebug
 	}
-	l.logger.Log(context.Background(), level, "webhook server", "error", text)
+	l.logger.Log(context.Background(), level, "webhook server", "err", text)
 	return len(line), nil
 }

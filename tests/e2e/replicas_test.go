@@ -404,8 +404,8 @@ func TestReplicasSurviveRestartsOfTheServer(t *testing.T) {
 func (r *replicas) logged() error {
 	for _, one := range r.processes {
 		for _, want := range map[string][]string{
-			"election": {" WARN watch err=", " WARN a request for the lease has failed lease="},
-			"sharding": {" WARN watch err=", " WARN a request for the shards has failed shards="},
+			"election": {" WARN watch error resource=", " WARN a request for the lease has failed lease="},
+			"sharding": {" WARN watch error resource=", " WARN a request for the shards has failed shards="},
 		}[r.division] {
 			if text := one.log.String(); !strings.Contains(text, want) {
 				return fmt.Errorf("process %d has not logged %q", one.Process.Pid, want)

@@ -24,7 +24,7 @@ import (
 func main() {
 	ctrl.SetLogger(logr.FromSlogHandler(slog.Default().Handler()))
 	if err := run(ctrl.SetupSignalHandler()); err != nil {
-		slog.Error("the program has failed", "error", err)
+		slog.Error("the program has failed", "err", err)
 		os.Exit(1)
 	}
 }

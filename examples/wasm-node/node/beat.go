@@ -56,7 +56,7 @@ func every(ctx context.Context, d time.Duration, f func() error) error {
 		select {
 		case <-tick.C:
 			if err := f(); err != nil && ctx.Err() == nil {
-				kube.Logger(ctx).Warn("the node can't report", "error", err)
+				kube.Logger(ctx).Warn("the node can't report", "err", err)
 			}
 		case <-ctx.Done():
 			tick.Stop()
