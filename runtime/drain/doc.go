@@ -29,7 +29,9 @@
 //
 // A drain continues until the node is empty or ctx ends, so give ctx a deadline: the pods of a dead node never
 // terminate. It repeats evictions that a disruption budget forbids or that fail because of a busy server or a broken
-// connection. A pod that several disruption budgets select fails at once, because servers never evict it.
+// connection. A pod that several disruption budgets select fails at once, because servers never evict it. The watch for
+// deletions also recovers from failures, which are logged as warnings to [slog.Default]. The error names the last one
+// if no event has arrived since.
 //
 // # Concurrency
 //

@@ -151,7 +151,7 @@ func (d *drain) empty(ctx context.Context) error {
 			p.Reason = leave.why(p.UID)
 		}
 	}
-	return d.failure(cause)
+	return d.failure(leave.cause(cause))
 }
 
 // set stores and reports the state of a pod.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"slices"
@@ -20,6 +21,7 @@ import (
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/config"
 	"github.com/kube-go/sdk/client/middleware"
+	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/runtime/drain"
 )
 
@@ -276,6 +278,43 @@ func TestDrainSurvivesFailuresOfTheWatch(t *testing.T) {
 			t.Errorf("the drain took %v, want a little more than ten minutes", took)
 		}
 	})
+}
+
+// TestFailuresOfTheWatchAreReported checks that the reason of an evicted pod and the error name the failure of a watch
+// that could observe nothing, and that it is logged. After an event, the failure is over.
+func TestFailuresOfTheWatchAreReported(t *testing.T) {
+	before := slog.Default()
+	defer slog.SetDefault(before)
+	for _, tt := range []struct {
+		name      string
+		failLists int
+		want      string
+		wantIs    bool
+	}{
+		{
+			"until the end", 1000, "drain node n1: time is up; last failure: list pods: internal error: server said: " +
+				"the server is in a bad mood; 1 pod remains: prod/a: evicted: it was not observed to terminate; " +
+				"last failure of the watch: internal error: server said: the server is in a bad mood", true,
+		},
+		{"at first", 7, "drain node n1: time is up; 1 pod remains: prod/a: evicted: it has not terminated yet", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var log strings.Builder
+				slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+				c := newCluster(t, &podSpec{name: "a", owner: "Job/j", stays: true})
+				c.failLists = tt.failLists
+				_, _, err := run(t, c, drain.Options{}, 4*time.Minute)
+				if text(err) != tt.want || errors.Is(err, core.ErrInternal) != tt.wantIs {
+					t.Errorf("error = %v\nwant %s", err, tt.want)
+				}
+				const want = `level=WARN msg="retrying after a failure" for="the pods of node n1"`
+				if got := log.String(); !strings.Contains(got, want) || !strings.Contains(got, "bad mood") {
+					t.Errorf("log = %s, want the failure of the watch", got)
+				}
+			})
+		})
+	}
 }
 
 // TestTimeoutOfADialIsRetried checks that a drain continues after an eviction that could not be sent. The error comes

@@ -5,6 +5,8 @@ package drain
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 
@@ -18,8 +20,9 @@ import (
 
 // leaving tracks the deletion of pods. It is safe for concurrent use.
 type leaving struct {
-	mu   sync.Mutex // guards pods
-	pods map[types.UID]*leaver
+	mu      sync.Mutex // guards the fields below
+	pods    map[types.UID]*leaver
+	trouble error // from which the watch has not recovered yet; or nil
 }
 
 // leaver is a pod that is not deleted yet.
@@ -47,10 +50,30 @@ func (l *leaving) of(uid types.UID) <-chan struct{} {
 func (l *leaving) why(uid types.UID) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.trouble != nil {
+		return "it was not observed to terminate; last failure of the watch: " + reason(l.trouble)
+	}
 	if p := l.pods[uid]; p != nil && len(p.finalizers) > 0 {
 		return "it waits for its finalizers " + strings.Join(p.finalizers, ", ")
 	}
 	return "it has not terminated yet"
+}
+
+// failed stores an error of the watch from which it recovers, or nil after an event.
+func (l *leaving) failed(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.trouble = err
+}
+
+// cause returns the reason why a drain ended early together with the last failure of the watch.
+func (l *leaving) cause(reason error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if reason == nil || l.trouble == nil {
+		return reason
+	}
+	return fmt.Errorf("%w; last failure: %w", reason, l.trouble)
 }
 
 // seen stores the finalizers of an existing pod.
@@ -85,8 +108,12 @@ func (d *drain) watch(ctx context.Context, l *leaving) error {
 		OnError: func(err error) {
 			if apierr.Fatal(err) {
 				failure = err
+				l.failed(nil) // it is the reason
 				stop(err)
+				return
 			}
+			l.failed(err)
+			slog.Warn("retrying after a failure", "for", "the pods of node "+d.node, "error", err)
 		},
 	}
 	listed := map[types.UID]bool{}
@@ -97,6 +124,7 @@ func (d *drain) watch(ctx context.Context, l *leaving) error {
 		case err != nil:
 			return failure
 		}
+		l.failed(nil)
 		switch ev.Type {
 		case watcher.Init:
 			clear(listed)

@@ -51,7 +51,7 @@ func (s State) final() bool {
 type Error struct {
 	Node string
 	Pods []Pod // the pods that remain
-	Err  error // the reason why the drain ended early; nil if it refused or completed
+	Err  error // the reason why the drain ended early, and the last failure of its watch; nil if it refused or completed
 }
 
 // Error names every remaining pod and the reason.
