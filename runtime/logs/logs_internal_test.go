@@ -6,6 +6,7 @@ package logs
 import (
 	"errors"
 	"io"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/kube-go/sdk/client/pod"
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
 )
 
 // TestResumedLogHasEachLineOnce checks that no line is lost or repeated if a log is read again from the second before,
@@ -200,29 +202,31 @@ func TestErrorIsReportedWhileAnotherLogIsBusy(t *testing.T) {
 	})
 }
 
-// TestDeletedPodsAreForgotten checks that memory for deleted pods is released, because logs may be followed for a long
-// time.
-func TestDeletedPodsAreForgotten(t *testing.T) {
-	key := func(uid, container string) logKey { return logKey{uid: uid, container: container} }
-	c := logCollector{
-		started: map[logKey]bool{key("a", "one"): true, key("a", "two"): true, key("b", "one"): true, key("c", "one"): true},
-		latest:  map[logKey]*logRun{},
+// TestMemoryForDeletedPodsIsBounded checks that only pods without a reader are forgotten, the oldest first. Logs may be
+// followed for a long time.
+func TestMemoryForDeletedPodsIsBounded(t *testing.T) {
+	pod := func(n int) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: strconv.Itoa(n), UID: types.UID(strconv.Itoa(n))}}
 	}
-	c.begin(key("a", "one"))
-	deleted := c.begin(key("b", "one"))
-	for _, uid := range []types.UID{"b", "c"} {
-		c.forget(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid}})
+	c := logCollector{found: map[core.ObjectRef]*podLogs{}}
+	for n := range maxLeft + 3 {
+		p := c.enter(pod(n))
+		p.latest["main"] = newRun(pod(n), "main", "id", request.LogOptions{})
+		if n == 0 {
+			p.latest["main"].state = reading
+		}
 	}
-	if diff := cmp.Diff(map[logKey]bool{key("a", "one"): true, key("a", "two"): true}, c.started, cmp.AllowUnexported(logKey{})); diff != "" {
-		t.Errorf("pods in memory (-want +got):\n%s", diff)
+	for n := range maxLeft + 2 {
+		c.leave(pod(n))
 	}
-	select {
-	case <-deleted.stopped:
-	default:
-		t.Error("the reader of a deleted container may wait for more lines")
+	for n, want := range map[int]bool{0: true, 1: false, 2: false, 3: true, maxLeft + 2: true} {
+		if got := c.found[core.RefOf(pod(n))] != nil; got != want {
+			t.Errorf("pod %d is in memory: %v, want %v", n, got, want)
+		}
 	}
-	if _, ok := c.latest[key("a", "one")]; !ok || len(c.latest) != 1 {
-		t.Errorf("%d runs in memory, want that of the existing pod", len(c.latest))
+	c.enter(pod(3)) // it returns
+	if len(c.found) != maxLeft+1 || len(c.left) != maxLeft-1 {
+		t.Errorf("%d pods in memory, of which %d have left; want %d and %d", len(c.found), len(c.left), maxLeft+1, maxLeft-1)
 	}
 }
 

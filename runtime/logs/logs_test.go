@@ -24,6 +24,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/config"
@@ -77,7 +78,7 @@ type logServer struct {
 
 // running is a pod with containers that have started.
 func running(name string, containers ...string) corev1.Pod {
-	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "prod", UID: "u"}}
+	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "prod", UID: types.UID("u-" + name)}}
 	for _, c := range containers {
 		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{Name: c, ContainerID: "id-" + c})
 	}

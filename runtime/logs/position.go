@@ -3,7 +3,10 @@
 
 package logs
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // disorder is how much older a line may be than the previous one: two goroutines of the node write the outputs of a
 // container to its log, and each sets the time of a line before it waits for its turn.
@@ -47,6 +50,12 @@ func (p *logPosition) forget() {
 		kept = kept[:copy(kept, kept[len(kept)/2:])]
 	}
 	p.recent = kept
+}
+
+// compact releases the memory for times that are too old to matter.
+func (p *logPosition) compact() {
+	p.forget()
+	p.recent = slices.Clone(p.recent)
 }
 
 // since returns the time from which the log is read again, or the zero time before the first line.
