@@ -22,7 +22,8 @@
 //
 // An error is the last pair of the sequence: a [client.OpError], or the cause of the context in one. The first log that
 // can't be read ends the sequence, unless [Options.OnError] is set; then the other logs continue. A log that breaks
-// while it is followed is resumed at the line where it broke.
+// while it is followed is resumed at the line where it broke. Errors from which the watch for pods recovers are logged
+// as warnings to [slog.Default].
 //
 // # Permissions
 //

@@ -4,10 +4,13 @@
 package logs_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -31,7 +34,8 @@ import (
 // logCluster is an API server in a bubble, with a watch for pods and logs that can be followed.
 type logCluster struct {
 	logServer
-	events chan map[string]any // of the watch
+	events  chan map[string]any // of the watch
+	refuses bool                // it refuses the next watch with 503
 
 	mu       sync.Mutex          // guards the fields below
 	written  map[string][]string // the lines of the log that is served for the name of a pod
@@ -79,6 +83,11 @@ func (c *logCluster) respond(r *http.Request) (*http.Response, error) {
 		parts := strings.Split(r.URL.Path, "/")
 		return c.log(r, parts[len(parts)-2]), nil
 	case q.Has("watch") && !q.Has("sendInitialEvents"):
+		if c.refuses {
+			c.refuses = false
+			fail(w, 503, "ServiceUnavailable", "try again")
+			return w.Result(), nil
+		}
 		res := quiet(r, 1000*time.Hour, nil)
 		body, out := io.Pipe()
 		context.AfterFunc(r.Context(), func() { out.CloseWithError(context.Cause(r.Context())) })
@@ -359,5 +368,26 @@ func TestLogsOverMaxLogsStartLater(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestFailuresOfTheWatchAreLogged checks that the log has the failures from which the watch for pods recovers.
+func TestFailuresOfTheWatchAreLogged(t *testing.T) {
+	before := slog.Default()
+	defer slog.SetDefault(before)
+	var log bytes.Buffer
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	synctest.Test(t, func(t *testing.T) {
+		c := &logCluster{refuses: true}
+		got := c.follow(t, logs.Options{}, func() {
+			c.send("ADDED", alive("web", "1"))
+			c.write("web", 1, "first")
+		})
+		if fmt.Sprint(got) != "[first]" {
+			t.Errorf("lines = %v, want the first", got)
+		}
+	})
+	if got := log.String(); !strings.Contains(got, "level=WARN") || !strings.Contains(got, "try again") {
+		t.Errorf("log = %s, want a warning with the error of the watch", got)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -53,7 +54,8 @@ type Options struct {
 // The log of a pod that leaves the selection is read until its connection ends; if the pod returns, its log continues
 // after the last line.
 //
-// Errors: as [pod.API.Logs]; the context's cause. A pod that is deleted only ends its log.
+// Errors: as [pod.API.Logs]; the context's cause. A pod that is deleted only ends its log. Errors of the watch for pods
+// are logged as warnings to [slog.Default] if the watch recovers from them.
 func Merge(ctx context.Context, pods *client.API[corev1.Pod], o *Options) iter.Seq2[pod.LogLine, error] {
 	var opts Options
 	if o != nil {
@@ -146,7 +148,9 @@ func (c *logCollector) find(ctx context.Context) error {
 		OnError: func(err error) {
 			if apierr.Fatal(err) {
 				stop(err)
+				return
 			}
+			slog.Warn("retrying after a failure", slog.String("resource", c.pods.Resource().String()), slog.Any("err", err))
 		},
 	}
 	for ev, err := range watcher.Watch[corev1.Pod](watching, c.pods.Feed(), config) {
