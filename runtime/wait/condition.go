@@ -46,9 +46,9 @@ func Exists[K any]() Condition[K] {
 }
 
 // StatusCondition returns a condition that holds if the status condition of the given type, such as Ready, has the
-// given status, such as [metav1.ConditionTrue], and is not outdated. A status condition is outdated if its
-// observedGeneration, or without one that of the status, is less than the generation of the object. K must declare
-// status.conditions or be unstructured.Unstructured.
+// given status, such as [metav1.ConditionTrue], and is not outdated. Like kubectl wait, it ignores the case of the type
+// and of the status. A status condition is outdated if its observedGeneration, or without one that of the status, is
+// less than the generation of the object. K must declare status.conditions or be unstructured.Unstructured.
 func StatusCondition[K any](conditionType string, status metav1.ConditionStatus) Condition[K] {
 	return func(obj *K) error {
 		s, err := readSubject(obj, conditionsPath)
@@ -66,11 +66,12 @@ func StatusCondition[K any](conditionType string, status metav1.ConditionStatus)
 //	wait.JSONPath[corev1.Service]("{.status.loadBalancer.ingress[0].ip}", "")
 //	wait.JSONPath[Document](`{.status.conditions[?(@.type=="Ready")].reason}`, "Rendered")
 //
-// Numbers and booleans are compared in their decimal and JSON form, such as 3 and true. A path has fields, with a
-// backslash before each dot of a name or as ['quoted'] names; indexes and slices, of which negative numbers count from
-// the end; filters with ==, !=, <, <=, > or >= and a literal, or with only a field, which must exist; [*] for all items
-// and .* for all fields or items; unions such as [0,2]; and one .. for a value and all values in it. Unlike in kubectl,
-// an index that is out of range leads to no value instead of an error, and {range} does not exist.
+// Numbers and booleans are compared in their decimal and JSON form, such as 3 and true. White space around a value is
+// ignored. A path has fields, with a backslash before each dot of a name or as ['quoted'] names; indexes and slices, of
+// which negative numbers count from the end; filters with ==, !=, <, <=, > or >= and a literal, or with only a field,
+// which must exist; [*] for all items and .* for all fields or items; unions such as [0,2]; and one .. for a value and
+// all values in it. Unlike in kubectl, an index that is out of range leads to no value instead of an error, and {range}
+// does not exist.
 //
 // A path that can't be parsed, that matches several values, or that K does not declare, is an error that ends the wait;
 // so is a value that is compared with an object or a list. What follows .., .* or a union is not checked against K.
@@ -102,7 +103,7 @@ func JSONPath[K any](path, value string) Condition[K] {
 		case map[string]any, []any:
 			return Terminal(fmt.Errorf("%s is an object or a list: want a path to a string, a number or a boolean", path))
 		}
-		if seen := textOf(found[0]); seen != value {
+		if seen := textOf(found[0]); strings.TrimSpace(seen) != strings.TrimSpace(value) {
 			return fmt.Errorf("%s is %q, want %q", path, seen, value)
 		}
 		return nil
@@ -192,9 +193,10 @@ func convert(from, to any) error {
 	return wire.UnmarshalJSON(data, to)
 }
 
+// find returns the first condition of a type in any case, as kubectl wait does, or nil.
 func (s *subject) find(conditionType string) *condition {
 	for i := range s.Status.Conditions {
-		if s.Status.Conditions[i].Type == conditionType {
+		if strings.EqualFold(s.Status.Conditions[i].Type, conditionType) {
 			return &s.Status.Conditions[i]
 		}
 	}
@@ -222,7 +224,7 @@ func (s *subject) check(conditionType string, status metav1.ConditionStatus) err
 	case observed != 0 && observed < s.Metadata.Generation:
 		return fmt.Errorf("condition %s was observed of generation %d, but the object has generation %d",
 			conditionType, observed, s.Metadata.Generation)
-	case found.Status != status:
+	case !strings.EqualFold(string(found.Status), string(status)):
 		return found.unlike()
 	}
 	return nil

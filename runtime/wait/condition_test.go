@@ -54,6 +54,14 @@ func TestStatusConditionChecksStatusAndGeneration(t *testing.T) {
 			name: "false as wanted", status: metav1.ConditionFalse, in: `{"status": {"conditions": [{"type": "Ready", "status": "False"}]}}`,
 		},
 		{
+			name: "types and statuses in another case, as in kubectl wait",
+			in:   `{"status": {"conditions": [{"type": "READY", "status": "true"}]}}`,
+		},
+		{
+			name: "a status wanted in another case", status: "false",
+			in: `{"status": {"conditions": [{"type": "Ready", "status": "False"}]}}`,
+		},
+		{
 			name: "unknown, but wanted false", status: metav1.ConditionFalse,
 			in:   `{"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}`,
 			want: "condition Ready is Unknown",
@@ -150,10 +158,14 @@ func TestStatusConditionFailsForConditionsOfAnotherShape(t *testing.T) {
 func TestJSONPathComparesOneValue(t *testing.T) {
 	const in = `{"apiVersion": "docs.example.com/v1", "kind": "Document", "metadata": {"name": "a", "generation": 3},
 		"status": {"phase": "Pending", "observedGeneration": 2, "conditions": [
-			{"type": "Ready", "status": "False", "reason": "Rendering"}, {"type": "Synced", "status": "True"}]}}`
+			{"type": "Ready", "status": "False", "reason": "Rendering"},
+			{"type": "Synced", "status": "True", "reason": " Found\n"}]}}`
 	for _, tt := range []struct{ path, value, want string }{
 		{"{.status.phase}", "Pending", ""},
 		{"{.status.phase}", "", ""},
+		{"{.status.phase}", " Pending\n", ""},
+		{`{.status.conditions[?(@.type=="Synced")].reason}`, "Found", ""},
+		{"{.status.phase}", "pending", `{.status.phase} is "Pending", want "pending"`},
 		{"{.status.phase}", "Running", `{.status.phase} is "Pending", want "Running"`},
 		{"{.status.observedGeneration}", "2", ""},
 		{"{.status.observedGeneration}", "3", `{.status.observedGeneration} is "2", want "3"`},
