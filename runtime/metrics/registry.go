@@ -74,7 +74,8 @@ func (r *Registry) AddCache(c *cache.Cache) error { return add(r, &r.caches, c, 
 // AddElector adds a candidate for a lease. It returns an error if e is nil.
 func (r *Registry) AddElector(e *election.Elector) error { return add(r, &r.electors, e, "elector") }
 
-// AddMember adds a member of a group that divides objects. It returns an error if m is nil.
+// AddMember adds a member of a group that divides objects. The numbers of several groups of the same name are summed.
+// It returns an error if m is nil.
 func (r *Registry) AddMember(m *sharding.Member) error { return add(r, &r.members, m, "member") }
 
 // AddWebhooks adds a server of webhooks. The numbers of several servers with the same path are added. It returns an
@@ -163,6 +164,7 @@ func (r *Registry) Families() []Family {
 	p, t := r.Parts(), newTable(families())
 	var (
 		elections []election.Status
+		groups    []sharding.Status
 		paths     []webhook.Metrics
 	)
 	for _, c := range p.Controllers {
@@ -175,8 +177,9 @@ func (r *Registry) Families() []Family {
 	}
 	t.elections(elections)
 	for _, m := range p.Members {
-		t.shards(m.Status())
+		groups = append(groups, m.Status())
 	}
+	t.shards(groups)
 	r.mu.Lock()
 	more, servers := slices.Clone(r.more), slices.Clone(r.webhooks)
 	r.mu.Unlock()
@@ -350,11 +353,27 @@ func (t *table) elections(candidates []election.Status) {
 	}
 }
 
-// shards adds the state of a member of a group, of which a program has one with the same name.
-func (t *table) shards(s sharding.Status) {
-	t.add("kube_sharding_slots", float64(s.Slots), s.Name)
-	t.add("kube_sharding_members", float64(len(s.Members)), s.Name)
-	t.add("kube_sharding_failing", oneIf(s.Err != nil), s.Name)
+// shards adds the state of all members. Those of groups of the same name, in several namespaces or clusters, share a
+// series.
+func (t *table) shards(groups []sharding.Status) {
+	type sums struct {
+		slots, members int
+		failing        bool
+	}
+	all := map[string]sums{}
+	for i := range groups {
+		s := &groups[i]
+		sum := all[s.Name]
+		sum.slots += s.Slots
+		sum.members += len(s.Members)
+		sum.failing = sum.failing || s.Err != nil
+		all[s.Name] = sum
+	}
+	for name, sum := range all {
+		t.add("kube_sharding_slots", float64(sum.slots), name)
+		t.add("kube_sharding_members", float64(sum.members), name)
+		t.add("kube_sharding_failing", oneIf(sum.failing), name)
+	}
 }
 
 // webhooks adds the numbers of the paths of all servers.

@@ -24,7 +24,11 @@ func TestStatesOfPartsBecomeSamples(t *testing.T) {
 	tb.elections([]election.Status{{
 		Lease: core.ObjectRef{Namespace: "prod", Name: "shop"}, Leading: true, Transitions: 24, Err: errors.New("cut"),
 	}})
-	tb.shards(sharding.Status{Name: "shards", Slots: 64, Members: make([]sharding.MemberStatus, 2)})
+	tb.shards([]sharding.Status{
+		{Name: "shards", Slots: 64, Members: make([]sharding.MemberStatus, 2)},
+		{Name: "other", Slots: 1, Members: make([]sharding.MemberStatus, 1)},
+		{Name: "shards", Slots: 128, Members: make([]sharding.MemberStatus, 3), Err: errors.New("cut")}, // another namespace
+	})
 	path := func(n uint64) webhook.Metrics {
 		return webhook.Metrics{
 			Path: "/validate", InFlight: int(n), Codes: map[int]uint64{200: n + 1, 500: n + 2}, Panics: n + 3,
@@ -43,9 +47,12 @@ func TestStatesOfPartsBecomeSamples(t *testing.T) {
 	const want = `leader_election_master_status [shop] 1 {0 0s []}
 kube_leader_election_transitions [shop] 24 {0 0s []}
 kube_leader_election_failing [shop] 1 {0 0s []}
-kube_sharding_slots [shards] 64 {0 0s []}
-kube_sharding_members [shards] 2 {0 0s []}
-kube_sharding_failing [shards] 0 {0 0s []}
+kube_sharding_slots [other] 1 {0 0s []}
+kube_sharding_slots [shards] 192 {0 0s []}
+kube_sharding_members [other] 1 {0 0s []}
+kube_sharding_members [shards] 5 {0 0s []}
+kube_sharding_failing [other] 0 {0 0s []}
+kube_sharding_failing [shards] 1 {0 0s []}
 controller_runtime_webhook_requests_total [/validate 200] 13 {0 0s []}
 controller_runtime_webhook_requests_total [/validate 500] 15 {0 0s []}
 controller_runtime_webhook_latency_seconds [/validate] 0 {19 11s [{1s 11}]}
