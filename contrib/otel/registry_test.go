@@ -17,8 +17,8 @@ import (
 	"github.com/kube-go/sdk/runtime/metrics"
 )
 
-// TestMetricsOfARegistryAreReported checks a counter, a gauge and a histogram, and that a family that was added too
-// late is an error.
+// TestMetricsOfARegistryAreReported checks a counter, a gauge and a histogram, that a sample with the wrong labels is
+// counted, and that a family that was added too late is an error.
 func TestMetricsOfARegistryAreReported(t *testing.T) {
 	s, r := newSink(t), metrics.NewRegistry()
 	number := 1.0
@@ -26,7 +26,8 @@ func TestMetricsOfARegistryAreReported(t *testing.T) {
 		return func() []metrics.Family {
 			sample.Labels, sample.Value = []string{"a"}, number
 			return []metrics.Family{{
-				Name: name, Help: "Help.", Type: kind, Labels: []string{"label"}, Samples: []metrics.Sample{sample},
+				Name: name, Help: "Help.", Type: kind, Labels: []string{"label"},
+				Samples: []metrics.Sample{sample, {Value: 7}}, // the second one lacks the label
 			}}
 		}
 	}
@@ -73,6 +74,9 @@ func TestMetricsOfARegistryAreReported(t *testing.T) {
 		"h_seconds_bucket counter true 3 label=a le=+Inf",
 		"h_seconds_count counter true 3 label=a",
 		"h_seconds_sum counter true 4 label=a",
+		"kube_metrics_invalid_samples gauge 1 metric=c_total",
+		"kube_metrics_invalid_samples gauge 1 metric=g",
+		"kube_metrics_invalid_samples gauge 1 metric=h_seconds",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)

@@ -61,10 +61,38 @@ func (t *table) histogram(name string, h histogram.Histogram, labels ...string) 
 
 func (t *table) sample(name string, s Sample) {
 	f := &t.families[t.index[name]]
-	for i, l := range s.Labels {
-		s.Labels[i] = strings.ToValidUTF8(l, "\uFFFD") // otherwise all metrics would be rejected
-	}
+	toValid(s.Labels)
 	f.Samples = append(f.Samples, s)
+}
+
+// others adds families with samples of another part of the program. It leaves out those that would make all metrics
+// unreadable, and counts them.
+func (t *table) others(all []Family) {
+	for _, f := range all {
+		valid := f
+		valid.Samples = nil // the samples are the caller's
+		seen := make(map[string]bool, len(f.Samples))
+		for _, s := range f.Samples {
+			s.Labels = slices.Clone(s.Labels)
+			toValid(s.Labels)
+			key := strings.Join(s.Labels, "\xff") // which no label has now
+			if len(s.Labels) == len(f.Labels) && !seen[key] {
+				seen[key] = true
+				valid.Samples = append(valid.Samples, s)
+			}
+		}
+		t.families = append(t.families, valid)
+		if n := len(f.Samples) - len(valid.Samples); n > 0 {
+			t.add("kube_metrics_invalid_samples", float64(n), f.Name)
+		}
+	}
+}
+
+// toValid replaces invalid UTF-8, because of which all metrics would be rejected.
+func toValid(labels []string) {
+	for i, l := range labels {
+		labels[i] = strings.ToValidUTF8(l, "\uFFFD")
+	}
 }
 
 // sorted returns the families with sorted samples.
@@ -77,7 +105,7 @@ func (t *table) sorted() []Family {
 
 // families returns the metrics of a [Registry], without samples.
 func families() []Family {
-	return slices.Concat(ofControllers(), ofWatches(), ofMachines(), ofElections(), ofShards(), ofWebhooks())
+	return slices.Concat(ofControllers(), ofWatches(), ofMachines(), ofElections(), ofShards(), ofWebhooks(), ofRegistry())
 }
 
 func ofControllers() []Family {
@@ -205,5 +233,15 @@ func ofWebhooks() []Family {
 		{prefix + "latency_seconds", "How long requests take.", Histogram, webhook, nil},
 		{prefix + "requests_in_flight", "Current number of requests being served.", Gauge, webhook, nil},
 		{prefix + "panics_total", "Total number of webhook panics.", Counter, nil, nil},
+	}
+}
+
+func ofRegistry() []Family {
+	metric := []string{"metric"}
+	return []Family{
+		{
+			"kube_metrics_invalid_samples", "Samples of a metric that were left out, as their labels are invalid.",
+			Gauge, metric, nil,
+		},
 	}
 }

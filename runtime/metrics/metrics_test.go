@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/runtime/applier"
 	"github.com/kube-go/sdk/runtime/cache"
@@ -259,7 +261,63 @@ func TestRegistryHasFamiliesOfOtherParts(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "kube_wasm_wakes_total") {
 		t.Errorf("Add of the same families = %v, want an error that names the metric", err)
 	}
-	if err := r.Add(func() []metrics.Family { return []metrics.Family{{Name: "workqueue_depth"}} }); err == nil {
-		t.Error("Add of workqueue_depth = nil, want an error, as controllers have it")
+	for _, name := range []string{"workqueue_depth", "go_goroutines", "twice"} {
+		twice := []metrics.Family{{Name: "twice"}, {Name: name}}
+		if err := r.Add(func() []metrics.Family { return twice }); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("Add of %s, which exists = %v, want an error that names it", name, err)
+		}
+	}
+	if err := r.Add(nil); err == nil || !strings.Contains(err.Error(), "is nil") {
+		t.Errorf("Add(nil) = %v", err)
+	}
+}
+
+// TestAddedFamiliesMayReadTheRegistry checks that the function of another part and the methods of a controller may use
+// the registry.
+func TestAddedFamiliesMayReadTheRegistry(t *testing.T) {
+	r := metrics.NewRegistry()
+	for _, name := range []string{"a", "b"} {
+		err := r.Add(func() []metrics.Family {
+			n := len(r.Parts().Controllers)
+			return []metrics.Family{{Name: name, Type: metrics.Gauge, Samples: []metrics.Sample{{Value: float64(n)}}}}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	checkSamples(t, r, "a 0\nb 0\n")
+}
+
+// TestInvalidSamplesOfOtherPartsAreLeftOut checks that a sample with wrong labels is counted and does not affect the
+// others, that labels become valid UTF-8, and that the samples of the caller stay as they are.
+func TestInvalidSamplesOfOtherPartsAreLeftOut(t *testing.T) {
+	r := metrics.NewRegistry()
+	made := func() []metrics.Family {
+		return []metrics.Family{
+			{
+				Name: "bad", Type: metrics.Gauge, Labels: []string{"x", "y"}, Samples: []metrics.Sample{
+					{Labels: []string{"z", "b\xff"}, Value: 1},
+					{Labels: []string{"few"}, Value: 2},
+					{Labels: []string{"too", "many", "labels"}, Value: 3},
+					{Value: 4},
+					{Labels: []string{"a", "b"}, Value: 5},
+					{Labels: []string{"z", "b\xfe"}, Value: 6}, // the same as the first one
+				},
+			},
+			{Name: "good", Type: metrics.Gauge, Samples: []metrics.Sample{{Value: 7}}},
+		}
+	}
+	shared := made()
+	if err := r.Add(func() []metrics.Family { return shared }); err != nil {
+		t.Fatal(err)
+	}
+	checkSamples(t, r, `
+kube_metrics_invalid_samples{metric="bad"} 4
+bad{x="a",y="b"} 5
+bad{x="z",y="b`+"\uFFFD"+`"} 1
+good 7
+`)
+	if diff := cmp.Diff(made(), shared); diff != "" {
+		t.Errorf("the samples of the caller were changed (-want +got):\n%s", diff)
 	}
 }

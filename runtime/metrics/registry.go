@@ -47,6 +47,7 @@ type Registry struct {
 	members     []*sharding.Member
 	webhooks    []*webhook.Server
 	more        []func() []Family
+	added       []string // the names of their families
 }
 
 // NewRegistry returns a registry of no parts.
@@ -98,20 +99,30 @@ func add[T any](r *Registry, to *[]*T, part *T, what string) error {
 }
 
 // Add adds families that another part of the program has. The function returns them with their current samples; their
-// names are always the same. It is an error if the registry has one of them already.
+// names and the names of their labels are always the same. Invalid UTF-8 in a label is replaced. A sample with another
+// number of labels than its family, or with the labels of an earlier one, is left out, and counted by the metric
+// kube_metrics_invalid_samples. It is an error if the registry has one of the families already.
 func (r *Registry) Add(more func() []Family) error {
-	all := families()
+	if more == nil {
+		return errors.New("the function is nil")
+	}
+	var known, names []string
+	for _, f := range append(families(), process()...) {
+		known = append(known, f.Name)
+	}
+	for _, f := range more() { // may use the registry
+		names = append(names, f.Name)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, f := range r.more {
-		all = append(all, f()...)
-	}
-	for _, f := range more() {
-		if slices.ContainsFunc(all, func(o Family) bool { return o.Name == f.Name }) {
-			return fmt.Errorf("two parts of the program have the metric %s: give one of them another name", f.Name)
+	known = append(known, r.added...)
+	for _, name := range names {
+		if slices.Contains(known, name) {
+			return fmt.Errorf("two parts of the program have the metric %s: give one of them another name", name)
 		}
+		known = append(known, name)
 	}
-	r.more = append(r.more, more)
+	r.more, r.added = append(r.more, more), append(r.added, names...)
 	return nil
 }
 
@@ -127,11 +138,11 @@ type Parts struct {
 // Parts returns the parts that were added, and those that their controllers use.
 func (r *Registry) Parts() Parts {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	p := Parts{
 		Controllers: slices.Clone(r.controllers), Caches: slices.Clone(r.caches),
 		Electors: slices.Clone(r.electors), Members: slices.Clone(r.members),
 	}
+	r.mu.Unlock() // the methods of a controller may use the registry
 	for _, c := range p.Controllers {
 		u, ok := c.(user)
 		if !ok {
@@ -188,7 +199,7 @@ func (r *Registry) Families() []Family {
 	}
 	t.webhooks(paths)
 	for _, f := range more {
-		t.families = append(t.families, f()...)
+		t.others(f())
 	}
 	return t.sorted()
 }
