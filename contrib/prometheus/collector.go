@@ -44,19 +44,29 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 			ch <- prometheus.NewInvalidMetric(prometheus.NewInvalidDesc(err), err)
 			continue
 		}
-		for _, s := range f.Samples {
-			switch f.Type {
-			case metrics.Counter:
-				ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, s.Value, s.Labels...)
-			case metrics.Gauge:
-				ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, s.Value, s.Labels...)
-			case metrics.Histogram:
-				buckets := make(map[float64]uint64, len(s.Histogram.Buckets))
-				for _, b := range s.Histogram.Buckets {
-					buckets[b.Limit.Seconds()] = b.Number
-				}
-				ch <- prometheus.MustNewConstHistogram(d, s.Histogram.Number, s.Histogram.Sum.Seconds(), buckets, s.Labels...)
+		for i := range f.Samples {
+			m, err := metric(d, f.Type, &f.Samples[i])
+			if err != nil { // the family has other labels than before
+				m = prometheus.NewInvalidMetric(d, err)
 			}
+			ch <- m
 		}
 	}
+}
+
+// metric returns a sample as a metric of the library.
+func metric(d *prometheus.Desc, kind metrics.Type, s *metrics.Sample) (prometheus.Metric, error) {
+	switch kind {
+	case metrics.Counter:
+		return prometheus.NewConstMetric(d, prometheus.CounterValue, s.Value, s.Labels...)
+	case metrics.Gauge:
+		return prometheus.NewConstMetric(d, prometheus.GaugeValue, s.Value, s.Labels...)
+	case metrics.Histogram:
+		buckets := make(map[float64]uint64, len(s.Histogram.Buckets))
+		for _, b := range s.Histogram.Buckets {
+			buckets[b.Limit.Seconds()] = b.Number
+		}
+		return prometheus.NewConstHistogram(d, s.Histogram.Number, s.Histogram.Sum.Seconds(), buckets, s.Labels...)
+	}
+	return nil, fmt.Errorf("the type %q is invalid: use metrics.Counter, metrics.Gauge or metrics.Histogram", kind)
 }

@@ -90,12 +90,20 @@ func registered(t testing.TB) *metrics.Registry {
 	hooks.Handle("/validate", http.NotFoundHandler())
 	shared := cache.New(newServer().client(), &cache.Options{Cluster: "a \"quoted\" \\ name\nof two lines, and \xff"})
 	cache.Of[database](shared, nil)
+	jobs := func() []metrics.Family {
+		return []metrics.Family{{
+			Name: "example_jobs", Help: "Jobs.", Type: metrics.Gauge, Labels: []string{"queue"}, Samples: []metrics.Sample{
+				{Labels: []string{"b\xff"}, Value: 1}, {Labels: []string{"too", "many"}}, {}, {Labels: []string{"b\xfe"}},
+			},
+		}}
+	}
 	for _, err := range []error{
 		r.AddController(numbers()),
 		r.AddElector(election.New(nil, &election.Options{Namespace: "prod", Name: "shop"})),
 		r.AddMember(sharding.New(nil, &sharding.Options{Name: "shop"})),
 		r.AddWebhooks(hooks),
 		r.AddCache(shared),
+		r.Add(jobs),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -134,6 +142,34 @@ func TestTextIsThatOfTheLibrary(t *testing.T) {
 	}
 	if problems, err := testutil.CollectAndLint(collector); err != nil || len(problems) > 0 {
 		t.Errorf("lint: %v, %v", problems, err)
+	}
+}
+
+// TestFamilyWithOtherLabelsIsAnError checks that a family whose labels or type have changed does not end the program.
+func TestFamilyWithOtherLabelsIsAnError(t *testing.T) {
+	r, kind, labels := metrics.NewRegistry(), metrics.Gauge, []string{"a"}
+	err := r.Add(func() []metrics.Family {
+		return []metrics.Family{{
+			Name: "example_jobs", Help: "Jobs.", Type: kind, Labels: labels, Samples: []metrics.Sample{{Labels: labels}},
+		}}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry := prometheus.NewPedanticRegistry()
+	if err := registry.Register(kubeprometheus.NewCollector(r)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := registry.Gather(); err != nil {
+		t.Fatal(err)
+	}
+	labels = []string{"a", "b"}
+	if _, err := registry.Gather(); err == nil || !strings.Contains(err.Error(), "example_jobs") {
+		t.Errorf("Gather() = %v with other labels, want an error that names the metric", err)
+	}
+	labels, kind = []string{"a"}, "summary"
+	if _, err := registry.Gather(); err == nil || !strings.Contains(err.Error(), `the type "summary" is invalid`) {
+		t.Errorf("Gather() = %v with an unknown type", err)
 	}
 }
 
