@@ -5,6 +5,7 @@ package zstd
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -15,6 +16,9 @@ const (
 	// The size of a dictionary. A larger one hardly makes the objects smaller.
 	dictionarySize = 32 << 10
 
+	// The smallest limit of the part of a sample in the dictionary.
+	sampleSize = 4 << 10
+
 	// The window of the encoder, which needs this memory. Few objects are larger.
 	window = 64 << 10
 
@@ -24,10 +28,7 @@ const (
 // New returns a codec for objects that resemble the samples. It is the value of the option Compression of caches and
 // reflectors.
 func New(samples [][]byte) (reflector.Codec, error) {
-	var dictionary []byte
-	for i := len(samples) - 1; i >= 0 && len(dictionary) < dictionarySize; i-- {
-		dictionary = append(dictionary, samples[i]...)
-	}
+	dictionary := dictionaryOf(samples)
 	encoder, err := zstd.NewWriter(nil,
 		zstd.WithEncoderDictRaw(dictionaryID, dictionary),
 		zstd.WithEncoderConcurrency(1),
@@ -49,6 +50,25 @@ func New(samples [][]byte) (reflector.Codec, error) {
 		return nil, fmt.Errorf("create zstd decoder: %w", err)
 	}
 	return &codec{encoder, decoder}, nil
+}
+
+// dictionaryOf returns a dictionary of the last samples. Of a sample that is much larger than most, it has only the
+// beginning, so that it also has others.
+func dictionaryOf(samples [][]byte) []byte {
+	if len(samples) == 0 {
+		return nil
+	}
+	sizes := make([]int, len(samples))
+	for i, s := range samples {
+		sizes[i] = len(s)
+	}
+	slices.Sort(sizes)
+	most := max(sampleSize, 2*sizes[len(sizes)/2])
+	var dictionary []byte
+	for _, s := range slices.Backward(samples) {
+		dictionary = append(dictionary, s[:min(len(s), most, dictionarySize-len(dictionary))]...)
+	}
+	return dictionary
 }
 
 type codec struct {

@@ -59,6 +59,31 @@ func TestObjectsBecomeMuchSmallerAndStayTheSame(t *testing.T) {
 	}
 }
 
+// TestOneLargeSampleDoesNotFillTheDictionary checks that the ordinary objects of a kind become as small as without a
+// large one among the samples.
+func TestOneLargeSampleDoesNotFillTheDictionary(t *testing.T) {
+	size := func(samples [][]byte) (n int) {
+		codec, err := zstd.New(samples)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 200 {
+			n += len(codec.Compress(nil, object(1000+i)))
+		}
+		return n
+	}
+	large := make([]byte, 1<<20)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(large)
+	want := size(samples())
+	for _, at := range []int{0, 128, 255} {
+		all := samples()
+		all[at] = large
+		if got := size(all); got > want*11/10 {
+			t.Errorf("the objects have %d bytes with a large sample at %d, want %d as without it", got, at, want)
+		}
+	}
+}
+
 // TestLargeObjectsCanBeRead checks an object of the largest size that a client reads by default.
 func TestLargeObjectsCanBeRead(t *testing.T) {
 	codec, err := zstd.New(samples())
