@@ -229,7 +229,7 @@ func (m *Manager) endpoint(mux *http.ServeMux, name string, checks []check) {
 	mux.HandleFunc("GET /"+name, func(w http.ResponseWriter, r *http.Request) {
 		m.respond(w, r, name, checks)
 	})
-	mux.HandleFunc("GET /"+name+"/{check}", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("GET /"+name+"/{check...}", func(w http.ResponseWriter, r *http.Request) {
 		i := slices.IndexFunc(checks, func(c check) bool { return c.name == r.PathValue("check") })
 		if i < 0 {
 			http.NotFound(w, r)

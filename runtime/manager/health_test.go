@@ -116,6 +116,7 @@ func TestHealthEndpoints(t *testing.T) {
 	}))
 	database, loop := &failing{}, &failing{}
 	m.AddReadinessCheck("database", database.check)
+	m.AddReadinessCheck("db/primary 50%", func(context.Context) error { return nil })
 	m.AddLivenessCheck("loop", loop.check)
 	stop, result := run(t, m)
 
@@ -137,15 +138,18 @@ func TestHealthEndpoints(t *testing.T) {
 		{"/healthz", 200, "ok"},
 		{"/livez?verbose", 200, "[+]ping ok\n[+]runs-maps ok\n[+]loop ok\nlivez check passed\n"},
 		{
-			"/readyz", 500, "[+]running ok\n[+]sources-maps ok\n[-]database failed: reason withheld\nreadyz check failed\n",
+			"/readyz", 500, "[+]running ok\n[+]sources-maps ok\n[-]database failed: reason withheld\n[+]db/primary 50% ok\n" +
+				"readyz check failed\n",
 		},
 		{"/readyz?exclude=database", 200, "ok"},
 		{
 			"/readyz?exclude=database&verbose", 200,
-			"[+]running ok\n[+]sources-maps ok\n[+]database excluded: ok\nreadyz check passed\n",
+			"[+]running ok\n[+]sources-maps ok\n[+]database excluded: ok\n[+]db/primary 50% ok\nreadyz check passed\n",
 		},
 		{"/readyz/database", 500, "[-]database failed: reason withheld\nreadyz check failed\n"},
+		{"/readyz/db/primary%2050%25", 200, "ok"},
 		{"/readyz/nothing", 404, "404 page not found\n"},
+		{"/readyz/", 404, "404 page not found\n"},
 		{"/", 404, "404 page not found\n"},
 	} {
 		if code, body := get(t, addr, tt.path); code != tt.code || body != tt.body {

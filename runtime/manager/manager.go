@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"path"
 	"sync/atomic"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/kube-go/sdk/runtime/internal/terms"
 	"github.com/kube-go/sdk/runtime/metrics"
 	"github.com/kube-go/sdk/runtime/sharding"
+	"github.com/kube-go/sdk/runtime/webhook"
 )
 
 // Options are the options of [New]. The zero value of a field is its default.
@@ -182,7 +184,8 @@ func (m *Manager) keep(err error) {
 // Add adds something that only the leader runs; without election, every replica does. If r has a method
 // Standby(context.Context) error, as a [controller.Runner] has, it runs in the replicas that wait. The Run method of r
 // is called again in each term of the replica, after all earlier calls have returned. With election, r must not be a
-// [cache.View]: every replica needs its objects to be ready, so use AddToAll.
+// [cache.View]: every replica needs its objects to be ready, so use AddToAll. With election or sharding, r must not be
+// a [webhook.Server], which runs once, and which every replica needs: use AddToAll.
 //
 // With sharding, every member of the group runs r. A [controller.Runner] reconciles only the objects of its shard. r
 // must not be a [metrics.Controller] without the method Shard of a Runner: each member would reconcile all objects.
@@ -194,6 +197,10 @@ func (m *Manager) Add(r Runnable) {
 	if v, ok := r.(view); ok && m.elector != nil {
 		m.wrong("Add was called with the view of %s, without which a replica on standby is not ready: use AddToAll",
 			v.Resource())
+		return
+	}
+	if _, ok := r.(*webhook.Server); ok && (m.elector != nil || m.member != nil) {
+		m.wrong("Add was called with a webhook server, which runs once and must serve in every replica: use AddToAll")
 		return
 	}
 	if m.member != nil {
@@ -226,23 +233,31 @@ func (m *Manager) AddToAll(r Runnable) {
 }
 
 // AddReadinessCheck adds a check of readiness. f returns an error if the replica is not ready. The name may appear in
-// paths, and no other check of readiness may have it.
+// paths, so it may have slashes, as in "db/primary", but no empty, . or .. element. No other check of readiness may
+// have it.
 func (m *Manager) AddReadinessCheck(name string, f func(context.Context) error) {
-	if has(m.checks, name) {
-		m.wrong("AddReadinessCheck was called with the name %q, which another check of readiness has: use another name",
-			name)
-	}
+	m.verify("AddReadinessCheck", "readiness", m.checks, check{name, f})
 	m.checks = append(m.checks, check{name, f})
 }
 
 // AddLivenessCheck adds a check of liveness. f returns an error if the process can recover only by a restart, so it
-// must not depend on servers. The name may appear in paths, and no other check of liveness may have it.
+// must not depend on servers. The name is as that of [Manager.AddReadinessCheck], and no other check of liveness may
+// have it.
 func (m *Manager) AddLivenessCheck(name string, f func(context.Context) error) {
-	if has(m.live, name) {
-		m.wrong("AddLivenessCheck was called with the name %q, which another check of liveness has: use another name",
-			name)
-	}
+	m.verify("AddLivenessCheck", "liveness", m.live, check{name, f})
 	m.live = append(m.live, check{name, f})
+}
+
+// verify reports what is wrong with a new check.
+func (m *Manager) verify(method, kind string, checks []check, c check) {
+	switch {
+	case c.run == nil:
+		m.wrong("%s was called with nil for the check %q: pass a function", method, c.name)
+	case c.name == "" || path.Clean("/"+c.name) != "/"+c.name:
+		m.wrong("%s was called with the name %q, which no path can have: use another name", method, c.name)
+	case has(checks, c.name):
+		m.wrong("%s was called with the name %q, which another check of %s has: use another name", method, c.name, kind)
+	}
 }
 
 // Metrics returns the metrics of the election and of all controllers and views that were added, with their caches and
@@ -250,7 +265,13 @@ func (m *Manager) AddLivenessCheck(name string, f func(context.Context) error) {
 func (m *Manager) Metrics() *metrics.Registry { return m.metrics }
 
 // AddTable adds a table to the debug page, see [Options.DebugAddr]. The function returns its current content.
-func (m *Manager) AddTable(t func() debugpage.Table) { m.page.Add(t) }
+func (m *Manager) AddTable(t func() debugpage.Table) {
+	if t == nil {
+		m.wrong("AddTable was called with nil: pass a function")
+		return
+	}
+	m.page.Add(t)
+}
 
 // Leading reports whether this replica runs what [Manager.Add] has added. Without election and sharding it does while
 // Run is active.

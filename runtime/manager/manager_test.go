@@ -32,6 +32,7 @@ import (
 	"github.com/kube-go/sdk/runtime/election"
 	"github.com/kube-go/sdk/runtime/internal/fakeapi"
 	"github.com/kube-go/sdk/runtime/manager"
+	"github.com/kube-go/sdk/runtime/webhook"
 )
 
 var (
@@ -416,13 +417,46 @@ func TestTheEndOfADeadlineIsACleanStop(t *testing.T) {
 	})
 }
 
-func TestNilIsNotRunnable(t *testing.T) {
+func TestNilIsAnError(t *testing.T) {
 	m := manager.New(nil, nil)
 	m.Add(nil)
 	m.AddToAll(nil)
+	m.AddReadinessCheck("database", nil)
+	m.AddLivenessCheck("loop", nil)
+	m.AddTable(nil)
 	err := m.Run(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "Add was called with nil") || !strings.Contains(err.Error(), "AddToAll was") {
-		t.Errorf("Run = %v", err)
+	for _, want := range []string{
+		"Add was called with nil: pass", "AddToAll was called with nil: pass", "AddTable was called with nil: pass",
+		`AddReadinessCheck was called with nil for the check "database": pass`,
+		`AddLivenessCheck was called with nil for the check "loop": pass`,
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Run = %v, want %s", err, want)
+		}
+	}
+}
+
+// TestAWebhookServerMustRunInEveryReplica checks that the error names the remedy, and that Add takes a server without
+// terms.
+func TestAWebhookServerMustRunInEveryReplica(t *testing.T) {
+	ctx, stop := context.WithCancelCause(t.Context())
+	stop(errStop)
+	for _, tt := range []struct {
+		o    manager.Options
+		want string
+	}{
+		{manager.Options{LeaderElection: "shop"}, "use AddToAll"},
+		{manager.Options{Sharding: "shop"}, "use AddToAll"},
+		{manager.Options{}, ""},
+	} {
+		tt.o.Logger = discard
+		m := manager.New(connect(t, newServer(), nil), &tt.o)
+		m.Add(webhook.NewServer(nil, &webhook.Options{
+			Addr: "127.0.0.1:0", CertDir: t.TempDir(), Drain: -1, Logger: discard,
+		}))
+		if err := m.Run(ctx); (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("Run() = %v with a webhook server and %+v, want %q", err, tt.o, tt.want)
+		}
 	}
 }
 
@@ -468,7 +502,7 @@ func TestAControllerThatCannotBeShardedNeedsALeader(t *testing.T) {
 	}
 }
 
-func TestChecksHaveDifferentNames(t *testing.T) {
+func TestChecksHaveDifferentNamesThatAPathCanHave(t *testing.T) {
 	pass := func(context.Context) error { return nil }
 	for _, tt := range []struct {
 		add  func(m *manager.Manager)
@@ -482,6 +516,10 @@ func TestChecksHaveDifferentNames(t *testing.T) {
 			func(m *manager.Manager) { m.AddReadinessCheck("running", pass) },
 			`AddReadinessCheck was called with the name "running"`,
 		},
+		{func(m *manager.Manager) { m.AddReadinessCheck("", pass) }, `AddReadinessCheck was called with the name ""`},
+		{func(m *manager.Manager) { m.AddReadinessCheck("a//b", pass) }, `"a//b", which no path can have`},
+		{func(m *manager.Manager) { m.AddLivenessCheck("../a", pass) }, `"../a", which no path can have`},
+		{func(m *manager.Manager) { m.AddLivenessCheck("a/", pass) }, `"a/", which no path can have`},
 		{func(m *manager.Manager) { m.AddLivenessCheck("ping", pass) }, `AddLivenessCheck was called with the name "ping"`},
 		{func(m *manager.Manager) { m.AddReadinessCheck("ping", pass); m.AddLivenessCheck("running", pass) }, ""},
 	} {

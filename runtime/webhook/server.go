@@ -257,6 +257,8 @@ func (s *Server) Handle(path string, h http.Handler) {
 		s.wrong("the path %q is invalid: it must begin with a slash and must not contain a space, { or }", path)
 	case path == readyPath, slices.Contains(s.paths, path):
 		s.wrong("the path %q has a handler already", path)
+	case h == nil:
+		s.wrong("the handler of the path %q is nil: pass one, such as that of Validate", path)
 	default:
 		s.paths = append(s.paths, path)
 		m := newMeter(path, h)

@@ -504,6 +504,15 @@ func TestInvalidOptions(t *testing.T) {
 	}
 }
 
+func TestAPathWithoutAHandlerIsAnError(t *testing.T) {
+	s := webhook.NewServer(nil, &webhook.Options{CertDir: "x"})
+	s.Handle("/validate", nil)
+	const want = `the handler of the path "/validate" is nil`
+	if err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("Run() = %v", err)
+	}
+}
+
 func TestRunWithInvalidOptionsClosesItsListener(t *testing.T) {
 	p := newPipe()
 	if err := webhook.NewServer(nil, &webhook.Options{Listener: p}).Run(t.Context()); err == nil {
