@@ -22,6 +22,8 @@ import (
 type DowngradeError struct {
 	Name   string   // the name of the definition
 	Losses []string // the parts that only the installed one has, such as "version v1: field .spec.title"
+
+	stored []string // the lost versions in which objects are stored
 }
 
 // lossesShown is the maximum number of losses in an error message.
@@ -34,8 +36,12 @@ func (e *DowngradeError) Error() string {
 	if more := len(e.Losses) - len(shown); more > 0 {
 		what += fmt.Sprintf(" and %d more", more)
 	}
-	return "the installed definition has more, which a newer program may need: " + what +
-		"; run the newer program, or set AllowDowngrade if it was removed on purpose"
+	what = "the installed definition has more, which a newer program may need: " + what + "; run the newer program, or"
+	if len(e.stored) == 0 {
+		return what + " set AllowDowngrade if it was removed on purpose"
+	}
+	return what + ", if it was removed on purpose, write all objects again in another version, remove " +
+		strings.Join(e.stored, " and ") + " from status.storedVersions, and install it with AllowDowngrade"
 }
 
 // definition is a CustomResourceDefinition with the fields that this package needs.
@@ -160,10 +166,8 @@ func (d *definition) storage() string {
 // lostIn returns the parts of an installed definition that a new one lacks.
 func (d *definition) lostIn(next *definition) []string {
 	var losses []string
-	for _, name := range d.Status.StoredVersions {
-		if next.version(name) == nil {
-			losses = append(losses, fmt.Sprintf("version %s, in which objects are stored", name))
-		}
+	for _, name := range d.storedLostIn(next) {
+		losses = append(losses, fmt.Sprintf("version %s, in which objects are stored", name))
 	}
 	for _, v := range d.Spec.Versions {
 		after := next.version(v.Name)
@@ -184,6 +188,17 @@ func (d *definition) lostIn(next *definition) []string {
 		losses = append(losses, fmt.Sprintf("storage in version %s instead of %s", before, after))
 	}
 	return losses
+}
+
+// storedLostIn returns the versions that a new definition lacks although objects are stored in them. Servers refuse it.
+func (d *definition) storedLostIn(next *definition) []string {
+	var lost []string
+	for _, name := range d.Status.StoredVersions {
+		if next.version(name) == nil {
+			lost = append(lost, name)
+		}
+	}
+	return lost
 }
 
 // converts reports whether a webhook converts between versions.

@@ -238,6 +238,15 @@ func TestDowngradeErrorNamesAFewLosses(t *testing.T) {
 	}
 }
 
+func TestDowngradeErrorOfStoredVersionsNamesTheirRemedy(t *testing.T) {
+	err := (&DowngradeError{Losses: []string{"a"}, stored: []string{"v1alpha1", "v1beta1"}}).Error()
+	const want = ": a; run the newer program, or, if it was removed on purpose, write all objects again in another " +
+		"version, remove v1alpha1 and v1beta1 from status.storedVersions, and install it with AllowDowngrade"
+	if !strings.HasSuffix(err, want) {
+		t.Errorf("Error() = %s, want the end %s", err, want)
+	}
+}
+
 func TestReadRejectsInvalidDefinitions(t *testing.T) {
 	tests := []struct {
 		name string

@@ -24,6 +24,11 @@
 // before any definition is written. The [*DowngradeError] lists what would be lost: versions, fields, enum values,
 // subresources, selectable fields, and conversion. Set [Options.AllowDowngrade] if these were removed on purpose.
 //
+// Servers refuse a definition without a version that status.storedVersions of the installed one has, so it is rejected
+// also with AllowDowngrade. First write all objects again in another version, for which an empty patch is enough, and
+// then remove the old version from status.storedVersions. The comment of command kube-derive describes these steps
+// under "Moving the storage version".
+//
 // During the rollout of a new version of a program, the old one may be restarted. It can continue with the newer
 // definition, which normally has all fields that it knows:
 //

@@ -24,8 +24,8 @@ type Options struct {
 	// FieldManager owns the fields that are applied. Default: kube-install.
 	FieldManager string
 
-	// AllowDowngrade also applies a definition that lacks parts of the installed one. Default: false; CRDs returns a
-	// [*DowngradeError] for it.
+	// AllowDowngrade also applies a definition that lacks parts of the installed one, unless it lacks a version in its
+	// status.storedVersions, which servers refuse. Default: false; CRDs returns a [*DowngradeError] for it.
 	AllowDowngrade bool
 }
 
@@ -107,8 +107,9 @@ func (i *installer) compare(ctx context.Context, d *definition) error {
 		return fmt.Errorf("installed definition: %w", err)
 	}
 	d.installed = crd
-	if losses := installed.lostIn(d); len(losses) > 0 && !i.opts.AllowDowngrade {
-		return &DowngradeError{Name: d.Metadata.Name, Losses: losses}
+	losses, stored := installed.lostIn(d), installed.storedLostIn(d)
+	if len(stored) > 0 || len(losses) > 0 && !i.opts.AllowDowngrade {
+		return &DowngradeError{Name: d.Metadata.Name, Losses: losses, stored: stored}
 	}
 	return nil
 }

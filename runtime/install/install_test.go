@@ -64,6 +64,14 @@ func established(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	return obj
 }
 
+// storing adds a version in which objects are stored.
+func storing(obj *unstructured.Unstructured, version string) *unstructured.Unstructured {
+	spec := obj.Object["spec"].(map[string]any)
+	spec["versions"] = append(spec["versions"].([]any), map[string]any{"name": version, "served": true})
+	obj.Object["status"] = map[string]any{"storedVersions": []any{version, "v1"}}
+	return obj
+}
+
 // terminating marks a definition as being deleted.
 func terminating(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	obj.SetDeletionTimestamp(new(metav1.Now()))
@@ -255,6 +263,17 @@ func TestCRDsAppliesOnlyWithoutLosses(t *testing.T) {
 			server:  server{stored: crd("5", "title", "body", "tags")},
 			opts:    &install.Options{AllowDowngrade: true},
 			applied: []string{"5"},
+		},
+		{
+			name:   "a definition without a version in which objects are stored",
+			server: server{stored: storing(crd("5", "title"), "v1beta1")},
+			losses: []string{"version v1beta1, in which objects are stored"},
+		},
+		{
+			name:   "a definition without a version in which objects are stored, with AllowDowngrade",
+			server: server{stored: storing(crd("5", "title"), "v1beta1")},
+			opts:   &install.Options{AllowDowngrade: true},
+			losses: []string{"version v1beta1, in which objects are stored"},
 		},
 		{
 			name:    "a definition that another client changes",
