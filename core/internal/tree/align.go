@@ -24,20 +24,29 @@ const maxCells = 1 << 20
 func Align(from, to []any) []Step { return compare(from, to).align() }
 
 // Origins returns, for each element of a list, the index of the element of an earlier list that it was made of, or -1.
-// Elements with a name come from the one with the same name. Others come from an equal one. What remains without a name
-// comes from the elements between the same neighbors, if there are as many of them.
+// Elements with a name come from the one with the same name. Others come from an equal one, if possible
+// one in the same place. What remains without a name comes from the elements between the same neighbors, if there are as
+// many of them.
 func Origins(from, to []any) []int {
 	l := compare(from, to)
-	origins, free := slices.Repeat([]int{-1}, len(to)), map[string][]int{}
-	for i := range from {
-		key := content(l.fromNames[i], from[i])
-		free[key] = append(free[key], i)
+	fromKeys, toKeys := keys(l.fromNames, from), keys(l.toNames, to)
+	origins, used := slices.Repeat([]int{-1}, len(to)), make([]bool, len(from))
+	pair := func(i, j int) { origins[j], used[i] = i, true }
+	start, fromEnd, toEnd := 0, len(from), len(to)
+	for ; start < fromEnd && start < toEnd && fromKeys[start] == toKeys[start]; start++ {
+		pair(start, start)
 	}
-	used := make([]bool, len(from))
-	for j := range to {
-		key := content(l.toNames[j], to[j])
-		if left := free[key]; len(left) > 0 {
-			origins[j], free[key], used[left[0]] = left[0], left[1:], true
+	for ; fromEnd > start && toEnd > start && fromKeys[fromEnd-1] == toKeys[toEnd-1]; fromEnd, toEnd = fromEnd-1, toEnd-1 {
+		pair(fromEnd-1, toEnd-1)
+	}
+	free := map[string][]int{}
+	for i := start; i < fromEnd; i++ {
+		free[fromKeys[i]] = append(free[fromKeys[i]], i)
+	}
+	for j := start; j < toEnd; j++ {
+		if left := free[toKeys[j]]; len(left) > 0 {
+			pair(left[0], j)
+			free[toKeys[j]] = left[1:]
 		}
 	}
 	for j := 0; j < len(to); j++ {
@@ -79,13 +88,33 @@ func (l *lists) pairByPlace(origins []int, used []bool, inFrom, inTo [2]int) {
 	}
 }
 
-// content returns what identifies an element: its name, or else its JSON.
-func content(name string, v any) string {
+// Key returns what identifies an element of a list: its name, or its content if it has none.
+func Key(v any) string { return keyOf(nameOf(v), v) }
+
+// keys returns the keys of elements with the given names.
+func keys(names []string, elements []any) []string {
+	keys := make([]string, len(elements))
+	for i, v := range elements {
+		keys[i] = keyOf(names[i], v)
+	}
+	return keys
+}
+
+func keyOf(name string, v any) string {
 	if name != "" {
 		return name
 	}
-	data, _ := wire.MarshalJSON(v) // can't fail, and its first character is not that of a name
+	data, _ := wire.MarshalJSON(v) // can't fail, and differs from any name
 	return string(data)
+}
+
+// nameOf returns the field that names an element with its value, or the empty string.
+func nameOf(v any) string {
+	key, name := identity(v)
+	if name == "" {
+		return ""
+	}
+	return key + " " + name
 }
 
 // lists are two lists with the names of their elements.
@@ -100,9 +129,7 @@ func compare(from, to []any) *lists {
 	name := func(elements []any, names []string) {
 		seen := make(map[string]bool, len(elements))
 		for i, v := range elements {
-			if key, name := identity(v); name != "" {
-				names[i] = key + " " + name
-			}
+			names[i] = nameOf(v)
 			ambiguous[names[i]] = ambiguous[names[i]] || seen[names[i]]
 			seen[names[i]] = true
 		}

@@ -87,6 +87,9 @@ func TestOriginsFollowMovedElements(t *testing.T) {
 		{"nothing", `[]`, `[]`, []int{}},
 		{"new elements have no origin", `[1]`, `[2,1,3]`, []int{-1, 0, -1}},
 		{"equal elements", `[1,2,3]`, `[3,2,1]`, []int{2, 1, 0}},
+		{"the last of equal elements remains", `[1,1]`, `[2,1]`, []int{0, 1}},
+		{"the first of equal elements remains", `[1,1,3]`, `[1,2,4]`, []int{0, 1, 2}},
+		{"equal elements move", `[1,1,2]`, `[2,1,1]`, []int{2, 0, 1}},
 		{"as many origins as elements", `[1,2]`, `[2,1,1]`, []int{1, 0, -1}},
 		{
 			"changed elements with names", `[{"name":"a"},{"name":"b"},{"name":"c"}]`,
