@@ -34,8 +34,11 @@ type (
 		Notes []string  `json:"notes,omitempty"`
 		Old   []oldNote `json:"old,omitempty"`
 	}
-	sizeV2  struct{ Value, Unit string }
-	partV2  struct{ Name, Color, Shape string }
+	sizeV2 struct{ Value, Unit string }
+	partV2 struct {
+		Name         string `json:"name"` // also the key of the list
+		Color, Shape string
+	}
 	limitV2 struct{ Low, High int32 }
 	oldNote struct{ Text string }
 
@@ -49,7 +52,10 @@ type (
 		Parts []partV1 `json:"parts,omitempty"`
 		Rank  *int32   `json:"rank,omitempty"` // in v1 only
 	}
-	partV1 struct{ Name, Color string }
+	partV1 struct {
+		Name  string `json:"name"`
+		Color string
+	}
 
 	gaugeV1beta1 struct {
 		metav1.TypeMeta   `json:",inline"`
@@ -298,6 +304,23 @@ func TestLostFieldsAreRestored(t *testing.T) {
 			func(g *gaugeV2) { g.Spec.Parts = append([]partV2{{Name: "z", Color: "black"}}, g.Spec.Parts...) },
 		},
 		{
+			"in items that have changed places",
+			func(g *gaugeV1) { g.Spec.Parts[0], g.Spec.Parts[1] = g.Spec.Parts[1], g.Spec.Parts[0] },
+			func(g *gaugeV2) { g.Spec.Parts[0], g.Spec.Parts[1] = g.Spec.Parts[1], g.Spec.Parts[0] },
+		},
+		{
+			"in an item that has moved and changed",
+			func(g *gaugeV1) { g.Spec.Parts = []partV1{{"b", "green"}, {"z", "black"}, {"a", "red"}} },
+			func(g *gaugeV2) {
+				g.Spec.Parts = []partV2{{"b", "green", "flat"}, {Name: "z", Color: "black"}, {"a", "red", "round"}, {"c", "", "hidden"}}
+			},
+		},
+		{
+			"without a hidden item whose name is used now",
+			func(g *gaugeV1) { g.Spec.Parts = append(g.Spec.Parts, partV1{"c", "black"}) },
+			func(g *gaugeV2) { g.Spec.Parts[2] = partV2{Name: "c", Color: "black"} },
+		},
+		{
 			"not in a removed list",
 			func(g *gaugeV1) { g.Spec.Parts = nil },
 			func(g *gaugeV2) { g.Spec.Parts = nil },
@@ -317,6 +340,55 @@ func TestLostFieldsAreRestored(t *testing.T) {
 			back := to(t, c, spoke, "v2").(*gaugeV2)
 			if diff := cmp.Diff(want, back); diff != "" {
 				t.Errorf("back in v2 (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestLostFieldsOfListItemsAreRestored uses the lists of annotations as such, since it depends on the functions which of
+// them appear.
+func TestLostFieldsOfListItemsAreRestored(t *testing.T) {
+	for _, tt := range []struct{ name, now, was, is, want string }{
+		{
+			"the last of three items moves to the front", `[{"name":"c"},{"name":"a"},{"name":"b"}]`,
+			`[{"name":"a"},{"name":"b"},{"name":"c"}]`, `[{"name":"a","x":1},{"name":"b","x":2},{"name":"c","x":3}]`,
+			`[{"name":"c","x":3},{"name":"a","x":1},{"name":"b","x":2}]`,
+		},
+		{
+			"equal items without a name move", `[{"p":3},{"p":1},{"p":2}]`,
+			`[{"p":1},{"p":2},{"p":3}]`, `[{"p":1,"x":1},{"p":2,"x":2},{"p":3,"x":3}]`,
+			`[{"p":3,"x":3},{"p":1,"x":1},{"p":2,"x":2}]`,
+		},
+		{
+			"equal items without a name, of which one changes", `[{"p":2},{"p":1}]`,
+			`[{"p":1},{"p":1}]`, `[{"p":1,"x":1},{"p":1,"x":2}]`, `[{"p":2,"x":1},{"p":1,"x":2}]`,
+		},
+		{
+			"the other version sorts items", `[{"name":"a"},{"name":"b"},{"name":"c"}]`,
+			`[{"name":"a"},{"name":"b"}]`, `[{"name":"b","x":2},{"name":"a","x":1}]`,
+			`[{"name":"a","x":1},{"name":"b","x":2},{"name":"c"}]`,
+		},
+		{
+			"a hidden item without a name follows others", `[{"p":1},{"p":2},{"p":9}]`,
+			`[{"p":1},{"p":2}]`, `[{"p":1,"x":1},{"p":2,"x":2},{"x":3}]`, `[{"p":1,"x":1},{"p":2,"x":2},{"p":9},{"x":3}]`,
+		},
+		{"a hidden value of a set is added", `["b","h"]`, `["a"]`, `["a","h"]`, `["b","h"]`},
+		{"a hidden value of a list with equal values", `["b","a"]`, `["a"]`, `["a","a"]`, `["b","a","a"]`},
+		{
+			"a hidden item of a list with equal names", `[{"name":"a","p":1},{"name":"b"}]`,
+			`[{"name":"a","p":1}]`, `[{"name":"a","p":1},{"name":"a","p":2}]`, `[{"name":"a","p":1},{"name":"b"},{"name":"a","p":2}]`,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			list := func(text string) []any {
+				var v []any
+				if err := wire.UnmarshalJSON([]byte(text), &v); err != nil {
+					t.Fatal(err)
+				}
+				return v
+			}
+			if diff := cmp.Diff(list(tt.want), conversion.RestoreList(list(tt.now), list(tt.was), list(tt.is))); diff != "" {
+				t.Errorf("restoreList (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -45,10 +45,11 @@
 // the annotation <group>/conversion-<version>, which is removed when the object is converted back.
 //
 // Changes in the other version win: a stored value is restored only where the converted value has not changed. Items of
-// lists are matched by name, type or key, or by their content otherwise. A user that may write an object may also write
-// the annotation. The values were validated when they were first written, but are not validated again. The conversion
-// fails if the fields take more than [ConverterOptions.MaxLostBytes], so bound the size of such fields in the schema.
-// Finding them costs one more conversion each time.
+// lists are matched by name, type or key, or by their content otherwise, and may move. An item that the other version
+// can't represent is added at the end, unless the list has an item with the same name or value by then. A user that may
+// write an object may also write the annotation. The values were validated when they were first written, but are not
+// validated again. The conversion fails if the fields take more than [ConverterOptions.MaxLostBytes], so bound the size
+// of such fields in the schema. Finding them costs one more conversion each time.
 //
 // # Errors
 //

@@ -6,6 +6,7 @@ package conversion
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/internal/tree"
@@ -221,29 +222,54 @@ func restoreValue(now, was, is optional) (value any, there bool) {
 	return now.value, now.there
 }
 
-// restoreList does the same for the remaining items of a list, which are matched by name or content. It restores items
-// that the other version could not represent at all.
+// restoreList does the same for the remaining items of a list, which may have moved. It adds the items that the other
+// version could not represent at all, unless the list has an item with the same name or value.
 func restoreList(now, was, is []any) []any {
-	origin := map[int]int{} // from indexes in was to those in is
-	var unsaid []any
-	for _, step := range tree.Align(was, is) {
-		switch {
-		case step.To >= 0 && (step.From < 0 || !step.Kin):
-			unsaid = append(unsaid, is[step.To])
-		case step.To >= 0:
-			origin[step.From] = step.To
-		}
-	}
-	out := make([]any, 0, len(now))
-	for _, step := range tree.Align(now, was) {
-		if step.From < 0 {
-			continue // removed in the meantime
-		}
-		item := now[step.From]
-		if to, ok := origin[step.To]; step.Kin && step.To >= 0 && ok {
-			item, _ = restoreValue(optional{item, true}, optional{was[step.To], true}, optional{is[to], true})
+	kept, hidden := pairs(was, is)
+	out := make([]any, 0, len(now)+len(hidden))
+	for j, i := range tree.Origins(was, now) {
+		item := now[j]
+		if i >= 0 && kept[i] >= 0 {
+			item, _ = restoreValue(optional{item, true}, optional{was[i], true}, optional{is[kept[i]], true})
 		}
 		out = append(out, item)
 	}
-	return append(out, unsaid...)
+	used, stored := counts(out), counts(is)
+	for _, item := range hidden {
+		if key := tree.Key(item); used[key] == 0 || stored[key] > 1 { // the list may have duplicates
+			out = append(out, item)
+		}
+	}
+	return out
+}
+
+// pairs returns the index in is of each item of was, or -1, and the items of is that was lacks.
+func pairs(was, is []any) (kept []int, hidden []any) {
+	kept = slices.Repeat([]int{-1}, len(was))
+	origins := tree.Origins(was, is)
+	for to, from := range origins {
+		if from >= 0 {
+			kept[from] = to
+		}
+	}
+	for _, step := range tree.Align(was, is) { // items without a name, of which is has more
+		if step.Kin && step.From >= 0 && step.To >= 0 && kept[step.From] < 0 && origins[step.To] < 0 {
+			kept[step.From], origins[step.To] = step.To, step.From
+		}
+	}
+	for to, from := range origins {
+		if from < 0 {
+			hidden = append(hidden, is[to])
+		}
+	}
+	return kept, hidden
+}
+
+// counts returns how many items of a list have each key.
+func counts(list []any) map[string]int {
+	n := make(map[string]int, len(list))
+	for _, item := range list {
+		n[tree.Key(item)]++
+	}
+	return n
 }
