@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,6 +56,53 @@ func TestObjectOfTooManyEmptyStructsIsRejected(t *testing.T) {
 		}
 	}
 }
+
+// field returns a field of a protobuf message.
+func field(num protowire.Number, value string) string {
+	return string(protowire.AppendString(protowire.AppendTag(nil, num, protowire.BytesType), value))
+}
+
+func TestMetadataOfTooManyValuesIsRejected(t *testing.T) {
+	const messages, scalars = 1 << 20, 7 << 20
+	json := func(n int, name, start, value, end string) wire.Packed {
+		return wire.NewPacked(wire.JSON, []byte(`{"metadata":{"`+name+`":`+start+value+strings.Repeat(","+value, n)+end+`}}`))
+	}
+	protobuf := func(n int, num protowire.Number, value string) wire.Packed {
+		return wire.NewPacked(wire.Protobuf, []byte(field(1, strings.Repeat(field(num, value), n))))
+	}
+	for _, tt := range []struct {
+		name string
+		obj  wire.Packed
+		read func(wire.Packed) error
+	}{
+		{"labels in JSON", json(scalars, "labels", "{", `"a":""`, "}"), labels},
+		{"labels in protobuf", protobuf(scalars, 11, ""), labels},
+		{"annotations in JSON", json(scalars, "annotations", "{", `"a":""`, "}"), annotations},
+		{"annotations in protobuf", protobuf(scalars, 12, ""), annotations},
+		{"owners in JSON", json(messages, "ownerReferences", "[", `{"uid":""}`, "]"), owners},
+		{"owners in protobuf", protobuf(messages, 13, field(4, "")), owners},
+		{"all in JSON", json(messages, "ownerReferences", "[", "{}", "]"), metadata},
+		{"all in protobuf", protobuf(messages, 13, ""), metadata},
+		{"finalizers in protobuf", protobuf(scalars, 14, ""), metadata},
+		{"between managed fields in protobuf", protobuf(messages, 13, field(17, "")), metadata},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			before := allocated()
+			err := tt.read(tt.obj)
+			if large, ok := errors.AsType[*wire.TooLargeError](err); !ok || large.LimitValues == 0 {
+				t.Errorf("error %v, want a TooLargeError with LimitValues", err)
+			}
+			if used := allocated() - before; used > 1<<20 {
+				t.Errorf("rejecting the metadata allocated %d bytes", used)
+			}
+		})
+	}
+}
+
+func labels(p wire.Packed) error      { _, err := p.Labels(); return err }
+func annotations(p wire.Packed) error { _, err := p.Annotations(); return err }
+func owners(p wire.Packed) error      { _, err := p.Owners(); return err }
+func metadata(p wire.Packed) error    { _, err := p.Metadata(); return err }
 
 // An object that fits into etcd, which takes 1.5 MiB, is legal, and so is what an API server accepts as JSON, 3 MiB.
 func TestLegalObjectsOfManyValuesAreDecoded(t *testing.T) {

@@ -101,7 +101,7 @@ func (p Packed) Annotations() (map[string]string, error) {
 
 // stringMap decodes a map in the metadata. It returns nil if the map is missing.
 func (p Packed) stringMap(name string, num protowire.Number) (m map[string]string, err error) {
-	meta, err := p.rawMetadata()
+	meta, err := p.boundedMetadata()
 	if err == nil {
 		if p.encoding == Protobuf {
 			m, err = protobufStrings(meta, num)
@@ -159,7 +159,7 @@ func protobufStrings(meta []byte, num protowire.Number) (map[string]string, erro
 
 // Owners decodes the UIDs of the object's owner references, without decoding the rest.
 func (p Packed) Owners() (owners []types.UID, err error) {
-	meta, err := p.rawMetadata()
+	meta, err := p.boundedMetadata()
 	if err == nil {
 		if p.encoding == Protobuf {
 			owners, err = protobufOwners(meta)
@@ -205,7 +205,7 @@ func memberOwners(meta []byte) (owners []types.UID, err error) {
 
 // Metadata decodes the object's metadata without its managedFields.
 func (p Packed) Metadata() (*metav1.ObjectMeta, error) {
-	meta, err := p.rawMetadata()
+	meta, err := p.boundedMetadata()
 	m := new(metav1.ObjectMeta)
 	switch {
 	case err != nil || len(meta) == 0:
@@ -213,7 +213,7 @@ func (p Packed) Metadata() (*metav1.ObjectMeta, error) {
 		err = decodeMetadata(meta, m)
 	default:
 		type Fields metav1.ObjectMeta // without its methods, which a struct that embeds it would have
-		err = Packed{JSON, meta}.decodeAny(&struct {
+		err = UnmarshalJSON(meta, &struct {
 			*Fields
 			ManagedFields ignored `json:"managedFields"` // in place of ObjectMeta's
 		}{Fields: (*Fields)(m)})
@@ -252,6 +252,14 @@ type ignored struct{}
 
 // UnmarshalJSONFrom skips the value.
 func (*ignored) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return dec.SkipValue() }
+
+// boundedMetadata is rawMetadata, but refuses metadata with too many values.
+func (p Packed) boundedMetadata() (meta []byte, err error) {
+	if meta, err = p.rawMetadata(); err == nil && len(meta) > 2*maxValues { // otherwise, the check is not needed
+		err = Packed{p.encoding, meta}.checkValues(new(metav1.ObjectMeta))
+	}
+	return meta, err
+}
 
 // rawMetadata returns the encoded metadata of the object, nil if it has none.
 func (p Packed) rawMetadata() (meta []byte, err error) {
