@@ -129,6 +129,19 @@ func TestReadRejectsInvalidReviews(t *testing.T) {
 	}
 }
 
+func TestReadBoundsTheValuesOfAReview(t *testing.T) {
+	large := strings.Replace(asked, `"extra":{`, `"extra":{"x":[`+strings.Repeat("null,", 800_000)+`null],`, 1)
+	_, err := admission.Read(strings.NewReader(large), nil)
+	if big, ok := errors.AsType[*wire.TooLargeError](err); !ok || big.LimitValues == 0 {
+		t.Errorf("Read of a review of too many values = %v, want a TooLargeError with LimitValues", err)
+	}
+	containers := strings.Repeat(`{},`, 800_000)
+	object := strings.Replace(strings.Replace(asked, `"containers":[`, `"containers":[`+containers, 1), `"oldObject":null`, `"oldObject":`+pod, 1)
+	if req, err := admission.Read(strings.NewReader(object), nil); err != nil || req.Object.Len() < len(containers) {
+		t.Errorf("Read of a review of a large object = %v", err)
+	}
+}
+
 func TestEncodeWritesTheResponse(t *testing.T) {
 	failure := func(code int32, reason metav1.StatusReason, message string) *admissionv1.AdmissionResponse {
 		return &admissionv1.AdmissionResponse{UID: "u1", Result: &metav1.Status{Status: "Failure", Code: code, Reason: reason, Message: message}}

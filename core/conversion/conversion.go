@@ -61,7 +61,7 @@ type responseBody struct {
 }
 
 // Read reads the review of an HTTP request's body. The limits bound the body; nil means defaults. A server may send all
-// objects of a list in one review.
+// objects of a list in one review. The number of objects is bounded, as that of the values in an object.
 //
 // Errors: [*wire.TooLargeError]; a [*ReviewError] if the UID of the review could be read.
 func Read(r io.Reader, limits *wire.Limits) (*Request, error) {

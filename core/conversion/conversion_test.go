@@ -126,6 +126,27 @@ func TestReadRejectsInvalidReviews(t *testing.T) {
 	}
 }
 
+// large returns a review with n values in place of its objects.
+func large(value string, n int) string {
+	start, end, _ := strings.Cut(asked, `"objects":[`)
+	_, end, _ = strings.Cut(end, `]`)
+	return start + `"objects":[` + value + strings.Repeat(","+value, n-1) + `]` + end
+}
+
+func TestReadBoundsTheNumberOfObjects(t *testing.T) {
+	_, err := conversion.Read(strings.NewReader(large("{}", 800_000)), nil)
+	if big, ok := errors.AsType[*wire.TooLargeError](err); !ok || big.LimitValues == 0 {
+		t.Errorf("Read of too many objects = %v, want a TooLargeError with LimitValues", err)
+	}
+	if invalid, ok := errors.AsType[*conversion.ReviewError](err); !ok || invalid.UID != "u1" {
+		t.Errorf("Read of too many objects = %v, want a ReviewError with the UID", err)
+	}
+	object := `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"},"items":[0` + strings.Repeat(`,[]`, 10_000) + `]}`
+	if req, err := conversion.Read(strings.NewReader(large(object, 80)), nil); err != nil || len(req.Objects) != 80 {
+		t.Errorf("Read of 80 objects with 10000 values each = %v", err)
+	}
+}
+
 // FuzzRead checks that Read does not panic, and that every decoded review can be converted.
 func FuzzRead(f *testing.F) {
 	f.Add(asked)

@@ -27,6 +27,12 @@ const (
 	uidBytes  = 128
 )
 
+// The bound of package wire for the values of an object: an object, an array or a null counts as several scalars.
+const (
+	maxValues = 3 << 18
+	scalars   = 8
+)
+
 // Read reads a review and its head. If there is an error, the head has what could be read.
 func Read(r io.Reader, limits *wire.Limits) ([]byte, Head, error) {
 	start := &prefix{}
@@ -39,7 +45,52 @@ func Read(r io.Reader, limits *wire.Limits) ([]byte, Head, error) {
 	if !jsontext.Value(body).IsValid() {
 		return nil, head, errors.New("is not JSON, or has a duplicate field")
 	}
+	if weightOf(body) > maxValues*scalars {
+		return nil, head, &wire.TooLargeError{What: "body", LimitValues: maxValues}
+	}
 	return body, head, nil
+}
+
+// weightOf returns the number of values of a review in scalars. The values in its objects do not count: package wire
+// bounds them when it decodes an object. It is zero for a short review.
+func weightOf(body []byte) (n int) {
+	if len(body) <= 2*maxValues { // each value takes at least two bytes
+		return 0
+	}
+	d := jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true))
+	name := "" // of the last member of the request
+	for n <= maxValues*scalars {
+		kind, depth := d.PeekKind(), d.StackDepth()
+		if kind == '{' || kind == '[' || kind == 'n' {
+			n += scalars - 1
+		}
+		n++
+		if kind == '{' && isObject(name, depth) {
+			if d.SkipValue() != nil {
+				return n
+			}
+			continue
+		}
+		token, err := d.ReadToken()
+		if err != nil {
+			return n // the end
+		}
+		if kind == '"' && depth == 2 {
+			name = token.String()
+		}
+	}
+	return n
+}
+
+// isObject reports whether a value at a depth, of a member of the request or in it, is an object to review.
+func isObject(name string, depth int) bool {
+	switch name {
+	case "object", "oldObject", "options": // of an admission
+		return depth == 2
+	case "objects": // of a conversion
+		return depth == 3
+	}
+	return false
 }
 
 // prefix keeps the first bytes that are written to it.
