@@ -27,8 +27,9 @@ import (
 // A zero number, string or bool, or a zero struct that is encoded as one of them, such as a metav1.Duration, is
 // ambiguous if its tag has neither omitempty nor omitzero: its author may mean the zero value, or may not have set the
 // field. Sent, it would overwrite the stored value. MarshalApply returns a [*ZeroValueError] that names all such
-// fields, or sends them if [ApplyOptions.ZeroValues] is set. The items of lists and the values of maps are exempt:
-// their author writes each of them as a whole, so the zero values that are ambiguous elsewhere are sent.
+// fields, or sends them if [ApplyOptions.ZeroValues] is set, also those in a struct with no field set. The items of
+// lists and the values of maps are exempt: their author writes each of them as a whole, so the zero values that are
+// ambiguous elsewhere are sent. A zero value whose tag has omitempty or omitzero is never sent.
 //
 // An unstructured object is sent unchanged except for an empty status and null creationTimestamps, which generators
 // leave in their output.
@@ -97,7 +98,7 @@ func isVerbatim(r rune) bool {
 
 // ApplyOptions are the options of [MarshalApply]. Nil means the defaults.
 type ApplyOptions struct {
-	ZeroValues bool // send zero values whose tag has neither omitempty nor omitzero
+	ZeroValues bool // send zero values whose tag has neither omitempty nor omitzero, whatever the tag of their struct
 	Status     bool // for the subresource status: a status without set fields is sent if it encodes to more than {}
 }
 
@@ -157,11 +158,11 @@ func (p *pruner) member(out []byte, m member, v reflect.Value) ([]byte, error) {
 	if of.IsZero() {
 		isStruct := of.Kind() == reflect.Struct
 		switch {
-		case string(m.value) == "null":
+		case string(m.value) == "null", omitEmpty && isScalar(m.value): // which the encoder did not omit
 			return nil, nil
 		case !omitEmpty && p.inside == 0 && (!isStruct || isScalar(m.value)):
 			p.zeros = append(p.zeros, strings.Join(p.path, "."))
-		case isStruct && !p.ZeroValues && (omitEmpty || p.inside == 0 || !isScalar(m.value)):
+		case isStruct && !p.ZeroValues && (p.inside == 0 || !isScalar(m.value)):
 			return nil, nil
 		}
 	}

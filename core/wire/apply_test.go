@@ -129,7 +129,16 @@ func TestMarshalApplySendsOnlySetFields(t *testing.T) {
 		},
 		{
 			"structs that are encoded as strings, with SendZeroValues", &timed{ObjectMeta: meta, Spec: timeSpec{Name: "a"}},
-			`},"spec":{"name":"a","duration":"0s","optional":"0s","port":0,"size":"0"}}`, true,
+			`},"spec":{"name":"a","duration":"0s","port":0,"size":"0"}}`, true,
+		},
+		{
+			"an optional port in the items of a list, with SendZeroValues",
+			&corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}},
+			`},"spec":{"ports":[{"port":80}]}}`, true,
+		},
+		{
+			"optional structs without a field to send, with SendZeroValues", &lean{ObjectMeta: meta},
+			`},"part":{"size":0}}`, true,
 		},
 		{
 			"a status", &corev1.Namespace{ObjectMeta: meta, Status: corev1.NamespaceStatus{Phase: "Active"}},
