@@ -7,6 +7,7 @@ import (
 	stdjson "encoding/json"
 	"errors"
 	"reflect"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -49,16 +50,26 @@ func marshalNumber(enc *jsontext.Encoder, n stdjson.Number) error {
 	return enc.WriteValue(jsontext.Value(n))
 }
 
-// unmarshalNumber reads a json.Number without changing it.
+// unmarshalNumber reads a json.Number without changing it. As in encoding/json, it may be in a string.
 func unmarshalNumber(dec *jsontext.Decoder, n *stdjson.Number) error {
-	if dec.PeekKind() != '0' {
-		return errors.ErrUnsupported // null, or a string with a number
+	kind := dec.PeekKind()
+	if kind != '0' && kind != '"' {
+		return errors.ErrUnsupported // null, or another type
 	}
 	raw, err := dec.ReadValue()
-	if err == nil {
-		*n = stdjson.Number(raw)
+	if err != nil {
+		return err
 	}
-	return err
+	text := string(raw)
+	if kind == '"' {
+		text = unquote(raw)
+		number := jsontext.Value(text)
+		if number.Kind() != '0' || !number.IsValid() || strings.TrimSpace(text) != text {
+			return errors.New("want a number")
+		}
+	}
+	*n = stdjson.Number(text)
+	return nil
 }
 
 func unmarshalAny(dec *jsontext.Decoder, v *any) error {

@@ -330,6 +330,19 @@ func TestQuantitiesAreDecodedLikeEncodingJSON(t *testing.T) {
 	}
 }
 
+func TestJSONNumbersInStringsAreNumbers(t *testing.T) {
+	for _, text := range []string{`"1.50"`, `"-0"`, `"1e3"`, `"\u0031"`, `"abc"`, `""`, `" 1"`, `"1 "`, `"01"`, `"1,2"`, `"NaN"`, `"null"`, `null`, `true`, `[1]`} {
+		var got, want json.Number
+		err, wantErr := wire.UnmarshalJSON([]byte(text), &got), json.Unmarshal([]byte(text), &want)
+		if got != want || (err == nil) != (wantErr == nil) {
+			t.Errorf("UnmarshalJSON(%s) = %q, %v, want %q, %v", text, got, err, want, wantErr)
+		}
+		if err != nil && strings.Contains(err.Error(), "abc") {
+			t.Errorf("the error %q quotes the string", err)
+		}
+	}
+}
+
 // The JSON library treats a json.Number as a string.
 func TestJSONNumbersKeepTheirSpelling(t *testing.T) {
 	type numbers struct {
