@@ -308,7 +308,9 @@ func withKind(object []byte, tm typeMeta) []byte {
 			return bytes.Clone(object)
 		}
 	}
-	out := fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q`, tm.apiVersion, tm.kind)
+	out := []byte(`{"apiVersion":`)
+	out, _ = jsontext.AppendQuote(out, tm.apiVersion) // an error means invalid UTF-8, which it replaces
+	out, _ = jsontext.AppendQuote(append(out, `,"kind":`...), tm.kind)
 	rest := object[skipSpace(object, 0)+1:]
 	if rest[skipSpace(rest, 0)] != '}' {
 		out = append(out, ',')

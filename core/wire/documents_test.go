@@ -67,6 +67,7 @@ func TestDocumentsYieldsEveryObject(t *testing.T) {
 		{"YAML that looks like JSON", "{apiVersion: v1, kind: A, a: 1}", []string{`1:1 A {"a":1}`}},
 		{"a list", as("List") + "items:\n- " + indent(as("A")+"a: 1") + "\n- " + indent(as("B")+"b: 2") + "\n", []string{`1:4 A {"a":1}`, `1:7 B {"b":2}`}},
 		{"a list of one kind", as("PodList") + "items:\n- metadata: {name: a}\n- {}\n", []string{`1:4 Pod {"metadata":{"name":"a"}}`, `1:5 Pod {{"apiVersion":"v1","kind":"Pod"}`}},
+		{"a list of a kind that Go and JSON quote differently", `{"apiVersion":"v1\u0007","kind":"A\u007fList","items":[{"a":1}]}`, []string{"1:1 A\x7f {{" + `"apiVersion":"v1\u0007","kind":"A` + "\x7f" + `","a":1}`}},
 		{"an empty list", as("List") + "items: []\n---\n" + as("PodList") + "items:\n", nil},
 		{"a list in a list", `{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"AList","items":[{"a":1}]}]}`, []string{`1:1 A {"a":1}`}},
 		{"a kind that ends in List but is not a list", as("AllowList") + "a: 1\n", []string{`1:1 AllowList {"a":1}`}},
