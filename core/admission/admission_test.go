@@ -77,6 +77,28 @@ func TestReadReturnsTheRequest(t *testing.T) {
 	}
 }
 
+// TestRefOfANamespaceHasNoNamespace checks requests for which API servers set the namespace to the name.
+func TestRefOfANamespaceHasNoNamespace(t *testing.T) {
+	for _, tc := range []struct {
+		resource metav1.GroupVersionResource
+		want     core.ObjectRef
+	}{
+		{metav1.GroupVersionResource{Version: "v1", Resource: "namespaces"}, core.ObjectRef{Name: "prod"}},
+		{metav1.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "namespaces"}, core.ObjectRef{Namespace: "prod", Name: "prod"}},
+	} {
+		body, err := wire.MarshalJSON(admissionv1.AdmissionReview{
+			TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"},
+			Request:  &admissionv1.AdmissionRequest{UID: "u", Operation: admissionv1.Update, Resource: tc.resource, Namespace: "prod", Name: "prod"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := read(t, string(body)).Ref; got != tc.want {
+			t.Errorf("Ref of %s = %v, want %v", tc.resource, got, tc.want)
+		}
+	}
+}
+
 // The review is encoded by the server's types, with all fields set.
 func TestReadDecodesEveryFieldOfAReview(t *testing.T) {
 	review := admissionv1.AdmissionReview{

@@ -49,9 +49,13 @@ type Request struct {
 	RequestedSubresource string
 
 	Operation Operation
-	Ref       core.ObjectRef // the name is empty for a create with a generateName
-	User      User
-	DryRun    bool // nothing will be stored, so the webhook must not have side effects
+
+	// Ref is the object, as in core.RefOf. Its name is empty for a create with a generateName. Its namespace is empty for
+	// a Namespace, although request.namespace is then the name.
+	Ref core.ObjectRef
+
+	User   User
+	DryRun bool // nothing will be stored, so the webhook must not have side effects
 
 	// Object is the new object for create and update, and the options of a connect. It is empty for delete.
 	Object wire.Packed
@@ -150,6 +154,9 @@ func (b *requestBody) request() *Request {
 		User:   User{Name: b.UserInfo.Username, UID: b.UserInfo.UID, Groups: b.UserInfo.Groups, Extra: b.UserInfo.Extra},
 		DryRun: b.DryRun,
 		Object: pack(b.Object), OldObject: pack(b.OldObject), Options: pack(b.Options),
+	}
+	if b.Resource.Group == "" && b.Resource.Resource == "namespaces" {
+		r.Ref.Namespace = "" // API servers set it to the name
 	}
 	if b.RequestKind != nil {
 		r.RequestedKind = *b.RequestKind

@@ -44,10 +44,10 @@ type ApplyOptions struct {
 	DryRun       bool   // run the request without storing the result
 
 	// SendZeroValues sends the fields of a typed object whose value is zero and whose JSON tag has no omitempty, also
-	// those in a struct whose own tag has it, such as an empty spec. By default such a field is an error beside set fields,
-	// since it is unclear whether the zero value is intended or the field was not set, and the apply would overwrite what
-	// is stored; a struct without set fields is left out, except for the status in an apply to the subresource status if
-	// it encodes to more than {}.
+	// those in a struct whose own tag has it, such as an empty spec. By default such a field is an error beside set
+	// fields, since it is unclear whether the zero value is intended or the field was not set, and the apply would
+	// overwrite what is stored; a struct without set fields is left out, except for the status in an apply to the
+	// subresource status if it encodes to more than {}.
 	SendZeroValues bool
 }
 

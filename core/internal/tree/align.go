@@ -24,9 +24,9 @@ const maxCells = 1 << 20
 func Align(from, to []any) []Step { return compare(from, to).align() }
 
 // Origins returns, for each element of a list, the index of the element of an earlier list that it was made of, or -1.
-// Elements with a name come from the one with the same name. Others come from an equal one, if possible
-// one in the same place. What remains without a name comes from the elements between the same neighbors, if there are as
-// many of them.
+// Elements with a name come from the one with the same name. Others come from an equal one, if possible from one in the
+// same place. What remains without a name comes from the elements between the same neighbors, if there are as many of
+// them.
 func Origins(from, to []any) []int {
 	l := compare(from, to)
 	fromKeys, toKeys := keys(l.fromNames, from), keys(l.toNames, to)
