@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/kube-go/sdk/core"
@@ -48,7 +49,11 @@ func Extract[K any, P core.ObjectPtr[K]](obj *K, manager string, o *ExtractOptio
 
 // extract sets result, a new object of obj's type.
 func extract(obj, result core.Object, manager string, o *ExtractOptions) error {
-	mine, all, err := ownedBy(obj, manager, o.Subresource)
+	gvk, err := kindOf(obj)
+	if err != nil {
+		return err
+	}
+	mine, all, err := ownedBy(obj, gvk.GroupVersion().String(), manager, o.Subresource)
 	if err != nil {
 		return err
 	}
@@ -64,21 +69,33 @@ func extract(obj, result core.Object, manager string, o *ExtractOptions) error {
 			return fmt.Errorf("it owns %s, which the object does not have%s", list(p.absent), remedy(obj))
 		}
 	}
-	identify(picked, obj)
+	identify(picked, obj, gvk)
 	if err := decode(picked, result); err != nil {
 		return err
 	}
 	return checkSaid(picked, result, all, o)
 }
 
-// ownedBy returns the fields that a manager owns by apply, and those that any manager owns.
-func ownedBy(obj core.Object, manager, subresource string) (mine, all *fieldpath.Set, err error) {
+// kindOf returns the kind of an object, which may be set in the object or known for its type.
+func kindOf(obj core.Object) (schema.GroupVersionKind, error) {
+	gvk := obj.GetObjectKind().GroupVersionKind()
+	if gvk.Version != "" && gvk.Kind != "" {
+		return gvk, nil
+	}
+	res, err := core.ResourceOfObject(obj)
+	if err != nil {
+		return gvk, fmt.Errorf("its apiVersion and kind are not set: %w", err)
+	}
+	return res.GroupVersionKind(), nil
+}
+
+// ownedBy returns the fields that a manager owns by apply, and those that any manager owns. The version is that of obj.
+func ownedBy(obj core.Object, version, manager, subresource string) (mine, all *fieldpath.Set, err error) {
 	entries := obj.GetManagedFields()
 	if len(entries) == 0 {
 		return nil, nil, errNoEntries
 	}
 	mine, all = fieldpath.NewSet(), fieldpath.NewSet()
-	version := obj.GetObjectKind().GroupVersionKind().GroupVersion().String()
 	for _, entry := range entries {
 		fields, err := fieldsOf(entry)
 		if err != nil {
@@ -101,8 +118,8 @@ func ownedBy(obj core.Object, manager, subresource string) (mine, all *fieldpath
 }
 
 // identify sets the fields that each applied object needs.
-func identify(picked map[string]any, obj core.Object) {
-	picked["apiVersion"], picked["kind"] = obj.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
+func identify(picked map[string]any, obj core.Object, gvk schema.GroupVersionKind) {
+	picked["apiVersion"], picked["kind"] = gvk.ToAPIVersionAndKind()
 	metadata, _ := picked["metadata"].(map[string]any)
 	if metadata == nil {
 		metadata = map[string]any{}

@@ -217,6 +217,21 @@ func TestExtractDoesNotClaimAnEmptyStruct(t *testing.T) {
 	}
 }
 
+// TestExtractOfAnObjectWithoutAKind checks items of lists, which servers send without a kind.
+func TestExtractOfAnObjectWithoutAKind(t *testing.T) {
+	item := strings.Replace(deployment(), `"apiVersion":"apps/v1","kind":"Deployment",`, "", 1)
+	for _, manager := range []string{"scaler", "nobody"} {
+		got, err := managed.Extract(read[appsv1.Deployment](t, item), manager, nil)
+		if err != nil || got.APIVersion != "apps/v1" || got.Kind != "Deployment" {
+			t.Errorf("Extract of a Deployment for %s = %v, %v", manager, got, err)
+		}
+		_, err = managed.Extract(read[metav1.PartialObjectMetadata](t, item), manager, nil)
+		if _, ok := errors.AsType[*core.UnknownKindError](err); !ok || !strings.Contains(err.Error(), "its apiVersion and kind are not set: ") {
+			t.Errorf("Extract of an object of any kind for %s: error %v, want an UnknownKindError", manager, err)
+		}
+	}
+}
+
 // switched has a struct whose only field may be a zero value.
 type switched struct {
 	metav1.TypeMeta   `json:",inline"`
