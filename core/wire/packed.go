@@ -99,7 +99,7 @@ func (p Packed) Compact() (Packed, error) {
 
 // AppendCompact appends the object to dst in its encoding, without managedFields and fields that keep does not have,
 // and returns the result. The metadata is always kept. JSON objects also lose their kind and apiVersion, which servers
-// omit from the items of lists.
+// omit from the items of lists; if keep is nil, only those that precede the metadata, as servers write them.
 func (p Packed) AppendCompact(dst []byte, keep *Projection) (data []byte, err error) {
 	switch {
 	case p.encoding == JSON:

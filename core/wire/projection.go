@@ -32,7 +32,7 @@ func ProjectionOf(t reflect.Type) *Projection {
 	if p == nil {
 		p = &Projection{}
 	}
-	delete(p.fields, "kind") // AppendCompact never keeps them
+	delete(p.fields, "kind") // with a projection, AppendCompact never keeps them
 	delete(p.fields, "apiVersion")
 	if p.onlyMetadata() {
 		t = reflect.TypeFor[metav1.PartialObjectMetadata]()
