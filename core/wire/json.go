@@ -25,6 +25,11 @@ var jsonOptions = json.JoinOptions(
 	jsonv1.ReportErrorsWithLegacySemantics(false),
 )
 
+// legacyErrors makes the library accept the tags that encoding/json accepts, see isTagError.
+//
+//nolint:gochecknoglobals // a constant that Go can't express
+var legacyErrors = jsonv1.ReportErrorsWithLegacySemantics(true)
+
 // jsonAnyOptions add integers in empty interfaces, bounds of quantities, json.Number and fast times to jsonOptions.
 //
 //nolint:gochecknoglobals // a constant that Go can't express
@@ -86,7 +91,11 @@ func MarshalJSON(v any) ([]byte, error) {
 	if SupportsProtobuf(v) {
 		opts = jsonOptions // as in unmarshalJSON
 	}
-	return json.Marshal(v, opts)
+	data, err := json.Marshal(v, opts)
+	if isTagError(err) {
+		return json.Marshal(v, opts, legacyErrors)
+	}
+	return data, err
 }
 
 // UnmarshalJSON decodes data into v by the rules of encoding/json, with two differences that the API server makes too:
@@ -105,7 +114,11 @@ func unmarshalJSON(data []byte, v any) error {
 	if SupportsProtobuf(v) && !protobuf.HasQuantities(reflect.TypeOf(v)) {
 		opts = jsonOptions // saves a look-up for each field: there are no empty interfaces, since protobuf has none
 	}
-	return describe(json.Unmarshal(data, v, opts))
+	err := json.Unmarshal(data, v, opts)
+	if isTagError(err) {
+		return describeLegacy(json.Unmarshal(data, v, opts, legacyErrors))
+	}
+	return describe(err)
 }
 
 // unmarshalMap decodes the content of an unstructured object.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
@@ -46,6 +47,27 @@ func describe(err error) error {
 		e.err = inner.err
 	}
 	return e
+}
+
+// isTagError reports whether the library refuses the fields of a struct, for example for a tag with a space.
+// encoding/json accepts all, and ignores what it does not understand.
+func isTagError(err error) bool {
+	semantic, ok := errors.AsType[*json.SemanticError](err)
+	return ok && semantic.Err != nil && semantic.GoType != nil && semantic.GoType.Kind() == reflect.Struct &&
+		strings.Contains(semantic.Err.Error(), "Go struct field")
+}
+
+// describeLegacy is describe for an error of legacyErrors. It leaves out errors of decoders, which may quote strings.
+func describeLegacy(err error) error {
+	if _, ok := errors.AsType[*jsonv1.SyntaxError](err); err == nil || ok {
+		return err
+	}
+	e, ok := errors.AsType[*jsonv1.UnmarshalTypeError](err)
+	if !ok {
+		return errors.New("a value is invalid")
+	}
+	path := pathOf(jsontext.Pointer("/" + strings.ReplaceAll(e.Field, ".", "/")))
+	return &fieldError{path: path, offset: e.Offset, err: fmt.Errorf("want %s, not %.40s", wanted(e.Type), e.Value)}
 }
 
 // mismatch returns an error with the expected type and the actual one.

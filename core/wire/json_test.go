@@ -330,6 +330,43 @@ func TestQuantitiesAreDecodedLikeEncodingJSON(t *testing.T) {
 	}
 }
 
+func TestTagsThatEncodingJSONAcceptsAreAccepted(t *testing.T) {
+	field := func(name string, v any, tag reflect.StructTag) reflect.StructField {
+		return reflect.StructField{Name: name, Type: reflect.TypeOf(v), Tag: tag}
+	}
+	same := reflect.New(reflect.StructOf([]reflect.StructField{ // go vet refuses these tags in the source
+		field("A", "", `json:"x"`), field("B", "", `json:"x"`), field("Other", 0, ""),
+	})).Elem()
+	full := reflect.StructOf([]reflect.StructField{
+		field("Space", "", `json:"space, omitempty"`), field("Twice", 0, `json:"twice,omitempty,omitempty"`),
+		field("Quoted", 0, `json:"'q'"`), field("Same", same.Interface(), `json:"same"`), field("Any", map[string]any{}, `json:"any"`),
+		field("Number", json.Number(""), `json:"number"`),
+	})
+	const in = `{"space":"a","twice":2,"Quoted":3,"same":{"Other":5},"any":{"n":1},"number":1.50}`
+	out, want := reflect.New(full), reflect.New(full)
+	if err := wire.UnmarshalJSON([]byte(in), out.Interface()); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal([]byte(in), want.Interface()); err != nil {
+		t.Fatal(err)
+	}
+	want.Elem().FieldByName("Any").Set(reflect.ValueOf(map[string]any{"n": int64(1)}))
+	if !reflect.DeepEqual(want.Interface(), out.Interface()) {
+		t.Errorf("UnmarshalJSON = %+v, want %+v", out, want)
+	}
+	if got, err := wire.MarshalJSON(out.Interface()); err != nil || string(got) != in {
+		t.Errorf("MarshalJSON = %s, %v, want %s", got, err, in)
+	}
+	for text, want := range map[string]string{
+		`{"twice":"hunter2"}`: "twice: want an int, not string", `{"number":"hunter2"}`: "a value is invalid",
+		`{"same":{"Other":true}}`: "same.Other: want an int, not bool", `{`: "unexpected end of JSON input",
+	} {
+		if err := wire.UnmarshalJSON([]byte(text), out.Interface()); err == nil || err.Error() != want {
+			t.Errorf("UnmarshalJSON(%s) = %v, want %s", text, err, want)
+		}
+	}
+}
+
 func TestJSONNumbersInStringsAreNumbers(t *testing.T) {
 	for _, text := range []string{`"1.50"`, `"-0"`, `"1e3"`, `"\u0031"`, `"abc"`, `""`, `" 1"`, `"1 "`, `"01"`, `"1,2"`, `"NaN"`, `"null"`, `null`, `true`, `[1]`} {
 		var got, want json.Number
