@@ -6,6 +6,7 @@ package inventory
 import (
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-go/sdk/core/machine"
@@ -157,6 +158,22 @@ func TestShapeHasOnlyDeclaredFields(t *testing.T) {
 	} {
 		if first == shape(live, declared) {
 			t.Errorf("the shape does not change with %s", live)
+		}
+	}
+}
+
+// TestARefusalDoesNotNameTheUIDOfTheOwner checks how another owner is described to users, who may not read it.
+func TestARefusalDoesNotNameTheUIDOfTheOwner(t *testing.T) {
+	const rival = "prod/rival/5a0b3a0e-7a8f-4c1e-9a55-0f6f1f0a0b0c"
+	o := &owner{
+		reference: metav1.OwnerReference{Name: "site", UID: "1"}, namespace: "prod", mark: "example.com/a.owner",
+	}
+	for mark, want := range map[string]string{
+		"example.com/a.owner": "the owner prod/rival", "example.com/b.owner": "the owner prod/rival of example.com/b",
+	} {
+		meta := &metav1.ObjectMeta{Annotations: map[string]string{mark: rival}}
+		if whose, who := o.whose(meta); whose != others || who != want {
+			t.Errorf("with the annotation %s, the object belongs to %q (%v), want %q", mark, who, whose, want)
 		}
 	}
 }

@@ -4,6 +4,7 @@
 package inventory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -176,11 +177,12 @@ func (o *owner) whose(meta metav1.Object) (whose, string) {
 	case name == o.name():
 		return formers, "an earlier object of the name " + strings.TrimSuffix(name, "/")
 	case value != "":
-		return others, "the owner " + value
+		return others, "the owner " + cmp.Or(strings.TrimSuffix(name, "/"), value)
 	}
 	for key, value := range meta.GetAnnotations() {
 		if isMark(key, value) {
-			return others, fmt.Sprintf("the owner %s of %s", value, strings.TrimSuffix(key, ownerSuffix))
+			name := value[:strings.LastIndex(value, "/")]
+			return others, fmt.Sprintf("the owner %s of %s", name, strings.TrimSuffix(key, ownerSuffix))
 		}
 	}
 	return nobodys, ""
