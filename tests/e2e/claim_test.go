@@ -46,7 +46,7 @@ func testClaimAndBucket(t *testing.T, c *kube.Client) {
 		t.Fatal(err)
 	}
 	name := claim.Status.Bucket
-	if name != ns+"-photos" {
+	if name != ns+".photos" {
 		t.Errorf("the bucket is %q", name)
 	}
 	grow := kube.MergePatch(map[string]any{"spec": map[string]any{"gigabytes": 7}})
@@ -137,7 +137,7 @@ func testClaimSurvivesEachCrash(t *testing.T, c *kube.Client) {
 		},
 		Between: func(tb testing.TB, c *kube.Client, claim *v1.BucketClaim) {
 			tb.Helper()
-			bucket, err := all.GetOrNil(tb.Context(), ns+"-"+claim.Name, nil)
+			bucket, err := all.GetOrNil(tb.Context(), ns+"."+claim.Name, nil)
 			switch {
 			case err != nil || bucket == nil:
 			case bucket.DeletionTimestamp != nil:
@@ -162,7 +162,7 @@ func testClaimSurvivesEachCrash(t *testing.T, c *kube.Client) {
 				if err != nil {
 					tb.Fatal(err)
 				}
-				if strings.HasPrefix(bucket.Name, ns) {
+				if strings.HasPrefix(bucket.Name, ns+".") {
 					left = append(left, bucket.Name)
 				}
 			}

@@ -34,10 +34,9 @@ func (Bound) fromBind() {}
 // Step declares the bucket, and waits until it is ready. It reads the bucket as it was before: one whose size is about
 // to change may still be ready.
 func (Bind) Step(c *fsm.Ctx[v1.BucketClaim], to fsm.To[fromBind]) fsm.Result[fromBind] {
-	meta := metav1.ObjectMeta{Name: c.Obj.Namespace + "-" + c.Obj.Name}
+	meta := metav1.ObjectMeta{Name: nameOf(c.Obj)}
 	spec := v1.BucketSpec{ClaimNamespace: c.Obj.Namespace, ClaimName: c.Obj.Name, Gigabytes: c.Obj.Spec.Gigabytes}
 	c.Apply(inventory.Declaration{Object: &v1.Bucket{ObjectMeta: meta, Spec: spec}, Foreground: true})
-	c.Obj.Status.Bucket = meta.Name
 	bucket := &v1.Bucket{ObjectMeta: meta}
 	if _, err := c.Get(bucket); err != nil {
 		return to.Retry(err)
@@ -49,10 +48,15 @@ func (Bind) Step(c *fsm.Ctx[v1.BucketClaim], to fsm.To[fromBind]) fsm.Result[fro
 	return to.Go(Bound{})
 }
 
-// Step ends the machine. The next pass begins at Bind again, and checks the bucket again.
-func (Bound) Step(_ *fsm.Ctx[v1.BucketClaim], to fsm.To[fsm.Terminal]) fsm.Result[fsm.Terminal] {
+// Step ends the machine. The bucket belongs to the claim: Bind has applied it, and a bucket of another owner is not
+// taken over. The next pass begins at Bind again, and checks the bucket again.
+func (Bound) Step(c *fsm.Ctx[v1.BucketClaim], to fsm.To[fsm.Terminal]) fsm.Result[fsm.Terminal] {
+	c.Obj.Status.Bucket = nameOf(c.Obj)
 	return fsm.Done(to)
 }
+
+// nameOf returns the name of the bucket of a claim. A namespace has no dots, so no other claim has this name.
+func nameOf(claim *v1.BucketClaim) string { return claim.Namespace + "." + claim.Name }
 
 // The states of a bucket.
 type (

@@ -42,7 +42,7 @@ func TestAClaimWaitsForItsSize(t *testing.T) {
 		bucket := &v1.Bucket{
 			TypeMeta: metav1.TypeMeta{APIVersion: "storage.example.com/v1", Kind: "Bucket"},
 			ObjectMeta: metav1.ObjectMeta{
-				Name: "prod-photos", UID: "2", Generation: 1,
+				Name: "prod.photos", UID: "2", Generation: 1,
 				OwnerReferences: []metav1.OwnerReference{{UID: claim.UID, Controller: new(true)}},
 			},
 			Spec: v1.BucketSpec{ClaimNamespace: "prod", ClaimName: "photos", Gigabytes: gigabytes},

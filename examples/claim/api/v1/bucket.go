@@ -22,7 +22,7 @@ type BucketClaimSpec struct {
 type BucketClaimStatus struct {
 	machine.Status `json:",inline"`
 
-	// Bucket is the name of the bucket.
+	// Bucket is the name of the bucket. It is empty before the bucket has been ready.
 	// +optional
 	Bucket string `json:"bucket,omitempty"`
 }

@@ -256,7 +256,7 @@ const bucketClaimCRD = `{
         "type": "object",
         "properties": {
          "bucket": {
-          "description": "Bucket is the name of the bucket.",
+          "description": "Bucket is the name of the bucket. It is empty before the bucket has been ready.",
           "type": "string"
          },
          "conditions": {
