@@ -98,6 +98,45 @@ func TestAccessToken(t *testing.T) {
 	}
 }
 
+// TestAccessTokenLeavesOtherServiceAccountsAlone checks that a token with the name of an existing service account gives
+// it no permissions.
+func TestAccessTokenLeavesOtherServiceAccountsAlone(t *testing.T) {
+	c := connect(t, nil)
+	ns := newNamespace(t, c)
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "other"}}
+	if _, err := kube.Namespaced[corev1.ServiceAccount](c, ns).Create(limit(t), account, nil); err != nil {
+		t.Fatal(err)
+	}
+	background(t, func(ctx context.Context) error { return tokens.Run(ctx, c) })
+	api := kube.Namespaced[v1.AccessToken](c, ns)
+	eventually(t, "the kind is installed", func(ctx context.Context) error {
+		_, err := api.Create(ctx, &v1.AccessToken{
+			ObjectMeta: metav1.ObjectMeta{Name: "other"},
+			Spec: v1.AccessTokenSpec{
+				Namespaced: []v1.NamespacePermissions{{Namespace: ns, Rules: readMaps()}}, Cluster: readMaps(),
+			},
+		}, nil)
+		return err
+	})
+	_, err := kube.Await(limit(t), api, "other", func(token *v1.AccessToken) error {
+		for _, cond := range token.Status.Conditions {
+			if cond.Type == "Ready" && strings.Contains(cond.Message, "ServiceAccount "+ns+"/other exists") {
+				return nil
+			}
+		}
+		return fmt.Errorf("the conditions are %+v", token.Status.Conditions)
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := granted(t, c, ns); got != "" {
+		t.Errorf("the service account has got %s", got)
+	}
+	if err := kube.DeleteAndWait(limit(t), api, "other", nil); err != nil {
+		t.Error(err)
+	}
+}
+
 // granted returns the objects of the tokens of a namespace.
 func granted(t testing.TB, c *kube.Client, ns string) string {
 	t.Helper()
@@ -106,7 +145,7 @@ func granted(t testing.TB, c *kube.Client, ns string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if rest, ok := strings.CutPrefix(name, ns+"-"); ok {
+		if rest, ok := strings.CutPrefix(name, ns+"."); ok {
 			all = append(all, kind+" "+rest)
 		}
 	}

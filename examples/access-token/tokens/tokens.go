@@ -42,10 +42,11 @@ type (
 func (Issue) fromGrant()  {}
 func (Issued) fromIssue() {}
 
-// Step declares the service account with its roles and bindings.
+// Step declares the service account with its roles and bindings. They have a later wave: if the service account belongs
+// to another owner, it is refused, and must not get the permissions.
 func (Grant) Step(c ctx, to fsm.To[fromGrant]) fsm.Result[fromGrant] {
-	meta := func(namespace string) metav1.ObjectMeta {
-		return metav1.ObjectMeta{Namespace: namespace, Name: c.Obj.Namespace + "-" + c.Obj.Name}
+	meta := func(namespace string) metav1.ObjectMeta { // a namespace has no dots, so no other token has this name
+		return metav1.ObjectMeta{Namespace: namespace, Name: c.Obj.Namespace + "." + c.Obj.Name}
 	}
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: c.Obj.Name}}
 	c.Apply(inventory.Declaration{Object: account})
@@ -56,12 +57,12 @@ func (Grant) Step(c ctx, to fsm.To[fromGrant]) fsm.Result[fromGrant] {
 	for _, p := range c.Obj.Spec.Namespaced {
 		role := &rbacv1.Role{ObjectMeta: meta(p.Namespace), Rules: p.Rules}
 		binding := &rbacv1.RoleBinding{ObjectMeta: meta(p.Namespace), RoleRef: roleRef("Role"), Subjects: subjects}
-		c.Apply(inventory.Declaration{Object: role}, inventory.Declaration{Object: binding})
+		c.Apply(inventory.Declaration{Object: role, Wave: 1}, inventory.Declaration{Object: binding, Wave: 1})
 	}
 	if rules := c.Obj.Spec.Cluster; len(rules) > 0 {
 		role := &rbacv1.ClusterRole{ObjectMeta: meta(""), Rules: rules}
 		binding := &rbacv1.ClusterRoleBinding{ObjectMeta: meta(""), RoleRef: roleRef("ClusterRole"), Subjects: subjects}
-		c.Apply(inventory.Declaration{Object: role}, inventory.Declaration{Object: binding})
+		c.Apply(inventory.Declaration{Object: role, Wave: 1}, inventory.Declaration{Object: binding, Wave: 1})
 	}
 	return to.Go(Issue{})
 }
@@ -74,7 +75,7 @@ func (Issue) Step(c ctx, to fsm.To[fromIssue]) fsm.Result[fromIssue] {
 			Name: c.Obj.Name, Annotations: map[string]string{corev1.ServiceAccountNameKey: c.Obj.Name},
 		},
 		Type: corev1.SecretTypeServiceAccountToken,
-	}, Wave: 1})
+	}, Wave: 2})
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: c.Obj.Name}}
 	switch _, err := c.Get(secret); {
 	case err != nil:
