@@ -480,6 +480,47 @@ func checkBackups(t *testing.T, h *history, all map[string]time.Time, db *v1.Dat
 	}
 }
 
+// TestDatabaseOfADeletedNamespace checks that a namespace with a database that keeps its backups can be deleted.
+func TestDatabaseOfADeletedNamespace(t *testing.T) {
+	t.Parallel()
+	c := connect(t, nil)
+	if err := postgres.Install(limit(t), c); err != nil {
+		t.Fatal(err)
+	}
+	namespaces := kube.ClusterWide[corev1.Namespace](c)
+	space, err := namespaces.Create(limit(t), &corev1.Namespace{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "database-"},
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ns := space.Name
+	awaitPods(t, c, ns)
+	dbs, pods := kube.Namespaced[v1.Database](c, ns), kube.Namespaced[corev1.Pod](c, ns)
+	background(t, func(ctx context.Context) error {
+		for event, err := range kube.Watch(ctx, pods, nil) {
+			if err == nil && event.Type != kube.Bookmark && event.Type != kube.Deleted {
+				err = databaseKubelet(ctx, pods, event.Object, func(string) bool { return false })
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	background(t, func(ctx context.Context) error { return postgres.Run(ctx, c, ns, nil) })
+	if _, err := dbs.Create(limit(t), newDatabase("shop", v1.DatabaseSpec{Version: "17"}), nil); err != nil {
+		t.Fatal(err)
+	}
+	ready := kube.StatusCondition[v1.Database]("Ready", metav1.ConditionTrue)
+	if _, err := kube.Await(limit(t), dbs, "shop", ready, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := kube.DeleteAndWait(limit(t), namespaces, ns, nil); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestDatabaseSurvivesEachCrash kills the program of a database with one replica before and after each of its writes,
 // from its creation to its deletion with a final backup.
 func TestDatabaseSurvivesEachCrash(t *testing.T) {

@@ -196,8 +196,16 @@ func (Retire) Step(c ctx, to fsm.To[fromRetire]) fsm.Result[fromRetire] {
 	return to.Go(FinalBackup{Attempt{Due: *c.Obj.DeletionTimestamp, Timeout: c.Obj.Spec.Timeout, Final: true}})
 }
 
-// Step makes the final backup. It is tried until it succeeds, or until keepBackups is set to false.
+// Step makes the final backup. It is tried until it succeeds, or until keepBackups is set to false. In a namespace that
+// is being deleted, no pod can be created.
 func (s FinalBackup) Step(c ctx, to fsm.To[fromFinalBackup]) fsm.Result[fromFinalBackup] {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.Obj.Namespace}}
+	switch _, err := c.Get(namespace); {
+	case err != nil:
+		return to.Retry(err)
+	case namespace.DeletionTimestamp != nil:
+		return to.Go(Release{})
+	}
 	waiting, delay, err := s.run(c)
 	switch {
 	case errors.Is(err, errAttempt):

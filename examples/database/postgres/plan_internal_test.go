@@ -21,17 +21,23 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// podServer is a transport to a server that has pods, by their names.
-type podServer map[string]*corev1.Pod
+// objects is a transport to a server that has objects, by their names.
+type objects map[string]any
 
 // RoundTrip responds to a request.
-func (s podServer) RoundTrip(r *http.Request) (*http.Response, error) {
-	body, err := json.Marshal(s[path.Base(r.URL.Path)])
+func (s objects) RoundTrip(r *http.Request) (*http.Response, error) {
+	code, object := http.StatusOK, s[path.Base(r.URL.Path)]
+	if object == nil {
+		code = http.StatusNotFound
+		object = metav1.Status{Reason: metav1.StatusReasonNotFound, Code: http.StatusNotFound}
+	}
+	body, err := json.Marshal(object)
 	if r.Method == http.MethodPatch {
+		code = http.StatusOK
 		body, err = io.ReadAll(r.Body)
 	}
 	return &http.Response{
-		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
+		StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}},
 		Body: io.NopCloser(bytes.NewReader(body)),
 	}, err
 }
@@ -39,7 +45,7 @@ func (s podServer) RoundTrip(r *http.Request) (*http.Response, error) {
 // TestAnEvictedPodIsReplacedDuringAnUpgrade checks that the failed pod of an upgraded replica is deleted while the next
 // replica waits for it.
 func TestAnEvictedPodIsReplacedDuringAnUpgrade(t *testing.T) {
-	pods, now := podServer{}, metav1.NowMicro()
+	pods, now := objects{}, metav1.NowMicro()
 	db := &v1.Database{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "shop", UID: "1", Generation: 1},
 		Spec:       v1.DatabaseSpec{Version: "18", Replicas: 2},
@@ -83,5 +89,31 @@ func TestAnEvictedPodIsReplacedDuringAnUpgrade(t *testing.T) {
 	}
 	if want := []string{"delete shop-0"}; !slices.Equal(actions, want) {
 		t.Errorf("the plan of the states %q has the actions %q, want %q", p.States, actions, want)
+	}
+}
+
+// TestADatabaseOfADeletedNamespaceIsReleased checks that there is no final backup in a namespace that is being deleted.
+func TestADatabaseOfADeletedNamespaceIsReleased(t *testing.T) {
+	namespace := &corev1.Namespace{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
+		ObjectMeta: metav1.ObjectMeta{Name: "prod", UID: "2", DeletionTimestamp: new(metav1.Now())},
+	}
+	db := &v1.Database{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "prod", Name: "shop", UID: "1", Generation: 1, Finalizers: []string{Name},
+			DeletionTimestamp: new(metav1.Now()),
+		},
+		Spec: v1.DatabaseSpec{Version: "18", Replicas: 1},
+	}
+	db.Status.Version = "18"
+	c, err := kube.NewClient(t.Context(), &kube.ClientOptions{
+		Config: &kube.Config{Server: "https://cluster.test"}, Transport: objects{"prod": namespace},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := New(c, nil).Plan(t.Context(), db)
+	if err != nil || p.Err != nil || !p.Done || len(p.Actions) > 0 {
+		t.Errorf("the plan is %+v, %v, want that it is done without actions", p, err)
 	}
 }

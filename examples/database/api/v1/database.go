@@ -36,7 +36,7 @@ type DatabaseSpec struct {
 	BackupInterval metav1.Duration `json:"backupInterval,omitzero"`
 
 	// KeepBackups is whether a deleted database gets a final backup, and leaves all its backups. Otherwise they are
-	// deleted.
+	// deleted. If its namespace is deleted, there is no final backup.
 	// +kubebuilder:default=true
 	KeepBackups *bool `json:"keepBackups,omitempty"`
 

@@ -189,7 +189,7 @@ const databaseCRD = `{
           "type": "string"
          },
          "keepBackups": {
-          "description": "KeepBackups is whether a deleted database gets a final backup, and leaves all its backups. Otherwise they are\ndeleted.",
+          "description": "KeepBackups is whether a deleted database gets a final backup, and leaves all its backups. Otherwise they are\ndeleted. If its namespace is deleted, there is no final backup.",
           "default": true,
           "type": "boolean"
          },
