@@ -6,9 +6,12 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,7 +32,7 @@ func (cs *clusters) follow(ctx context.Context, ctl *kube.Controller[corev1.Conf
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
-		contents, err := readFiles(dir)
+		contents, err := readFiles(dir, files)
 		if err != nil {
 			slog.Error("read the directory", "err", err) // the clusters stay
 			contents = nil
@@ -56,19 +59,28 @@ func (cs *clusters) follow(ctx context.Context, ctl *kube.Controller[corev1.Conf
 	}
 }
 
-// readFiles returns the contents of the files in a directory.
-func readFiles(dir string) (map[string][]byte, error) {
+// readFiles returns the contents of the files in a directory, which may be a mounted Secret: its hidden entries are
+// skipped. A file that can't be read keeps its former content.
+func readFiles(dir string, before map[string]file) (map[string][]byte, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
 	contents := make(map[string][]byte)
 	for _, e := range entries {
-		if e.IsDir() {
+		path := filepath.Join(dir, e.Name())
+		info, err := os.Stat(path) // of the file that a symbolic link leads to
+		other := errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular()
+		if other || strings.HasPrefix(e.Name(), ".") {
 			continue
 		}
-		if contents[e.Name()], err = os.ReadFile(filepath.Join(dir, e.Name())); err != nil {
-			return nil, err
+		content, err := os.ReadFile(path)
+		if err != nil {
+			slog.Error("read a kubeconfig", "err", err)
+			content = before[e.Name()].content
+		}
+		if content != nil {
+			contents[e.Name()] = content
 		}
 	}
 	return contents, nil

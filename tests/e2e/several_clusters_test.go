@@ -80,6 +80,15 @@ func TestSeveralClustersJoinFailAndLeaveIndependently(t *testing.T) {
 	there := newCopied(t, connect(t, &kube.ClientOptions{Config: cfg}), "there 1")
 
 	dir := t.TempDir()
+	mounted := filepath.Join(dir, "..version") // as in a mounted Secret
+	if err := os.Mkdir(mounted, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for link, target := range map[string]string{"..data": "..version", "..version/eu": other.Kubeconfig()} {
+		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	program := call{program: "several-clusters", args: []string{dir}}.start(t)
 	awaitLog := func(text string, times int) {
 		t.Helper()
@@ -93,7 +102,7 @@ func TestSeveralClustersJoinFailAndLeaveIndependently(t *testing.T) {
 	join := func() {
 		t.Helper()
 		// With a part of the file, the cluster would join, leave and join again.
-		if err := os.Symlink(other.Kubeconfig(), filepath.Join(dir, "eu")); err != nil {
+		if err := os.Symlink("..data/eu", filepath.Join(dir, "eu")); err != nil {
 			t.Fatal(err)
 		}
 	}
