@@ -238,10 +238,26 @@ func testWasmNodeAfterARestart(t *testing.T, c *kube.Client, images string) {
 		}
 	}
 	running(0)
+	gate := kube.StrategicMergePatch(map[string]any{"status": map[string]any{
+		"conditions": []map[string]any{{"type": "example.com/other", "status": "True"}},
+	}})
+	if _, err := pods.Status().Patch(limit(t), pod.Name, gate, nil); err != nil {
+		t.Fatal(err)
+	}
 	last := renewed(renewed(renewed(time.Time{}))) // by the running program
 
 	restart()
 	running(1)
+	after, err := pods.Get(limit(t), pod.Name, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := kube.StatusCondition[corev1.Pod]("example.com/other", metav1.ConditionTrue)(after); err != nil {
+		t.Errorf("the condition of another writer: %v", err)
+	}
+	if len(after.Status.HostIPs) != 1 || after.Status.HostIPs[0].IP != "127.0.0.1" {
+		t.Errorf("the addresses of the host are %v", after.Status.HostIPs)
+	}
 	renewed(renewed(last))
 	n, err := kube.ClusterWide[corev1.Node](c).Get(limit(t), name, nil)
 	if err != nil {

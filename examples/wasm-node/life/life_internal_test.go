@@ -5,6 +5,7 @@ package life
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -354,25 +356,43 @@ func rejects(w *world) {
 	}
 }
 
-// TestPatchKeepsConditionsOfOthers checks what is written to the API.
-func TestPatchKeepsConditionsOfOthers(t *testing.T) {
+// TestPatchHasOnlyFieldsOfTheNode checks what is written to the API.
+func TestPatchHasOnlyFieldsOfTheNode(t *testing.T) {
 	pod := newPod(corev1.RestartPolicyAlways, "web")
-	pod.Status.Conditions = []corev1.PodCondition{
-		{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
-		{Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: "old"},
+	pod.Status = corev1.PodStatus{
+		Phase: corev1.PodFailed, Reason: "old", HostIP: "192.0.2.1", HostIPs: []corev1.HostIP{{IP: "192.0.2.1"}},
+		Conditions: []corev1.PodCondition{
+			{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
+			{Type: corev1.PodInitialized, Status: corev1.ConditionTrue},
+			{Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: "old"},
+		},
 	}
 	want := pod.Status.DeepCopy()
 	if diff, err := Patch(pod, want); err != nil || len(diff) > 0 {
 		t.Errorf("the patch of equal statuses is %v, %v", diff, err)
 	}
-	want.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	want.Reason, want.HostIP, want.HostIPs = "", "192.0.2.2", []corev1.HostIP{{IP: "192.0.2.2"}}
+	want.ContainerStatuses = []corev1.ContainerStatus{{Name: "web"}}
+	want.Conditions = []corev1.PodCondition{ // PodScheduled is one of others, and may be old
+		{Type: corev1.PodScheduled, Status: corev1.ConditionFalse}, want.Conditions[1],
+		{Type: corev1.ContainersReady, Status: corev1.ConditionFalse},
+		{Type: corev1.PodReady, Status: corev1.ConditionTrue},
+	}
 	diff, err := Patch(pod, want)
 	if err != nil {
 		t.Fatal(err)
 	}
-	status, _ := diff["status"].(map[string]any)
-	if list, _ := status["conditions"].([]any); len(list) != 2 || len(status) != 1 {
-		t.Errorf("the patch is %v", diff)
+	body, err := json.Marshal(diff)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const wantBody = `{"metadata":{"resourceVersion":"1"},"status":{` +
+		`"conditions":[{"status":"False","type":"ContainersReady"},{"reason":null,"status":"True","type":"Ready"}],` +
+		`"containerStatuses":[{"image":"","imageID":"","lastState":{},"name":"web","ready":false,"restartCount":0,` +
+		`"state":{}}],` +
+		`"hostIP":"192.0.2.2","hostIPs":[{"ip":"192.0.2.2"},{"$patch":"replace"}],"reason":null}}`
+	if diff := cmp.Diff(wantBody, string(body)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

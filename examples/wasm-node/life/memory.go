@@ -109,15 +109,50 @@ func (m *Memory) Of(pod *corev1.Pod) (*Pod, error) {
 	return own, nil
 }
 
-// Patch returns the merge patch that makes the status of a pod in the API that of the machine. It is empty if they are
-// equal. The server refuses it if the pod has changed.
+// Patch returns the strategic merge patch that makes the status of a pod in the API that of the machine. It is empty if
+// they are equal. It has only the conditions that the node writes: those of others may have fields that this program
+// does not know. The server refuses it if the pod has changed.
 func Patch(pod *corev1.Pod, want *corev1.PodStatus) (map[string]any, error) {
-	next := pod.DeepCopy()
-	s := &next.Status
+	s := pod.Status.DeepCopy()
 	s.ObservedGeneration, s.Phase, s.Reason, s.Message = want.ObservedGeneration, want.Phase, want.Reason, want.Message
 	s.HostIP, s.HostIPs, s.StartTime = want.HostIP, want.HostIPs, want.StartTime
-	s.ContainerStatuses, s.Conditions = want.ContainerStatuses, merge(s.Conditions, want.Conditions)
-	return patch.DiffMerge(pod, next, &patch.Options{Lock: true})
+	s.ContainerStatuses = want.ContainerStatuses
+	status, err := patch.DiffMerge(&pod.Status, s, nil)
+	if err != nil {
+		return nil, err
+	}
+	if ips, ok := status["hostIPs"].([]any); ok { // otherwise, the server would keep the former ones
+		status["hostIPs"] = append(ips, map[string]any{"$patch": "replace"})
+	}
+	var conditions []any
+	for _, c := range want.Conditions {
+		if !slices.Contains(owned, c.Type) {
+			continue
+		}
+		diff, err := patch.DiffMerge(conditionOf(pod.Status.Conditions, c.Type), c, nil)
+		if err != nil {
+			return nil, err
+		}
+		if len(diff) > 0 {
+			diff["type"] = c.Type
+			conditions = append(conditions, diff)
+		}
+	}
+	if len(conditions) > 0 {
+		status["conditions"] = conditions
+	}
+	if len(status) == 0 {
+		return nil, nil
+	}
+	return map[string]any{"metadata": map[string]any{"resourceVersion": pod.ResourceVersion}, "status": status}, nil
+}
+
+// conditionOf returns the condition of a type, or the zero value.
+func conditionOf(all []corev1.PodCondition, typ corev1.PodConditionType) corev1.PodCondition {
+	if i := slices.IndexFunc(all, func(c corev1.PodCondition) bool { return c.Type == typ }); i >= 0 {
+		return all[i]
+	}
+	return corev1.PodCondition{}
 }
 
 // merge returns the conditions of others with those that the node writes, in an order that does not change.

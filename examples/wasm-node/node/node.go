@@ -132,7 +132,8 @@ func (n *node) write(ctx context.Context, pod *corev1.Pod, own *life.Pod) error 
 	if err != nil || len(diff) == 0 {
 		return err
 	}
-	_, err = kube.Namespaced[corev1.Pod](n.c, pod.Namespace).Status().Patch(ctx, pod.Name, kube.MergePatch(diff), nil)
+	pods := kube.Namespaced[corev1.Pod](n.c, pod.Namespace)
+	_, err = pods.Status().Patch(ctx, pod.Name, kube.StrategicMergePatch(diff), nil)
 	if errors.Is(err, kube.ErrNotFound) {
 		return nil // it has just been deleted
 	}
