@@ -14,6 +14,7 @@ import (
 	"iter"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -93,14 +94,43 @@ func newController(cache *kube.Cache, namespaces []string) *kube.Controller[core
 	}))
 }
 
-// secretsOf returns the secrets in the volumes of a pod.
+// secretsOf returns the secrets in the volumes and variables of a pod, and those with which its images are pulled.
 func secretsOf(pod *corev1.Pod) (names []string) {
+	use := func(name string) { names = append(names, pod.Namespace+"/"+name) }
 	for _, v := range pod.Spec.Volumes {
 		if v.Secret != nil {
-			names = append(names, pod.Namespace+"/"+v.Secret.SecretName)
+			use(v.Secret.SecretName)
+		}
+		if v.Projected == nil {
+			continue
+		}
+		for _, s := range v.Projected.Sources {
+			if s.Secret != nil {
+				use(s.Secret.Name)
+			}
 		}
 	}
-	return names
+	containers := slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers)
+	for _, c := range pod.Spec.EphemeralContainers {
+		containers = append(containers, corev1.Container(c.EphemeralContainerCommon))
+	}
+	for _, c := range containers {
+		for _, from := range c.EnvFrom {
+			if from.SecretRef != nil {
+				use(from.SecretRef.Name)
+			}
+		}
+		for _, env := range c.Env {
+			if env.ValueFrom != nil && env.ValueFrom.SecretKeyRef != nil {
+				use(env.ValueFrom.SecretKeyRef.Name)
+			}
+		}
+	}
+	for _, s := range pod.Spec.ImagePullSecrets {
+		use(s.Name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // pods yields the pods that the lines of the input name.
