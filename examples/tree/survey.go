@@ -121,7 +121,10 @@ func (s *survey) tree(root node) *node {
 		}
 		drawn[n.meta.UID] = true
 		children := slices.SortedFunc(maps.Values(s.owned[n.meta.UID]), func(a, b *node) int {
-			return cmp.Or(cmp.Compare(a.ref.Kind, b.ref.Kind), cmp.Compare(a.meta.Name, b.meta.Name))
+			return cmp.Or(
+				cmp.Compare(a.ref.Kind, b.ref.Kind), cmp.Compare(a.meta.Namespace, b.meta.Namespace),
+				cmp.Compare(a.meta.Name, b.meta.Name), cmp.Compare(a.ref.Group, b.ref.Group),
+			)
 		})
 		for _, child := range children {
 			n.children = append(n.children, grow(*child))

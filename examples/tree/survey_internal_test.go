@@ -53,6 +53,40 @@ Deployment/web                       True    90m
 	}
 }
 
+func TestTreeShowsNamespacesThatDiffer(t *testing.T) {
+	now := time.Now()
+	object := func(kind, namespace, name, owner string) node {
+		meta := &metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + name)}
+		if owner != "" {
+			meta.OwnerReferences = []metav1.OwnerReference{{UID: types.UID(owner)}}
+		}
+		return node{ref: kube.Resource{Kind: kind}, meta: meta, ready: "True"}
+	}
+	const want = `OBJECT                    READY   AGE
+Tenant/acme               True    ?
+├─ConfigMap/limits in a   True    ?
+│ └─Pod/user              True    ?
+├─ConfigMap/limits in b   True    ?
+└─Plan/limits             True    ?
+`
+	for range 20 { // the order of a map is random
+		s := &survey{owned: map[types.UID]map[types.UID]*node{}}
+		for _, n := range []node{
+			object("ConfigMap", "b", "limits", "acme"), object("ConfigMap", "a", "limits", "acme"),
+			object("Plan", "", "limits", "acme"), object("Pod", "a", "user", "alimits"),
+		} {
+			s.record(&n)
+		}
+		var out bytes.Buffer
+		if err := show(&out, s.tree(object("Tenant", "", "acme", "")), now); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, out.String()); diff != "" {
+			t.Fatalf("(-want +got):\n%s", diff)
+		}
+	}
+}
+
 func TestReadinessComesFromTheFirstKnownCondition(t *testing.T) {
 	condition := func(kind, status, reason string) any {
 		return map[string]any{"type": kind, "status": status, "reason": reason}
