@@ -21,6 +21,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -125,6 +126,13 @@ func TestCommandLineMistakesNameTheFlagAndTheRemedy(t *testing.T) {
 		if code, stdout, _ := call(t, args...); code != 0 || !strings.HasPrefix(stdout, "kube-wasm runs") {
 			t.Errorf("%v: exit code %d, %s", args, code, stdout)
 		}
+	}
+}
+
+func TestAnInvalidAccountIsReportedOnce(t *testing.T) {
+	_, _, stderr := call(t, "run", "a.wasm", "-account", "b", "-origin", "http://a", "-record", "d")
+	if n := strings.Count(stderr, "want NAMESPACE/NAME"); n != 1 {
+		t.Errorf("the account is reported %d times:\n%s", n, stderr)
 	}
 }
 
@@ -542,5 +550,43 @@ func TestModulesEndWhileAnotherOneIsSet(t *testing.T) {
 	defer log.mu.Unlock()
 	if strings.Contains(log.text.String(), "module=replaced") {
 		t.Errorf("the other module has ended after the replacement:\n%s", &log.text)
+	}
+}
+
+// interrupted is a context that ends after the first look at it.
+type interrupted struct {
+	context.Context
+	looks atomic.Int32
+}
+
+func (i *interrupted) Err() error {
+	if i.looks.Add(1) == 1 {
+		return nil
+	}
+	return i.Context.Err()
+}
+
+// TestAnInterruptIsNotAnErrorOfAModule checks that nothing is logged for a module whose compilation is interrupted.
+func TestAnInterruptIsNotAnErrorOfAModule(t *testing.T) {
+	c, err := client.New(t.Context(), &client.Options{Config: &config.Config{Server: "http://127.0.0.1:1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := host.New(t.Context(), c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	writeFile(t, dir, "a.wasm", registrytest.Guest{}.Module())
+	var log bytes.Buffer
+	l := &local{
+		settings: &settings{dir: dir}, host: h, logger: slog.New(slog.NewTextHandler(&log, nil)),
+		names: make(map[string]bool), dir: registry.NewDirectory(dir),
+	}
+	ended, stop := context.WithCancel(t.Context())
+	stop()
+	l.poll(&interrupted{Context: ended})
+	if log.Len() > 0 || len(l.names) > 0 {
+		t.Errorf("with the modules %v, the log is\n%s", l.names, &log)
 	}
 }

@@ -90,6 +90,9 @@ func (s *settings) check(flags *flag.FlagSet) (err error) {
 			err = errors.Join(err, fmt.Errorf("run: -origin: %w; %w", invalid, errUsage))
 		}
 	}
+	if _, ok := parseAccount(s.account); !ok && s.account != "" {
+		err = errors.Join(err, fmt.Errorf("run: -account is %q, want NAMESPACE/NAME; %w", s.account, errUsage))
+	}
 	flags.Visit(func(f *flag.Flag) {
 		switch f.Name {
 		case "install", "namespace", "files", "allow-origin":
@@ -103,12 +106,6 @@ func (s *settings) check(flags *flag.FlagSet) (err error) {
 		case "account", "origin", "record":
 			if len(s.files) == 0 && s.dir == "" {
 				err = errors.Join(err, fmt.Errorf("run: -%s has no effect without a file or -dir; %w", f.Name, errUsage))
-			}
-			if s.account == "" {
-				return
-			}
-			if _, ok := parseAccount(s.account); !ok {
-				err = errors.Join(err, fmt.Errorf("run: -account is %q, want NAMESPACE/NAME; %w", s.account, errUsage))
 			}
 		}
 	})
@@ -318,12 +315,14 @@ func (l *local) poll(ctx context.Context) {
 			l.has(c.Name, false)
 			logger.Info("module is removed")
 		default:
-			if err := l.host.Set(ctx, l.module(c.Name, c.Module, nil)); err != nil {
+			err := l.host.Set(ctx, l.module(c.Name, c.Module, nil))
+			switch {
+			case err == nil:
+				l.has(c.Name, true)
+				logger.Info("module is set", "digest", c.Module.Digest)
+			case ctx.Err() == nil:
 				logger.Error("the module can't run", "err", err)
-				continue
 			}
-			l.has(c.Name, true)
-			logger.Info("module is set", "digest", c.Module.Digest)
 		}
 	}
 }
