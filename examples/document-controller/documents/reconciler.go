@@ -92,12 +92,26 @@ func (r *reconciler) apply(ctx context.Context, doc *v1.Document) (kube.Action, 
 				Type: kube.EventWarning, Reason: "Invalid", Action: "Render", Note: err.Error(),
 			})
 		}
-		return kube.AwaitChange(), r.report(ctx, doc, page, metav1.Condition{
-			Type: v1.ConditionReady, Status: metav1.ConditionFalse, Reason: "Invalid", Message: err.Error(),
+		return kube.AwaitChange(), r.report(ctx, doc, doc.Status, metav1.Condition{ // the old page is still published
+			Status: metav1.ConditionFalse, Reason: "Invalid", Message: err.Error(),
 		})
 	}
-	if err := r.applyConfigMap(ctx, doc, page); err != nil {
+	cm, err := r.maps.In(doc.Namespace).CreateOrUpdate(ctx, doc.Name, func(cm *corev1.ConfigMap) error {
+		return publish(cm, doc, page)
+	}, &kube.ModifyOptions{FieldManager: Manager})
+	if err != nil {
 		return kube.Action{}, err
+	}
+	if !metav1.IsControlledBy(cm, doc) {
+		note := "configmap " + cm.Name + " exists and does not belong to this document: " +
+			"delete the configmap, or use another name for the document"
+		if fresh {
+			r.recorder.Event(doc, kube.Event{Type: kube.EventWarning, Reason: "NameTaken", Action: "Render", Note: note})
+		}
+		// The deletion of a ConfigMap that does not belong to a document causes no run.
+		return kube.RequeueAfter(time.Minute), r.report(ctx, doc, v1.DocumentStatus{}, metav1.Condition{
+			Status: metav1.ConditionFalse, Reason: "NameTaken", Message: note,
+		})
 	}
 	if err := r.writeFile(doc, page); err != nil {
 		return kube.Action{}, err
@@ -107,39 +121,30 @@ func (r *reconciler) apply(ctx context.Context, doc *v1.Document) (kube.Action, 
 			Reason: "Rendered", Action: "Render", Note: "rendered into configmap " + doc.Name,
 		})
 	}
-	return kube.RequeueAfter(resync), r.report(ctx, doc, page, metav1.Condition{
-		Type: v1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Rendered",
-		Message: fmt.Sprintf("%d words in configmap %s", page.words, doc.Name),
+	published := v1.DocumentStatus{ConfigMap: cm.Name, Words: page.words}
+	return kube.RequeueAfter(resync), r.report(ctx, doc, published, metav1.Condition{
+		Status: metav1.ConditionTrue, Reason: "Rendered",
+		Message: fmt.Sprintf("%d words in configmap %s", page.words, cm.Name),
 	})
 }
 
-func (r *reconciler) applyConfigMap(ctx context.Context, doc *v1.Document, page rendered) error {
-	owner, err := kube.ControllerRef(doc)
-	if err != nil {
-		return err
+// publish puts a page into the ConfigMap of a document. It does not change a ConfigMap that exists and does not belong
+// to the document, such as one that a user has created.
+func publish(cm *corev1.ConfigMap, doc *v1.Document, page rendered) error {
+	if cm.UID != "" && !metav1.IsControlledBy(cm, doc) {
+		return nil
 	}
-	_, err = r.maps.Apply(ctx, &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace:       doc.Namespace,
-			Name:            doc.Name,
-			OwnerReferences: []metav1.OwnerReference{owner},
-		},
-		Data: map[string]string{page.file: page.text},
-	}, &kube.ApplyOptions{FieldManager: Manager, Force: true})
-	return err
+	cm.Data = map[string]string{page.file: page.text}
+	return kube.SetController(cm, doc)
 }
 
-// report applies the status. The server writes nothing if the status does not change.
-func (r *reconciler) report(ctx context.Context, doc *v1.Document, page rendered, cond metav1.Condition) error {
-	cond.ObservedGeneration = doc.Generation
+// report applies the status with the condition Ready. The server writes nothing if the status does not change.
+func (r *reconciler) report(ctx context.Context, doc *v1.Document, st v1.DocumentStatus, ready metav1.Condition) error {
+	ready.Type, ready.ObservedGeneration = v1.ConditionReady, doc.Generation
+	st.ObservedGeneration, st.Conditions = doc.Generation, conditions(doc, ready)
 	_, err := r.docs.Status().Apply(ctx, &v1.Document{
 		ObjectMeta: metav1.ObjectMeta{Namespace: doc.Namespace, Name: doc.Name},
-		Status: v1.DocumentStatus{
-			ObservedGeneration: doc.Generation,
-			Conditions:         conditions(doc, cond),
-			ConfigMap:          doc.Name,
-			Words:              page.words,
-		},
+		Status:     st,
 	}, &kube.ApplyOptions{FieldManager: Manager, Force: true})
 	return err
 }
