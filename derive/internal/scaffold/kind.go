@@ -249,7 +249,8 @@ func (t *Tree) checkDeclarations(at place, k *Kind) error {
 	for dir, list := range map[string][]string{
 		at.dir: {k.Name, k.Name + "Spec", k.Name + "Status", "New" + k.Name, k.Name + "Ready"},
 		controllerDir: {
-			"add" + k.Name, singular + "Reconciler", singular + "Finalizer", singular + "ConfigMap", singular + "Status",
+			"add" + k.Name, singular + "Reconciler", singular + "Finalizer", singular + "Status",
+			"set" + k.Name + "ConfigMap",
 		},
 	} {
 		for _, name := range list {
@@ -356,16 +357,16 @@ func clusterScoped() *strings.Replacer {
 		"message that is published in a ConfigMap.", "message that is published in a ConfigMap of the namespace default.",
 		`NewWidget("prod", "hello", `, `NewWidget("hello", `,
 		`NewWidget("", "hello", `, `NewWidget("e2e-widget", `,
-		`got.Namespace != "prod"`, "got.Namespace != widgetNamespace",
-		"Namespace:       obj.Namespace,\n", "Namespace:       widgetNamespace,\n",
+		"r.configMaps.In(obj.Namespace)", "r.configMaps.In(widgetNamespace)",
 		"metav1.ObjectMeta{Namespace: obj.Namespace, Name: obj.Name}", "metav1.ObjectMeta{Name: obj.Name}",
 		"// widgetFinalizer keeps", "// widgetNamespace is the namespace of the ConfigMaps.\n"+
 			"const widgetNamespace = metav1.NamespaceDefault\n\n// widgetFinalizer keeps",
-		"  name: hello\n  namespace: default\n", "  name: hello\n",
+		"  name: widget-sample\n  namespace: default\n", "  name: widget-sample\n",
 		"ctx, c, ns := start(t)", "ctx, c, _ := start(t)",
 		"kube.Namespaced[v1.Widget](c, ns)", "kube.ClusterWide[v1.Widget](c)",
 		"kube.Namespaced[corev1.ConfigMap](c, ns)", "kube.Namespaced[corev1.ConfigMap](c, metav1.NamespaceDefault)",
 		`objects, "hello"`, `objects, "e2e-widget"`,
 		`(ctx, "hello"`, `(ctx, "e2e-widget"`,
+		`(ctx, "widget-hello"`, `(ctx, "widget-e2e-widget"`,
 	)
 }

@@ -104,7 +104,11 @@ func TestAddKind(t *testing.T) {
 	contains(t, texts, map[string][]string{
 		"api/v1/order_types.go":              {"//kube:resource group=shop.example.org version=v1 kind=Order plural=orders\n"},
 		"internal/controller/controllers.go": {"\taddPolicy(m, c, cache)\n\taddOrder(m, c, cache)\n}", "\t\tkube.CRD[v1.Policy],\n\t\tkube.CRD[v1.Order],\n\t}"},
-		"internal/controller/order.go":       {`v1 "example.org/shop/api/v1"`, "groups=shop.example.org,resources=orders/status"},
+		"internal/controller/order.go": {
+			`v1 "example.org/shop/api/v1"`, "groups=shop.example.org,resources=orders/status", `name := "order-" + obj.Name`,
+		},
+		"config/samples/order.yaml": {"\n  name: order-sample\n  namespace: default\n"},
+		"test/e2e/order_test.go":    {`configMaps.Get(ctx, "order-hello", nil)`},
 	})
 }
 
@@ -124,9 +128,10 @@ func TestAddKindOfAnotherGroup(t *testing.T) {
 		"api/widget/v1beta1/region_types.go":  {"group=widget.example.org version=v1beta1 kind=Region plural=regions scope=Cluster\n"},
 		"api/widget/v1beta1/country_types.go": {"group=widget.example.org version=v1beta1 kind=Country plural=countries\n"},
 		"internal/controller/region.go":       {`widgetv1beta1 "example.org/shop/api/widget/v1beta1"`, "const regionNamespace", "*kube.API[widgetv1beta1.Region]"},
-		"internal/controller/region_test.go":  {`widgetv1beta1.NewRegion("hello", widgetv1beta1.RegionSpec{`, "got.Namespace != regionNamespace"},
+		"internal/controller/region_test.go":  {`widgetv1beta1.NewRegion("hello", widgetv1beta1.RegionSpec{`, "setRegionConfigMap"},
+		"test/e2e/region_test.go":             {`objects, "e2e-region"`, `configMaps.Get(ctx, "region-e2e-region", nil)`},
 		"internal/controller/controllers.go":  {"kube.CRD[widgetv1beta1.Region],", "\taddRegion(m, c, cache)\n\taddCountry(m, c, cache)\n"},
-		"config/samples/region.yaml":          {"apiVersion: widget.example.org/v1beta1\nkind: Region\nmetadata:\n  name: hello\nspec:"},
+		"config/samples/region.yaml":          {"apiVersion: widget.example.org/v1beta1\nkind: Region\nmetadata:\n  name: region-sample\nspec:"},
 	})
 	for _, word := range []string{"obj.Namespace", "(c, ns)"} {
 		if strings.Contains(texts["internal/controller/region.go"]+texts["test/e2e/region_test.go"], word) {

@@ -11,7 +11,7 @@ import (
 	v1 "example.com/kube-project/api/v1"
 )
 
-// FieldManager owns the fields that the controllers apply.
+// FieldManager owns the fields that the controllers write.
 const FieldManager = "widget-controller"
 
 // Add adds the controllers to a manager. kube-derive add kind appends a line.

@@ -23,7 +23,7 @@ const widgetFinalizer = "group.example.com/widget-cleanup"
 // +kubebuilder:rbac:groups=group.example.com,resources=widgets,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=group.example.com,resources=widgets/status,verbs=patch
 // +kubebuilder:rbac:groups=group.example.com,resources=widgets/finalizers,verbs=update
-// +kubebuilder:rbac:groups="",resources=configmaps,verbs=list;watch;create;patch
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // widgetReconciler reconciles the objects of the kind Widget: it publishes the message of each in a ConfigMap.
@@ -60,25 +60,26 @@ func (r *widgetReconciler) reconcile(ctx context.Context, obj *v1.Widget) (kube.
 	})
 }
 
-// apply applies the ConfigMap of an object, and its status.
+// apply writes the ConfigMap of an object, and applies its status.
 func (r *widgetReconciler) apply(ctx context.Context, obj *v1.Widget) (kube.Action, error) {
-	owner, err := kube.ControllerRef(obj)
+	name := "widget-" + obj.Name // different from the names that other kinds use
+	cm, err := r.configMaps.In(obj.Namespace).CreateOrUpdate(ctx, name, func(cm *corev1.ConfigMap) error {
+		return setWidgetConfigMap(cm, obj)
+	}, &kube.ModifyOptions{FieldManager: FieldManager})
 	if err != nil {
 		return kube.Action{}, err
 	}
-	options := &kube.ApplyOptions{FieldManager: FieldManager, Force: true}
-	if _, err := r.configMaps.Apply(ctx, widgetConfigMap(obj, owner), options); err != nil {
-		return kube.Action{}, err
+	action, eventType, status := kube.AwaitChange(), kube.EventNormal, widgetStatus(obj, cm)
+	if !metav1.IsControlledBy(cm, obj) { // its deletion causes no run
+		action, eventType = kube.RequeueAfter(time.Minute), kube.EventWarning
 	}
 	if obj.Status.ObservedGeneration != obj.Generation { // this spec is new
-		note := "published in configmap " + obj.Name
-		r.recorder.Event(obj, kube.Event{Reason: "Published", Action: "Publish", Note: note})
+		ready := status.Status.Conditions[0]
+		r.recorder.Event(obj, kube.Event{Type: eventType, Reason: ready.Reason, Action: "Publish", Note: ready.Message})
 	}
 	// If nothing has changed, the server writes nothing.
-	if _, err := r.objects.Status().Apply(ctx, widgetStatus(obj), options); err != nil {
-		return kube.Action{}, err
-	}
-	return kube.AwaitChange(), nil
+	_, err = r.objects.Status().Apply(ctx, status, &kube.ApplyOptions{FieldManager: FieldManager, Force: true})
+	return action, err
 }
 
 // cleanup removes what the cluster does not remove automatically. The ConfigMap is deleted with its owner. Delete here
@@ -88,34 +89,33 @@ func (r *widgetReconciler) cleanup(_ context.Context, obj *v1.Widget) (kube.Acti
 	return kube.AwaitChange(), nil
 }
 
-// widgetConfigMap returns the ConfigMap of an object.
-func widgetConfigMap(obj *v1.Widget, owner metav1.OwnerReference) *corev1.ConfigMap {
-	return &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace:       obj.Namespace,
-			Name:            obj.Name,
-			OwnerReferences: []metav1.OwnerReference{owner},
-		},
-		Data: map[string]string{"message": obj.Spec.Message},
+// setWidgetConfigMap sets the fields of the ConfigMap of an object. It does not change a ConfigMap that exists and does
+// not belong to the object, such as one that a user has created.
+func setWidgetConfigMap(cm *corev1.ConfigMap, obj *v1.Widget) error {
+	if cm.UID != "" && !metav1.IsControlledBy(cm, obj) {
+		return nil
 	}
+	cm.Data = map[string]string{"message": obj.Spec.Message}
+	return kube.SetController(cm, obj)
 }
 
 // widgetStatus returns an object with only its identity and its new status.
-func widgetStatus(obj *v1.Widget) *v1.Widget {
-	var conditions []metav1.Condition // without those of other controllers, which the apply would take over
-	if ready := meta.FindStatusCondition(obj.Status.Conditions, v1.WidgetReady); ready != nil {
-		conditions = append(conditions, *ready)
-	}
-	meta.SetStatusCondition(&conditions, metav1.Condition{ // keeps the time of the last transition
+func widgetStatus(obj *v1.Widget, cm *corev1.ConfigMap) *v1.Widget {
+	status := v1.WidgetStatus{ObservedGeneration: obj.Generation, ConfigMap: cm.Name}
+	ready := metav1.Condition{
 		Type: v1.WidgetReady, Status: metav1.ConditionTrue, Reason: "Published",
-		Message: "published in configmap " + obj.Name, ObservedGeneration: obj.Generation,
-	})
-	return &v1.Widget{
-		ObjectMeta: metav1.ObjectMeta{Namespace: obj.Namespace, Name: obj.Name},
-		Status: v1.WidgetStatus{
-			ObservedGeneration: obj.Generation,
-			Conditions:         conditions,
-			ConfigMap:          obj.Name,
-		},
+		Message: "published in configmap " + cm.Name, ObservedGeneration: obj.Generation,
 	}
+	if !metav1.IsControlledBy(cm, obj) {
+		status.ConfigMap = ""
+		ready.Status, ready.Reason = metav1.ConditionFalse, "NameTaken"
+		ready.Message = "configmap " + cm.Name + " exists and does not belong to this object: " +
+			"delete the configmap, or use another name for the object"
+	}
+	// Without the conditions of other controllers, which the apply would take over.
+	if old := meta.FindStatusCondition(obj.Status.Conditions, v1.WidgetReady); old != nil {
+		status.Conditions = append(status.Conditions, *old)
+	}
+	meta.SetStatusCondition(&status.Conditions, ready) // keeps the time of the last transition
+	return &v1.Widget{ObjectMeta: metav1.ObjectMeta{Namespace: obj.Namespace, Name: obj.Name}, Status: status}
 }

@@ -3,6 +3,7 @@ package controller
 import (
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -11,21 +12,32 @@ import (
 
 func TestWidgetConfigMap(t *testing.T) {
 	obj := v1.NewWidget("prod", "hello", v1.WidgetSpec{Message: "hi"})
-	got := widgetConfigMap(obj, metav1.OwnerReference{UID: "1"})
-	if got.Namespace != "prod" || got.Name != "hello" || got.Data["message"] != "hi" {
-		t.Errorf("widgetConfigMap(%+v) = %+v", obj.Spec, got)
+	obj.UID = "1"
+	got := &corev1.ConfigMap{} // it does not exist
+	if err := setWidgetConfigMap(got, obj); err != nil || got.Data["message"] != "hi" || !metav1.IsControlledBy(got, obj) {
+		t.Errorf("new ConfigMap = %+v, %v; want the message, and the object as its controller", got, err)
 	}
-	if len(got.OwnerReferences) != 1 || got.OwnerReferences[0].UID != "1" {
-		t.Errorf("owners = %+v, want the given one", got.OwnerReferences)
+	got.UID, obj.Spec.Message = "2", "changed"
+	if err := setWidgetConfigMap(got, obj); err != nil || got.Data["message"] != "changed" {
+		t.Errorf("existing ConfigMap = %+v, %v; want the new message", got, err)
+	}
+	foreign := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{UID: "3"}, Data: map[string]string{"message": "of a user"}}
+	err := setWidgetConfigMap(foreign, obj)
+	if err != nil || foreign.Data["message"] != "of a user" || len(foreign.OwnerReferences) > 0 {
+		t.Errorf("ConfigMap of a user = %+v, %v; want no change", foreign, err)
 	}
 }
 
 func TestWidgetStatus(t *testing.T) {
 	obj := v1.NewWidget("prod", "hello", v1.WidgetSpec{Message: "hi"})
-	obj.Generation = 2
-	first := widgetStatus(obj)
+	obj.UID, obj.Generation = "1", 2
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "widget-hello"}}
+	if err := setWidgetConfigMap(cm, obj); err != nil {
+		t.Fatal(err)
+	}
+	first := widgetStatus(obj, cm)
 	cond := meta.FindStatusCondition(first.Status.Conditions, v1.WidgetReady)
-	if cond == nil || cond.ObservedGeneration != 2 {
+	if cond == nil || cond.Status != metav1.ConditionTrue || cond.ObservedGeneration != 2 {
 		t.Errorf("condition = %+v, want that generation 2 is ready", cond)
 	}
 	if first.Spec != (v1.WidgetSpec{}) {
@@ -35,11 +47,16 @@ func TestWidgetStatus(t *testing.T) {
 	// controllers.
 	obj.Status = first.Status
 	obj.Status.Conditions = append(obj.Status.Conditions, metav1.Condition{Type: "Other", Status: metav1.ConditionTrue})
-	again := widgetStatus(obj)
+	again := widgetStatus(obj, cm)
 	if again.Status.Conditions[0] != first.Status.Conditions[0] {
 		t.Errorf("the condition has changed to %+v", again.Status.Conditions[0])
 	}
 	if len(again.Status.Conditions) != 1 {
 		t.Errorf("conditions = %+v, want none of another controller", again.Status.Conditions)
+	}
+	cm.OwnerReferences = nil // the ConfigMap of a user
+	taken := widgetStatus(obj, cm).Status
+	if !meta.IsStatusConditionFalse(taken.Conditions, v1.WidgetReady) || taken.ConfigMap != "" {
+		t.Errorf("status = %+v, want that the name is taken", taken)
 	}
 }

@@ -21,7 +21,7 @@ func TestWidget(t *testing.T) {
 	if _, err := kube.Await(ctx, objects, "hello", ready, nil); err != nil {
 		t.Fatal(err)
 	}
-	cm, err := configMaps.Get(ctx, "hello", nil)
+	cm, err := configMaps.Get(ctx, "widget-hello", nil)
 	if err != nil || cm.Data["message"] != "hi" {
 		t.Errorf("the ConfigMap is %v, %v; want the message", cm, err)
 	}
