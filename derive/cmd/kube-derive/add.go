@@ -258,6 +258,10 @@ func (e *extender) generate(ctx context.Context) error {
 	if err := goCommand(ctx, e.command, e.root, []string{"mod", "tidy"}, e.std.err); err != nil {
 		return err
 	}
+	// Run reads the packages with the go command, too. The project may be below a go.work that does not use it.
+	if err := os.Setenv("GOWORK", "off"); err != nil {
+		return err
+	}
 	files, err := generate.Run(ctx, []string{"./..."}, &generate.Options{Dir: e.root})
 	if err != nil {
 		return err

@@ -151,6 +151,35 @@ func TestAddChangesNothingWhenSomethingFails(t *testing.T) {
 	}
 }
 
+// TestAddIgnoresTheWorkspaceAround checks that a project below a go.work that does not use it is read without the
+// workspace, as by init.
+func TestAddIgnoresTheWorkspaceAround(t *testing.T) {
+	dir := newProject(t)
+	t.Setenv("GOWORK", filepath.Join(filepath.Dir(dir), "go.work"))
+	bin := t.TempDir()
+	const script = `#!/bin/sh
+case "$*" in "mod tidy -diff"|"mod tidy") exit;; esac
+echo "$1 with GOWORK=$GOWORK" >> "${0%/go}/calls"
+exit 1
+`
+	if err := os.WriteFile(filepath.Join(bin, "go"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin)
+	if code, _, stderr := call(t, dir, "add", "kind", "Invoice"); code != 1 {
+		t.Errorf("add = %d, want the error of the go command\n%s", code, stderr)
+	}
+	calls, err := os.ReadFile(filepath.Join(bin, "calls"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(calls)) {
+		if !strings.HasSuffix(line, " with GOWORK=off\n") {
+			t.Errorf("the packages were read by go %s", line)
+		}
+	}
+}
+
 // snapshot returns all files of a folder as a text.
 func snapshot(t *testing.T, dir string) string {
 	t.Helper()
