@@ -260,7 +260,8 @@ func checkReconciled(t *testing.T, c *kube.Client, orders *kube.API[unstructured
 		t.Fatal(err)
 	}
 	maps := kube.Namespaced[corev1.ConfigMap](c, created.GetNamespace())
-	_, err = kube.Await(limit(t), maps, name, func(cm *corev1.ConfigMap) error {
+	own := strings.ToLower(created.GetKind()) + "-" + name
+	_, err = kube.Await(limit(t), maps, own, func(cm *corev1.ConfigMap) error {
 		if got, want := cm.Data["message"], "I am "+name; got != want {
 			return fmt.Errorf("message = %q, want %q", got, want)
 		}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
@@ -49,6 +50,8 @@ func TestNewProjectBuildsAndReconciles(t *testing.T) {
 	orders := kube.Dynamic(c, resource).In(ns)
 	sample := readObjects(t, filepath.Join(u.dir, "config/samples/order.yaml"))[0]
 	sample.SetNamespace("")
+	maps := kube.Namespaced[corev1.ConfigMap](c, ns)
+	foreign := create(t, maps, "order-taken", "of a user")
 	eventually(t, "the kind is served", func(ctx context.Context) error {
 		_, err := orders.Create(ctx, sample, nil)
 		return err
@@ -59,13 +62,11 @@ func TestNewProjectBuildsAndReconciles(t *testing.T) {
 		}
 		return nil
 	}
-	if _, err := kube.Await(limit(t), kube.Namespaced[corev1.ConfigMap](c, ns), "hello", published, nil); err != nil {
+	if _, err := kube.Await(limit(t), maps, "order-order-sample", published, nil); err != nil {
 		t.Error(err)
 	}
-	if err := orders.Delete(limit(t), "hello", nil); err != nil {
-		t.Error(err)
-	}
-	if err := kube.AwaitGone(limit(t), orders, "hello", "", nil); err != nil {
+	checkForeign(t, maps, orders, foreign)
+	if err := kube.DeleteAndWait(limit(t), orders, "order-sample", nil); err != nil {
 		t.Error(err)
 	}
 	stop()
@@ -79,6 +80,40 @@ func TestNewProjectBuildsAndReconciles(t *testing.T) {
 		"in a cluster":  func(t *testing.T) { testDeployed(t, u, group) },
 		"with webhooks": func(t *testing.T) { home.startWithWebhooks(t, command) },
 	})
+}
+
+// checkForeign checks that an order named taken does not take over the ConfigMap of its name, which is foreign, and
+// that the order reports it.
+func checkForeign(
+	t *testing.T, maps *kube.API[corev1.ConfigMap], orders *kube.API[unstructured.Unstructured], foreign *corev1.ConfigMap,
+) {
+	t.Helper()
+	order := &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"name": "taken"}, "spec": map[string]any{"message": "I take it"},
+	}}
+	if _, err := orders.Create(limit(t), order, nil); err != nil {
+		t.Fatal(err)
+	}
+	_, err := kube.Await(limit(t), orders, "taken", func(order *unstructured.Unstructured) error {
+		conditions, _, _ := unstructured.NestedSlice(order.Object, "status", "conditions")
+		if text := fmt.Sprint(conditions); !strings.Contains(text, "reason:NameTaken status:False") {
+			return fmt.Errorf("the conditions are %s, want NameTaken", text)
+		}
+		return nil
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := kube.DeleteAndWait(limit(t), orders, "taken", nil); err != nil {
+		t.Error(err)
+	}
+	got, err := maps.Get(limit(t), foreign.Name, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(foreign, got); diff != "" {
+		t.Errorf("the ConfigMap of a user has changed (-before +after):\n%s", diff)
+	}
 }
 
 // testOutside checks that make run and make e2e serve the webhooks of a project outside of the cluster, and that the
@@ -117,10 +152,16 @@ func testOutside(t *testing.T, u user, group string) {
 			return err
 		})
 		checkWebhooks(t, c, kind)
-		invoices := kube.Dynamic(c, kind).In(newNamespace(t, c))
-		checkReconciled(t, c, invoices, "hello")
-		if err := kube.DeleteAndWait(limit(t), invoices, "hello", nil); err != nil {
-			t.Error(err)
+		ns := newNamespace(t, c)
+		order := kube.Resource{Group: group, Version: "v1", Kind: "Order", Plural: "orders", Namespaced: true}
+		both := []*kube.API[unstructured.Unstructured]{kube.Dynamic(c, kind).In(ns), kube.Dynamic(c, order).In(ns)}
+		for _, objects := range both { // of one name, but with different ConfigMaps
+			checkReconciled(t, c, objects, "hello")
+		}
+		for _, objects := range both {
+			if err := kube.DeleteAndWait(limit(t), objects, "hello", nil); err != nil {
+				t.Error(err)
+			}
 		}
 		stop()
 		deploy(manifests(""))
