@@ -66,7 +66,6 @@ func run(ctx context.Context, line []string, in io.Reader) error {
 // newController returns a controller of the pods in some namespaces, which also runs for a pod when one of its secrets
 // changes. The cache holds only the metadata of secrets.
 func newController(cache *kube.Cache, namespaces []string) *kube.Controller[corev1.Pod] {
-	secret := kube.Resource{Version: "v1", Kind: "Secret", Plural: "secrets", Namespaced: true}
 	var pods []*kube.View[corev1.Pod]
 	var secrets []*kube.View[metav1.PartialObjectMetadata]
 	users := make(map[string]*kube.Index[corev1.Pod, string])
@@ -74,7 +73,7 @@ func newController(cache *kube.Cache, namespaces []string) *kube.Controller[core
 		view := kube.ViewOf[corev1.Pod](cache, &kube.Selection{Namespace: ns})
 		pods = append(pods, view)
 		users[ns] = kube.IndexBy(view, secretsOf)
-		secrets = append(secrets, kube.ViewOfResource[metav1.PartialObjectMetadata](cache, secret, &kube.Selection{Namespace: ns}))
+		secrets = append(secrets, kube.MetadataOf[corev1.Secret](cache, &kube.Selection{Namespace: ns}))
 	}
 	ctl := kube.NewController(kube.ForView(pods[0], pods[1:]...), nil)
 	changed := kube.SourceView(secrets[0], secrets[1:]...)
