@@ -163,13 +163,13 @@ func (c *logCluster) breaks(pod string) {
 	time.Sleep(3 * time.Second)
 }
 
-// replace sets that the next pod of a name has another log. It returns a function that breaks the connections to the
-// log of the old one.
-func (c *logCluster) replace(pod string) (breakOld func()) {
+// replace sets that the next pod web has another log. It returns a function that breaks the connections to the log of
+// the old one.
+func (c *logCluster) replace() (breakOld func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	old := c.open[pod]
-	c.open[pod], c.written[pod] = nil, nil
+	old := c.open["web"]
+	c.open["web"], c.written["web"] = nil, nil
 	return func() {
 		for _, later := range old {
 			close(later)
@@ -202,7 +202,7 @@ func TestNextPodOfANameIsReadOnce(t *testing.T) {
 		requests int
 	}{
 		{"the old log breaks after the next pod has started", func(c *logCluster) {
-			breakOld := c.replace("web")
+			breakOld := c.replace()
 			c.send("DELETED", before)
 			c.send("ADDED", next)
 			c.write("web", 2, "second")
@@ -210,7 +210,7 @@ func TestNextPodOfANameIsReadOnce(t *testing.T) {
 			c.write("web", 3, "third")
 		}, 2},
 		{"the old log breaks before the pod is deleted", func(c *logCluster) {
-			breakOld := c.replace("web")
+			breakOld := c.replace()
 			go breakOld()
 			time.Sleep(time.Millisecond)
 			c.send("DELETED", before)
@@ -220,7 +220,7 @@ func TestNextPodOfANameIsReadOnce(t *testing.T) {
 			c.write("web", 3, "third")
 		}, 2},
 		{"the old log is resumed before the pod is deleted", func(c *logCluster) {
-			c.replace("web")()
+			c.replace()()
 			c.write("web", 2, "second")
 			c.send("DELETED", before)
 			c.send("ADDED", next)
@@ -228,7 +228,7 @@ func TestNextPodOfANameIsReadOnce(t *testing.T) {
 			c.write("web", 3, "third")
 		}, 3},
 		{"the resumed log breaks before the next pod is found", func(c *logCluster) {
-			c.replace("web")()
+			c.replace()()
 			c.write("web", 2, "second")
 			c.send("DELETED", before)
 			c.breaks("web")
@@ -295,7 +295,7 @@ func TestPodThatReturnsContinues(t *testing.T) {
 		{"after a restart of its container", func(c *logCluster) {
 			c.send("DELETED", web)
 			c.breaks("web")
-			c.replace("web")
+			c.replace()
 			c.write("web", 2, "second")
 			c.send("ADDED", restarted)
 		}},

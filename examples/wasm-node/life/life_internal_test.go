@@ -374,7 +374,8 @@ func TestPatchHasOnlyFieldsOfTheNode(t *testing.T) {
 	want.Reason, want.HostIP, want.HostIPs = "", "192.0.2.2", []corev1.HostIP{{IP: "192.0.2.2"}}
 	want.ContainerStatuses = []corev1.ContainerStatus{{Name: "web"}}
 	want.Conditions = []corev1.PodCondition{ // PodScheduled is one of others, and may be old
-		{Type: corev1.PodScheduled, Status: corev1.ConditionFalse}, want.Conditions[1],
+		{Type: corev1.PodScheduled, Status: corev1.ConditionFalse},
+		want.Conditions[1],
 		{Type: corev1.ContainersReady, Status: corev1.ConditionFalse},
 		{Type: corev1.PodReady, Status: corev1.ConditionTrue},
 	}

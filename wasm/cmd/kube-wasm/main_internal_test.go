@@ -555,8 +555,8 @@ func TestModulesEndWhileAnotherOneIsSet(t *testing.T) {
 
 // interrupted is a context that ends after the first look at it.
 type interrupted struct {
-	context.Context
-	looks atomic.Int32
+	context.Context //nolint:containedctx // it is a context
+	looks           atomic.Int32
 }
 
 func (i *interrupted) Err() error {
