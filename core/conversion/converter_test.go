@@ -345,8 +345,7 @@ func TestLostFieldsAreRestored(t *testing.T) {
 	}
 }
 
-// TestLostFieldsOfListItemsAreRestored uses the lists of annotations as such, since it depends on the functions which of
-// them appear.
+// TestLostFieldsOfListItemsAreRestored calls restoreList, because conversion functions do not produce all of these lists.
 func TestLostFieldsOfListItemsAreRestored(t *testing.T) {
 	for _, tt := range []struct{ name, now, was, is, want string }{
 		{
@@ -372,6 +371,10 @@ func TestLostFieldsOfListItemsAreRestored(t *testing.T) {
 			"a hidden item without a name follows others", `[{"p":1},{"p":2},{"p":9}]`,
 			`[{"p":1},{"p":2}]`, `[{"p":1,"x":1},{"p":2,"x":2},{"x":3}]`, `[{"p":1,"x":1},{"p":2,"x":2},{"p":9},{"x":3}]`,
 		},
+		{
+			"one item changes and one is added", `[{"p":3},{"p":9}]`, `[{"p":1}]`, `[{"p":1,"x":1}]`, `[{"p":3,"x":1},{"p":9}]`,
+		},
+		{"a hidden value that the other version has added", `["a","a"]`, `["a"]`, `["a","a"]`, `["a","a"]`},
 		{"a hidden value of a set is added", `["b","h"]`, `["a"]`, `["a","h"]`, `["b","h"]`},
 		{"a hidden value of a list with equal values", `["b","a"]`, `["a"]`, `["a","a"]`, `["b","a","a"]`},
 		{

@@ -223,11 +223,19 @@ func restoreValue(now, was, is optional) (value any, there bool) {
 }
 
 // restoreList does the same for the remaining items of a list, which may have moved. It adds the items that the other
-// version could not represent at all, unless the list has an item with the same name or value.
+// version could not represent at all, until the list has as many of a name or value as it had before.
 func restoreList(now, was, is []any) []any {
-	kept, hidden := pairs(was, is)
-	out := make([]any, 0, len(now)+len(hidden))
-	for j, i := range tree.Origins(was, now) {
+	out := make([]any, 0, len(now)+len(is))
+	kept := slices.Repeat([]int{-1}, len(was)) // the index in is of each item of was
+	var hidden []any
+	for to, from := range origins(was, is) {
+		if from >= 0 {
+			kept[from] = to
+		} else {
+			hidden = append(hidden, is[to])
+		}
+	}
+	for j, i := range origins(was, now) {
 		item := now[j]
 		if i >= 0 && kept[i] >= 0 {
 			item, _ = restoreValue(optional{item, true}, optional{was[i], true}, optional{is[kept[i]], true})
@@ -236,33 +244,30 @@ func restoreList(now, was, is []any) []any {
 	}
 	used, stored := counts(out), counts(is)
 	for _, item := range hidden {
-		if key := tree.Key(item); used[key] == 0 || stored[key] > 1 { // the list may have duplicates
+		if key := tree.Key(item); used[key] < stored[key] {
+			used[key]++
 			out = append(out, item)
 		}
 	}
 	return out
 }
 
-// pairs returns the index in is of each item of was, or -1, and the items of is that was lacks.
-func pairs(was, is []any) (kept []int, hidden []any) {
-	kept = slices.Repeat([]int{-1}, len(was))
-	origins := tree.Origins(was, is)
-	for to, from := range origins {
-		if from >= 0 {
-			kept[from] = to
+// origins is [tree.Origins], and also pairs the items that it leaves because their number differs, or because only one
+// of two has a name.
+func origins(from, to []any) []int {
+	origins := tree.Origins(from, to)
+	used := make([]bool, len(from))
+	for _, i := range origins {
+		if i >= 0 {
+			used[i] = true
 		}
 	}
-	for _, step := range tree.Align(was, is) { // items without a name, of which is has more
-		if step.Kin && step.From >= 0 && step.To >= 0 && kept[step.From] < 0 && origins[step.To] < 0 {
-			kept[step.From], origins[step.To] = step.To, step.From
+	for _, step := range tree.Align(from, to) {
+		if step.Kin && step.From >= 0 && step.To >= 0 && !used[step.From] && origins[step.To] < 0 {
+			origins[step.To] = step.From
 		}
 	}
-	for to, from := range origins {
-		if from < 0 {
-			hidden = append(hidden, is[to])
-		}
-	}
-	return kept, hidden
+	return origins
 }
 
 // counts returns how many items of a list have each key.

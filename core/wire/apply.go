@@ -29,7 +29,7 @@ import (
 // field. Sent, it would overwrite the stored value. MarshalApply returns a [*ZeroValueError] that names all such
 // fields, or sends them if [ApplyOptions.ZeroValues] is set, also those in a struct with no field set. The items of
 // lists and the values of maps are exempt: their author writes each of them as a whole, so the zero values that are
-// ambiguous elsewhere are sent. A zero value whose tag has omitempty or omitzero is never sent.
+// ambiguous elsewhere are sent. Such a zero value whose tag has omitempty or omitzero is never sent.
 //
 // An unstructured object is sent unchanged except for an empty status and null creationTimestamps, which generators
 // leave in their output.

@@ -50,11 +50,16 @@ func describe(err error) error {
 }
 
 // isTagError reports whether the library refuses the fields of a struct, for example for a tag with a space.
-// encoding/json accepts all, and ignores what it does not understand.
+// encoding/json accepts all, and ignores what it does not understand. The library has no type for these errors. The
+// texts of decoders, such as those that call encoding/json, begin with other words.
 func isTagError(err error) bool {
 	semantic, ok := errors.AsType[*json.SemanticError](err)
-	return ok && semantic.Err != nil && semantic.GoType != nil && semantic.GoType.Kind() == reflect.Struct &&
-		strings.Contains(semantic.Err.Error(), "Go struct field")
+	if !ok || semantic.Err == nil || semantic.GoType == nil || semantic.GoType.Kind() != reflect.Struct {
+		return false
+	}
+	text := semantic.Err.Error()
+	begins := func(words string) bool { return strings.HasPrefix(text, words) }
+	return begins("Go struct") || begins("embedded ") || begins("unexported ")
 }
 
 // describeLegacy is describe for an error of legacyErrors. It leaves out errors of decoders, which may quote strings.
@@ -62,12 +67,16 @@ func describeLegacy(err error) error {
 	if _, ok := errors.AsType[*jsonv1.SyntaxError](err); err == nil || ok {
 		return err
 	}
+	if _, ok := errors.AsType[*fieldError](err); ok {
+		return err
+	}
 	e, ok := errors.AsType[*jsonv1.UnmarshalTypeError](err)
 	if !ok {
 		return errors.New("a value is invalid")
 	}
+	kind, _, _ := strings.Cut(e.Value, " ") // the text of the value follows, if it is a number or a string with a number
 	path := pathOf(jsontext.Pointer("/" + strings.ReplaceAll(e.Field, ".", "/")))
-	return &fieldError{path: path, offset: e.Offset, err: fmt.Errorf("want %s, not %.40s", wanted(e.Type), e.Value)}
+	return &fieldError{path: path, offset: e.Offset, err: fmt.Errorf("want %s, not %s", wanted(e.Type), kind)}
 }
 
 // mismatch returns an error with the expected type and the actual one.

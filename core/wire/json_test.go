@@ -340,9 +340,11 @@ func TestTagsThatEncodingJSONAcceptsAreAccepted(t *testing.T) {
 	full := reflect.StructOf([]reflect.StructField{
 		field("Space", "", `json:"space, omitempty"`), field("Twice", 0, `json:"twice,omitempty,omitempty"`),
 		field("Quoted", 0, `json:"'q'"`), field("Same", same.Interface(), `json:"same"`), field("Any", map[string]any{}, `json:"any"`),
-		field("Number", json.Number(""), `json:"number"`),
+		field("Number", json.Number(""), `json:"number"`), field("Hidden", struct{ n int }{}, `json:"hidden"`),
+		field("Int", 0, `json:"int,string"`), field("Bool", false, `json:"bool,string"`),
 	})
-	const in = `{"space":"a","twice":2,"Quoted":3,"same":{"Other":5},"any":{"n":1},"number":1.50}`
+	const in = `{"space":"a","twice":2,"Quoted":3,"same":{"Other":5},"any":{"n":1},"number":1.50,"hidden":{},` +
+		`"int":"7","bool":"true"}`
 	out, want := reflect.New(full), reflect.New(full)
 	if err := wire.UnmarshalJSON([]byte(in), out.Interface()); err != nil {
 		t.Fatal(err)
@@ -360,6 +362,7 @@ func TestTagsThatEncodingJSONAcceptsAreAccepted(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"twice":"hunter2"}`: "twice: want an int, not string", `{"number":"hunter2"}`: "a value is invalid",
 		`{"same":{"Other":true}}`: "same.Other: want an int, not bool", `{`: "unexpected end of JSON input",
+		`{"int":"hunter2"}`: "int: want an int, not number", `{"bool":"hunter2"}`: "bool: want a boolean, not string",
 	} {
 		if err := wire.UnmarshalJSON([]byte(text), out.Interface()); err == nil || err.Error() != want {
 			t.Errorf("UnmarshalJSON(%s) = %v, want %s", text, err, want)

@@ -28,11 +28,9 @@ type Limits struct {
 	ErrorBytes  int64
 }
 
-// maxValues is the largest number of values in an object that is decoded, of which a string, a number or a boolean is
-// only an eighth: it takes up to 24 bytes in memory, and an empty struct up to a KiB. Each takes at least two bytes of
-// the object, so that no object of up to 1.5 MiB, which is what etcd takes by default, has more values.
+// The largest number of values in an object that is decoded, and the number of strings that are one value.
 const (
-	maxValues = 3 << 18
+	maxValues = protobuf.MaxValues
 	scalars   = protobuf.Scalars
 )
 

@@ -298,7 +298,8 @@ func TestObjectsOfOtherShardsAreProgress(t *testing.T) {
 		newest := ""
 		for ref, head := range w.source.Objects() {
 			if !shard.Has(head.UID, ref.Namespace) {
-				time.Sleep(20 * time.Second) // longer than the interval of equal statuses
+				// It is longer than the interval of equal statuses, and a watch does not end at the same time.
+				time.Sleep(20*time.Second + time.Millisecond)
 				newest = w.source.Put(configMap(ref.Name))
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kube-go/sdk/core/internal/protobuf"
 	"github.com/kube-go/sdk/core/wire"
 )
 
@@ -27,10 +28,10 @@ const (
 	uidBytes  = 128
 )
 
-// The bound of package wire for the values of an object: an object, an array or a null counts as several scalars.
+// The bound for the values of an object in package wire.
 const (
-	maxValues = 3 << 18
-	scalars   = 8
+	maxValues = protobuf.MaxValues
+	scalars   = protobuf.Scalars
 )
 
 // Read reads a review and its head. If there is an error, the head has what could be read.
@@ -51,8 +52,9 @@ func Read(r io.Reader, limits *wire.Limits) ([]byte, Head, error) {
 	return body, head, nil
 }
 
-// weightOf returns the number of values of a review in scalars. The values in its objects do not count: package wire
-// bounds them when it decodes an object. It is zero for a short review.
+// weightOf returns the number of tokens of a review, of which the start of an object or an array and a null count as
+// several. The values in its objects do not count: package wire bounds them when it decodes an object. It is zero for a
+// short review.
 func weightOf(body []byte) (n int) {
 	if len(body) <= 2*maxValues { // each value takes at least two bytes
 		return 0

@@ -84,7 +84,7 @@ func (l *lists) pairByPlace(origins []int, used []bool, inFrom, inTo [2]int) {
 		return
 	}
 	for n, j := range changed {
-		origins[j] = old[n]
+		origins[j], used[old[n]] = old[n], true
 	}
 }
 
