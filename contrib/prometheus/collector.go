@@ -46,7 +46,7 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 		}
 		for i := range f.Samples {
 			m, err := metric(d, f.Type, &f.Samples[i])
-			if err != nil { // the family has other labels than before
+			if err != nil { // the family has another type or other labels than before
 				m = prometheus.NewInvalidMetric(d, err)
 			}
 			ch <- m

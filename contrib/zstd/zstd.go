@@ -16,7 +16,7 @@ const (
 	// The size of a dictionary. A larger one hardly makes the objects smaller.
 	dictionarySize = 32 << 10
 
-	// The smallest limit of the part of a sample in the dictionary.
+	// The part of a sample that the dictionary may always have, in bytes.
 	sampleSize = 4 << 10
 
 	// The window of the encoder, which needs this memory. Few objects are larger.

@@ -22,7 +22,7 @@ import (
 type leaving struct {
 	mu      sync.Mutex // guards the fields below
 	pods    map[types.UID]*leaver
-	trouble error // from which the watch has not recovered yet; or nil
+	trouble error // the last failure of the watch since the last event; or nil
 }
 
 // leaver is a pod that is not deleted yet.
@@ -50,13 +50,16 @@ func (l *leaving) of(uid types.UID) <-chan struct{} {
 func (l *leaving) why(uid types.UID) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.trouble != nil {
-		return "it was not observed to terminate; last failure of the watch: " + reason(l.trouble)
-	}
+	why := "it has not terminated yet"
 	if p := l.pods[uid]; p != nil && len(p.finalizers) > 0 {
-		return "it waits for its finalizers " + strings.Join(p.finalizers, ", ")
+		why = "it waits for its finalizers " + strings.Join(p.finalizers, ", ")
+	} else if l.trouble != nil {
+		why = "it was not observed to terminate"
 	}
-	return "it has not terminated yet"
+	if l.trouble != nil {
+		why += "; last failure of the watch: " + reason(l.trouble)
+	}
+	return why
 }
 
 // failed stores an error of the watch from which it recovers, or nil after an event.

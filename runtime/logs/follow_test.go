@@ -371,6 +371,45 @@ func TestLogsOverMaxLogsStartLater(t *testing.T) {
 	}
 }
 
+// TestRestartedContainersKeepTheirPlaces checks that the next run of a container is read before logs that wait, and takes
+// the place of a run that waits.
+func TestRestartedContainersKeepTheirPlaces(t *testing.T) {
+	web, b, d := alive("web", "1"), alive("b", "b"), alive("d", "d")
+	restarted := func(pod corev1.Pod) corev1.Pod {
+		next := *pod.DeepCopy()
+		next.Status.ContainerStatuses[0].ContainerID += "-next"
+		return next
+	}
+	synctest.Test(t, func(t *testing.T) {
+		c := &logCluster{logServer: logServer{pods: []corev1.Pod{web, b, d}}}
+		var mu sync.Mutex // guards reports
+		var reports []string
+		o := logs.Options{MaxLogs: 1, OnError: func(pod core.ObjectRef, _ string, _ error) {
+			mu.Lock()
+			defer mu.Unlock()
+			reports = append(reports, pod.Name)
+		}}
+		got := c.follow(t, o, func() {
+			c.write("web", 1, "web1")
+			c.send("MODIFIED", restarted(b))
+			c.write("b", 2, "b1")
+			c.write("d", 3, "d1")
+			breakOld := c.replace()
+			c.send("MODIFIED", restarted(web))
+			breakOld()
+			c.write("web", 4, "web2")
+			c.send("DELETED", restarted(web))
+			c.breaks("web")
+		})
+		if diff := cmp.Diff([]string{"web1", "web2", "b1"}, got); diff != "" {
+			t.Errorf("lines (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]string{"b", "d"}, reports); diff != "" {
+			t.Errorf("reports (-want +got):\n%s", diff)
+		}
+	})
+}
+
 // TestFailuresOfTheWatchAreLogged checks that the log has the failures from which the watch for pods recovers.
 func TestFailuresOfTheWatchAreLogged(t *testing.T) {
 	before := slog.Default()

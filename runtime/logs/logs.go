@@ -34,7 +34,8 @@ type Options struct {
 	Log request.LogOptions
 
 	// MaxLogs is the maximum number of logs that are read at the same time. If there are more, OnError is called once for
-	// each of the others. With Follow, these start when another log ends; otherwise they are not read. Default: 100.
+	// each of the others. With Follow, these start when another log ends, with the lines that Log.TailLines selects at that
+	// time; otherwise they are not read. Default: 100.
 	MaxLogs int
 
 	// OnError is called when a log can't be read to its end, or not yet because of MaxLogs; the others continue. It is

@@ -65,8 +65,8 @@ func (c *logCollector) read(ctx context.Context, run *logRun, source *logSource)
 }
 
 // stops waits before a log is resumed, and reports whether its container stops meanwhile. A log that has ended without
-// an error, or was not found, waits for the end of its container. It makes room for another log meanwhile, since the
-// next run of the container may begin.
+// an error, or was not found, waits for the end of its container. It makes room for another log meanwhile, unless logs
+// wait, since the next run of the container may begin.
 func (c *logCollector) stops(ctx context.Context, run *logRun, ended bool) bool {
 	var stopped <-chan struct{}
 	delay := time.Second
@@ -98,7 +98,7 @@ func (r *logRun) request() request.LogOptions {
 }
 
 // unread returns the options that resume a log of which no line was read. They select the lines that the first request
-// at the time start selected, and the later ones. The parameter o has the options of that request. Followed is true if
+// at the time start selected, and the later ones; but TailLines selects the last lines before the new request. The parameter o has the options of that request. Followed is true if
 // the log had no such lines before. Since is used because the clock of the node may differ. Up to two seconds are
 // added, because the resolution is a second and a request takes some time.
 func unread(o request.LogOptions, start time.Time, followed bool) request.LogOptions {

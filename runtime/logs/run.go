@@ -27,10 +27,10 @@ type podLogs struct {
 }
 
 // maxLeft is the number of pods that are remembered after they have left the selection. If a remembered pod returns,
-// its logs continue.
-const maxLeft = 10_000
+// its logs continue. A busy log needs up to 768 KiB for the times of its last lines.
+const maxLeft = 1000
 
-// lateWatch is the maximum time after which the watch is assumed to report a new pod, also if its connection is dead.
+// lateWatch is the time within which the watch is assumed to report a new pod, even if its connection has to be replaced.
 const lateWatch = 10 * time.Minute
 
 // runState is the state of a [logRun].
@@ -51,7 +51,7 @@ type logRun struct {
 	uid       types.UID
 	container string
 	id        string             // of the container
-	options   request.LogOptions // of the first request, without the delay before it
+	options   request.LogOptions // of the first request, as valid when the run was found
 	found     time.Time          // when the options were valid
 	stopped   chan struct{}      // closed by stop
 	stop      func()             // records that the container has ended
@@ -85,9 +85,11 @@ func (r *logRun) mayBeRead(later *logRun) bool {
 	return !r.resumed.IsZero() && (r.uid == later.uid || time.Since(r.resumed) < lateWatch)
 }
 
-// follow continues the log of an earlier run without a reader.
+// follow continues the log of an earlier run without a reader, if that may have read the log of this one.
 func (r *logRun) follow(earlier *logRun) {
-	r.position, r.resumed = earlier.position, earlier.resumed
+	if earlier.mayBeRead(r) {
+		r.position, r.resumed = earlier.position, earlier.resumed
+	}
 	earlier.position, earlier.next = logPosition{}, nil
 	r.state = idle
 }
@@ -198,10 +200,15 @@ func (c *logCollector) begin(ctx context.Context, p *podLogs, run *logRun) bool 
 	if last == nil {
 		return c.start(ctx, run, false)
 	}
+	if i := slices.Index(c.waiting, last); i >= 0 { // the run takes its place
+		c.waiting[i], run.state, last.state = run, queued, idle
+		c.finish(last)
+		return true
+	}
 	c.finish(last)
 	switch {
-	case last.state == chained || last.state == reading && last.mayBeRead(run):
-		last.next, run.state = run, chained
+	case last.state == chained || last.state == reading && (last.mayBeRead(run) || len(c.waiting) > 0):
+		last.next, run.state = run, chained // it gets the room of the last run, before those that wait
 		return true
 	case last.mayBeRead(run):
 		run.follow(last)

@@ -214,7 +214,7 @@ func ofElections() []Family {
 func ofShards() []Family {
 	name := []string{"name"}
 	return []Family{
-		{"kube_sharding_slots", "The number of slots, of 256, that the replica owns.", Gauge, name, nil},
+		{"kube_sharding_slots", "The number of slots that the replica owns, of 256 in each group of the name.", Gauge, name, nil},
 		{"kube_sharding_members", "The number of members of the group.", Gauge, name, nil},
 		{"kube_sharding_failing", "Whether the last request for the group has failed.", Gauge, name, nil},
 	}

@@ -272,8 +272,7 @@ func TestRegistryHasFamiliesOfOtherParts(t *testing.T) {
 	}
 }
 
-// TestAddedFamiliesMayReadTheRegistry checks that the function of another part and the methods of a controller may use
-// the registry.
+// TestAddedFamiliesMayReadTheRegistry checks that the function of another part may use the registry.
 func TestAddedFamiliesMayReadTheRegistry(t *testing.T) {
 	r := metrics.NewRegistry()
 	for _, name := range []string{"a", "b"} {

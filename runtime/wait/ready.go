@@ -33,10 +33,10 @@ import (
 //     pod uses it;
 //   - CustomResourceDefinition: its kind is established, and its names are accepted;
 //   - Service: it has an address if its type is LoadBalancer;
-//   - all others: the condition Ready is true, or Available without a Ready. If there is neither, the object is ready.
-//     But one of a custom type must have at least one condition, since its controller has not seen it before; an
-//     unstructured object need not. While the condition Reconciling is true, the object is not ready, and neither is
-//     one whose condition Stalled is true, which is final if it has an observedGeneration.
+//   - all others: the condition Ready is true, or Available without a Ready. If there is neither, the object is ready,
+//     unless it has a custom type, and neither a condition nor an observedGeneration: its controller has not seen it
+//     yet. While the condition Reconciling is true, the object is not ready, and neither is one whose condition Stalled
+//     is true, which is final if it has an observedGeneration.
 //
 // An object that is being deleted is not ready, nor is one whose status is older than its spec.
 func Ready[K any](obj *K) error {
@@ -338,7 +338,7 @@ func (s *subject) other() error {
 			return s.check(typ, metav1.ConditionTrue)
 		}
 	}
-	if s.hasConditions && len(s.Status.Conditions) == 0 {
+	if s.hasConditions && len(s.Status.Conditions) == 0 && s.Status.ObservedGeneration == 0 {
 		return errors.New("it has no conditions yet")
 	}
 	return nil

@@ -429,6 +429,7 @@ func TestObjectsOfTypesWithConditionsNeedOne(t *testing.T) {
 	for status, want := range map[string]string{
 		``: "it has no conditions yet",
 		`"conditions": [{"type": "Accepted", "status": "True"}]`: "",
+		`"observedGeneration": 1`:                                "",
 		`"conditions": [{"type": "Ready", "status": "True"}]`:    "",
 		`"conditions": [{"type": "Ready", "status": "False"}]`:   "condition Ready is False",
 	} {
