@@ -39,8 +39,8 @@ type (
 	// Selection selects the objects of a view: Namespace, LabelSelector, FieldSelector, Sharded. See
 	// [cache.Selection].
 	Selection = cache.Selection
-	// View is one kind of object in a cache. [ViewOf], [MetadataOf] and [ViewOfResource] return one. Methods: Run, Ready, Store,
-	// Health, Status, Subscribe, Follow, State, Observe, Concerns, WaitFor, Resource, Cache, Server, Cluster,
+	// View is one kind of object in a cache. [ViewOf], [MetadataOf] and [ViewOfResource] return one. Methods: Run, Ready,
+	// Store, Health, Status, Subscribe, Follow, State, Observe, Concerns, WaitFor, Resource, Cache, Server, Cluster,
 	// Selection, Namespace, On, Shard. See [cache.View].
 	View[K any] = cache.View[K]
 	// Store has the objects of a view in packed form. Methods: Get, Has, Len, All (with [SelectOptions]), State, Ready,

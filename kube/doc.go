@@ -14,8 +14,9 @@
 //	}
 //
 // The package has the names that most programs use: type aliases, and functions that call a function of another
-// package. The comment of an alias lists the fields and methods, and links the original, which documents them; in a
-// terminal, go doc github.com/kube-go/sdk/client.API.Get prints one. Everything else is in the packages listed below.
+// package. The comment of an alias lists the fields and methods, and links the original, which documents them. In a
+// terminal, go doc github.com/kube-go/sdk/client.API.Get prints the comment of a method. Everything else is in the
+// packages listed below.
 //
 // # Kinds
 //

@@ -132,13 +132,15 @@ func TestDocumentsLeaveForeignConfigMapsUnchanged(t *testing.T) {
 	c := connect(t, nil)
 	installDocuments(t, c)
 	l := newLibrary(t, c)
-	create(t, l.maps, "taken", "of a user")
-	before := create(t, l.maps, "freed", "of a user")
+	before := map[string]*corev1.ConfigMap{}
+	names := []string{"taken", "freed"}
+	for _, name := range names {
+		before[name] = create(t, l.maps, name, "of a user")
+	}
 	background(t, func(ctx context.Context) error {
 		return documents.Run(ctx, c, &documents.Options{Dir: l.dir})
 	})
 	l.removeAfter(t)
-	names := []string{"taken", "freed"}
 	for _, name := range names {
 		l.write(t, name, "words")
 	}
@@ -150,16 +152,15 @@ func TestDocumentsLeaveForeignConfigMapsUnchanged(t *testing.T) {
 		if doc.Status.ConfigMap != "" || doc.Status.Words != 0 {
 			t.Errorf("status = %+v, want no published page", doc.Status)
 		}
-	}
-	if diff := gocmp.Diff(before, l.configMap(t, "freed")); diff != "" {
-		t.Errorf("the ConfigMap has changed (-before +after):\n%s", diff)
+		if diff := gocmp.Diff(before[name], l.configMap(t, name)); diff != "" {
+			t.Errorf("the ConfigMap %s has changed (-before +after):\n%s", name, diff)
+		}
 	}
 
 	remove(t, l.maps, "freed")
 	l.write(t, "freed", "other words") // a change, because the next regular run is a minute later
 	owned := l.awaitPublished(t, "freed", "other words")
 
-	before = l.configMap(t, "taken")
 	for _, name := range names {
 		if err := kube.DeleteAndWait(limit(t), l.docs, name, nil); err != nil {
 			t.Fatal(err)
@@ -169,7 +170,7 @@ func TestDocumentsLeaveForeignConfigMapsUnchanged(t *testing.T) {
 	if err := kube.AwaitGone(limit(t), l.maps, "freed", owned.UID, nil); err != nil {
 		t.Fatal(err)
 	}
-	if diff := gocmp.Diff(before, l.configMap(t, "taken")); diff != "" {
+	if diff := gocmp.Diff(before["taken"], l.configMap(t, "taken")); diff != "" {
 		t.Errorf("the ConfigMap has changed with the deletion of the document (-before +after):\n%s", diff)
 	}
 }

@@ -114,8 +114,8 @@ func Run(ctx context.Context, c *kube.Client) error {
 	if err := Install(ctx, c); err != nil {
 		return err
 	}
-	cache, secret := kube.NewCache(c, nil), kube.ClusterWide[corev1.Secret](c).Resource()
-	secrets := kube.ViewOfResource[metav1.PartialObjectMetadata](cache, secret, nil) // without their data
+	cache := kube.NewCache(c, nil)
+	secrets := kube.MetadataOf[corev1.Secret](cache, nil) // without their data
 	accounts := kube.ViewOf[corev1.ServiceAccount](cache, nil)
 	ctl := kube.NewController(kube.For[v1.AccessToken](cache), nil).
 		Owns(kube.SourceView(accounts)).

@@ -84,15 +84,9 @@ func (r *reconciler) reconcile(ctx context.Context, doc *v1.Document) (kube.Acti
 
 // apply renders the document into its ConfigMap and its file, and updates the status.
 func (r *reconciler) apply(ctx context.Context, doc *v1.Document) (kube.Action, error) {
-	fresh := doc.Status.ObservedGeneration != doc.Generation // one event for each generation
 	page, err := render(doc.Spec)
 	if err != nil {
-		if fresh {
-			r.recorder.Event(doc, kube.Event{
-				Type: kube.EventWarning, Reason: "Invalid", Action: "Render", Note: err.Error(),
-			})
-		}
-		return kube.AwaitChange(), r.report(ctx, doc, doc.Status, metav1.Condition{ // the old page is still published
+		return kube.AwaitChange(), r.report(ctx, doc, doc.Status, metav1.Condition{ // it has the last published page
 			Status: metav1.ConditionFalse, Reason: "Invalid", Message: err.Error(),
 		})
 	}
@@ -103,23 +97,18 @@ func (r *reconciler) apply(ctx context.Context, doc *v1.Document) (kube.Action, 
 		return kube.Action{}, err
 	}
 	if !metav1.IsControlledBy(cm, doc) {
-		note := "configmap " + cm.Name + " exists and does not belong to this document: " +
-			"delete the configmap, or use another name for the document"
-		if fresh {
-			r.recorder.Event(doc, kube.Event{Type: kube.EventWarning, Reason: "NameTaken", Action: "Render", Note: note})
+		if err := r.removeFile(doc); err != nil {
+			return kube.Action{}, err
 		}
-		// The deletion of a ConfigMap that does not belong to a document causes no run.
+		// The deletion of a ConfigMap without a controller causes no run.
 		return kube.RequeueAfter(time.Minute), r.report(ctx, doc, v1.DocumentStatus{}, metav1.Condition{
-			Status: metav1.ConditionFalse, Reason: "NameTaken", Message: note,
+			Status: metav1.ConditionFalse, Reason: "NameTaken",
+			Message: "configmap " + cm.Name + " exists and does not belong to this document: " +
+				"delete the configmap, or use another name for the document",
 		})
 	}
 	if err := r.writeFile(doc, page); err != nil {
 		return kube.Action{}, err
-	}
-	if fresh {
-		r.recorder.Event(doc, kube.Event{
-			Reason: "Rendered", Action: "Render", Note: "rendered into configmap " + doc.Name,
-		})
 	}
 	published := v1.DocumentStatus{ConfigMap: cm.Name, Words: page.words}
 	return kube.RequeueAfter(resync), r.report(ctx, doc, published, metav1.Condition{
@@ -138,9 +127,18 @@ func publish(cm *corev1.ConfigMap, doc *v1.Document, page rendered) error {
 	return kube.SetController(cm, doc)
 }
 
-// report applies the status with the condition Ready. The server writes nothing if the status does not change.
+// report applies the status with the condition Ready, and records an event if the document or the reason is new. The
+// server writes nothing if the status does not change.
 func (r *reconciler) report(ctx context.Context, doc *v1.Document, st v1.DocumentStatus, ready metav1.Condition) error {
 	ready.Type, ready.ObservedGeneration = v1.ConditionReady, doc.Generation
+	old := meta.FindStatusCondition(doc.Status.Conditions, ready.Type)
+	if old == nil || old.ObservedGeneration != doc.Generation || old.Reason != ready.Reason {
+		event := kube.Event{Type: kube.EventNormal, Reason: ready.Reason, Action: "Render", Note: ready.Message}
+		if ready.Status != metav1.ConditionTrue {
+			event.Type = kube.EventWarning
+		}
+		r.recorder.Event(doc, event)
+	}
 	st.ObservedGeneration, st.Conditions = doc.Generation, conditions(doc, ready)
 	_, err := r.docs.Status().Apply(ctx, &v1.Document{
 		ObjectMeta: metav1.ObjectMeta{Namespace: doc.Namespace, Name: doc.Name},
@@ -165,11 +163,19 @@ func (r *reconciler) cleanup(_ context.Context, doc *v1.Document) (kube.Action, 
 	if r.dir == "" {
 		return kube.AwaitChange(), nil
 	}
-	if err := os.RemoveAll(r.folder(doc)); err != nil {
+	if err := r.removeFile(doc); err != nil {
 		return kube.Action{}, err
 	}
 	r.recorder.Event(doc, kube.Event{Reason: "Removed", Action: "Cleanup", Note: "removed the document's file"})
 	return kube.AwaitChange(), nil
+}
+
+// removeFile removes the directory of a document's file, if it exists.
+func (r *reconciler) removeFile(doc *v1.Document) error {
+	if r.dir == "" {
+		return nil
+	}
+	return os.RemoveAll(r.folder(doc))
 }
 
 // folder returns the directory of a document's file. Names of objects are safe in paths.

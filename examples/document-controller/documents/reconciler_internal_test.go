@@ -5,9 +5,12 @@ package documents
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -116,7 +119,14 @@ func TestForeignConfigMapsAreNotChanged(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := &peer{t: t, stored: tt.stored}
-			action, err := p.reconciler().apply(t.Context(), notes("# one"))
+			r, doc := p.reconciler(), notes("# one")
+			if err := os.MkdirAll(r.folder(doc), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			action, err := r.apply(t.Context(), doc)
+			if _, err := os.Stat(r.folder(doc)); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("the former file: %v, want it removed", err)
+			}
 			if err != nil || action != kube.RequeueAfter(time.Minute) {
 				t.Errorf("apply = %v, %v; want another run later", action, err)
 			}

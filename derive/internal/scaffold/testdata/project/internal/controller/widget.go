@@ -70,11 +70,11 @@ func (r *widgetReconciler) apply(ctx context.Context, obj *v1.Widget) (kube.Acti
 		return kube.Action{}, err
 	}
 	action, eventType, status := kube.AwaitChange(), kube.EventNormal, widgetStatus(obj, cm)
-	if !metav1.IsControlledBy(cm, obj) { // its deletion causes no run
+	if !metav1.IsControlledBy(cm, obj) { // the deletion of a ConfigMap without a controller causes no run
 		action, eventType = kube.RequeueAfter(time.Minute), kube.EventWarning
 	}
-	if obj.Status.ObservedGeneration != obj.Generation { // this spec is new
-		ready := status.Status.Conditions[0]
+	ready, old := status.Status.Conditions[0], meta.FindStatusCondition(obj.Status.Conditions, v1.WidgetReady)
+	if old == nil || old.ObservedGeneration != obj.Generation || old.Reason != ready.Reason {
 		r.recorder.Event(obj, kube.Event{Type: eventType, Reason: ready.Reason, Action: "Publish", Note: ready.Message})
 	}
 	// If nothing has changed, the server writes nothing.
