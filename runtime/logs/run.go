@@ -259,10 +259,10 @@ func (c *logCollector) launch(ctx context.Context, run *logRun, late bool) {
 	source := c.merge.add()
 	c.running.Go(func() {
 		interrupted, err := c.read(ctx, run, source)
-		source.close()
 		if err != nil && ctx.Err() == nil && !errors.Is(err, core.ErrNotFound) {
 			c.problem(run, err)
 		}
+		source.close() // after the report, since the sequence may end now
 		c.end(ctx, run, interrupted)
 	})
 }
