@@ -91,7 +91,8 @@ func TestOriginsFollowMovedElements(t *testing.T) {
 		{"the first of equal elements remains", `[1,1,3]`, `[1,2,4]`, []int{0, 1, 2}},
 		{
 			"two new elements between moved ones", `[{"name":"a"},{"name":"b"},{"p":1},{"name":"d"},{"name":"e"}]`,
-			`[{"name":"a"},{"p":7},{"name":"d"},{"name":"b"},{"p":8},{"name":"e"}]`, []int{0, 2, 3, 1, -1, 4},
+			`[{"name":"a"},{"p":7},{"name":"d"},{"name":"b"},{"p":8},{"name":"e"}]`,
+			[]int{0, 2, 3, 1, -1, 4},
 		},
 		{"equal elements move", `[1,1,2]`, `[2,1,1]`, []int{2, 0, 1}},
 		{"as many origins as elements", `[1,2]`, `[2,1,1]`, []int{1, 0, -1}},
