@@ -50,24 +50,17 @@ func describe(err error) error {
 }
 
 // isTagError reports whether the library refuses the fields of a struct, for example for a tag with a space.
-// encoding/json accepts all, and ignores what it does not understand. The library has no type for these errors. The
-// texts of decoders, such as those that call encoding/json, begin with other words.
+// encoding/json accepts all, and ignores what it does not understand. The library has no type for these errors. Decoders
+// may have similar texts.
 func isTagError(err error) bool {
 	semantic, ok := errors.AsType[*json.SemanticError](err)
-	if !ok || semantic.Err == nil || semantic.GoType == nil || semantic.GoType.Kind() != reflect.Struct {
-		return false
-	}
-	text := semantic.Err.Error()
-	begins := func(words string) bool { return strings.HasPrefix(text, words) }
-	return begins("Go struct") || begins("embedded ") || begins("unexported ")
+	return ok && semantic.Err != nil && semantic.GoType != nil && semantic.GoType.Kind() == reflect.Struct &&
+		strings.Contains(semantic.Err.Error(), "Go struct ") && !readsItself(semantic.GoType)
 }
 
 // describeLegacy is describe for an error of legacyErrors. It leaves out errors of decoders, which may quote strings.
 func describeLegacy(err error) error {
 	if _, ok := errors.AsType[*jsonv1.SyntaxError](err); err == nil || ok {
-		return err
-	}
-	if _, ok := errors.AsType[*fieldError](err); ok {
 		return err
 	}
 	e, ok := errors.AsType[*jsonv1.UnmarshalTypeError](err)

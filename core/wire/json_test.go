@@ -370,6 +370,24 @@ func TestTagsThatEncodingJSONAcceptsAreAccepted(t *testing.T) {
 	}
 }
 
+// selfReading is a struct with a decoder whose errors have texts like those of the JSON library.
+type selfReading struct{ N int }
+
+func (r *selfReading) UnmarshalJSON(data []byte) error {
+	type plain selfReading
+	return json.Unmarshal(data, (*plain)(r))
+}
+
+func TestErrorsOfDecodersAreNotTakenForTagErrors(t *testing.T) {
+	var out struct {
+		X selfReading `json:"x"`
+	}
+	err := wire.UnmarshalJSON([]byte(`{"x":{"N":"hunter2"}}`), &out)
+	if err == nil || err.Error() != "x: want a valid wire_test.selfReading" {
+		t.Errorf("UnmarshalJSON = %v", err)
+	}
+}
+
 func TestJSONNumbersInStringsAreNumbers(t *testing.T) {
 	for _, text := range []string{`"1.50"`, `"-0"`, `"1e3"`, `"\u0031"`, `"abc"`, `""`, `" 1"`, `"1 "`, `"01"`, `"1,2"`, `"NaN"`, `"null"`, `null`, `true`, `[1]`} {
 		var got, want json.Number
