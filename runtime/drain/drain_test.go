@@ -308,7 +308,7 @@ func TestFailuresOfTheWatchAreReported(t *testing.T) {
 				if text(err) != tt.want || errors.Is(err, core.ErrInternal) != tt.wantIs {
 					t.Errorf("error = %v\nwant %s", err, tt.want)
 				}
-				const want = `level=WARN msg="retrying after a failure" for="the pods of node n1"`
+				const want = `level=WARN msg="watch error" resource=pods node=n1 err=`
 				if got := log.String(); !strings.Contains(got, want) || !strings.Contains(got, "bad mood") {
 					t.Errorf("log = %s, want the failure of the watch", got)
 				}

@@ -116,7 +116,7 @@ func (d *drain) watch(ctx context.Context, l *leaving) error {
 				return
 			}
 			l.failed(err)
-			slog.Warn("retrying after a failure", "for", "the pods of node "+d.node, "err", err)
+			slog.Warn("watch error", "resource", "pods", "node", d.node, "err", err)
 		},
 	}
 	listed := map[types.UID]bool{}

@@ -151,7 +151,7 @@ func (c *logCollector) find(ctx context.Context) error {
 				stop(err)
 				return
 			}
-			slog.Warn("retrying after a failure", slog.String("resource", c.pods.Resource().String()), slog.Any("err", err))
+			slog.Warn("watch error", slog.String("resource", c.pods.Resource().String()), slog.Any("err", err))
 		},
 	}
 	for ev, err := range watcher.Watch[corev1.Pod](watching, c.pods.Feed(), config) {

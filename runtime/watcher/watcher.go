@@ -226,7 +226,7 @@ func (o *Options) withDefaults(res core.Resource) Options {
 	}
 	if d.OnError == nil {
 		d.OnError = func(err error) {
-			slog.Warn("retrying after a failure", slog.String("resource", res.String()), slog.Any("err", err))
+			slog.Warn("watch error", slog.String("resource", res.String()), slog.Any("err", err))
 		}
 	}
 	return d

@@ -112,11 +112,20 @@ func TestEmptyPatchMovesObjectsToTheStorageVersion(t *testing.T) {
 	if !errors.As(err, &down) || !slices.Contains(down.Losses, "version v1, in which objects are stored") {
 		t.Errorf("the installation without v1 = %v, want that objects are stored in it", err)
 	}
+	allowed := &kube.InstallOptions{AllowDowngrade: true}
+	err = kube.InstallCRDs(limit(t), c, []*unstructured.Unstructured{movedDefinition(group, "v2")}, allowed)
+	if !errors.As(err, &down) || !strings.Contains(err.Error(), "remove v1 from status.storedVersions") {
+		t.Errorf("the installation with AllowDowngrade = %v, want the steps that remove v1", err)
+	}
+	force := &kube.ApplyOptions{FieldManager: "kube-install", Force: true}
+	_, err = definitions.Apply(limit(t), movedDefinition(group, "v2"), force)
+	if !errors.Is(err, kube.ErrInvalid) || !strings.Contains(err.Error(), "storedVersions") {
+		t.Errorf("an apply without v1 = %v, want that the server refuses it", err)
+	}
 	status := kube.MergePatch(map[string]any{"status": map[string]any{"storedVersions": []string{"v2"}}})
 	if _, err := definitions.Status().Patch(limit(t), "notes."+group, status, nil); err != nil {
 		t.Fatal(err)
 	}
-	force := &kube.ApplyOptions{FieldManager: "kube-install", Force: true}
 	if _, err := definitions.Apply(limit(t), movedDefinition(group, "v2"), force); err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +141,7 @@ func TestEmptyPatchMovesObjectsToTheStorageVersion(t *testing.T) {
 	if _, err := notes("v2").Patch(limit(t), "unchanged", kube.MergePatch(map[string]any{}), nil); err != nil {
 		t.Fatal(err)
 	}
-	apply(&kube.InstallOptions{AllowDowngrade: true}, "v2")
+	apply(allowed, "v2")
 	if got := stored(); !slices.Equal(got, []string{"v2"}) {
 		t.Errorf("storedVersions = %v, want only v2", got)
 	}
