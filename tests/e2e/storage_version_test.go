@@ -17,8 +17,11 @@ import (
 	"github.com/kube-go/sdk/runtime/install"
 )
 
+// movedGroup is the API group of movedDefinition.
+const movedGroup = "moves.e2e.example.com"
+
 // movedDefinition returns a definition with versions, the last of which is stored.
-func movedDefinition(group string, versions ...string) *unstructured.Unstructured {
+func movedDefinition(versions ...string) *unstructured.Unstructured {
 	var list []any
 	for i, v := range versions {
 		list = append(list, map[string]any{
@@ -31,9 +34,9 @@ func movedDefinition(group string, versions ...string) *unstructured.Unstructure
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1",
 		"kind":       "CustomResourceDefinition",
-		"metadata":   map[string]any{"name": "notes." + group},
+		"metadata":   map[string]any{"name": "notes." + movedGroup},
 		"spec": map[string]any{
-			"group": group, "scope": "Namespaced", "versions": list,
+			"group": movedGroup, "scope": "Namespaced", "versions": list,
 			"names": map[string]any{"kind": "Note", "plural": "notes"},
 		},
 	}}
@@ -45,20 +48,19 @@ func TestEmptyPatchMovesObjectsToTheStorageVersion(t *testing.T) {
 	t.Parallel()
 	c := connect(t, nil)
 	ns := newNamespace(t, c)
-	const group = "moves.e2e.example.com"
 	definitions := kube.Dynamic(c, kube.CRDResource())
 	apply := func(o *kube.InstallOptions, versions ...string) {
 		t.Helper()
-		crds := []*unstructured.Unstructured{movedDefinition(group, versions...)}
+		crds := []*unstructured.Unstructured{movedDefinition(versions...)}
 		if err := kube.InstallCRDs(limit(t), c, crds, o); err != nil {
 			t.Fatal(err)
 		}
 	}
 	notes := func(version string) *kube.API[unstructured.Unstructured] {
-		resource := kube.Resource{Group: group, Version: version, Kind: "Note", Plural: "notes", Namespaced: true}
+		resource := kube.Resource{Group: movedGroup, Version: version, Kind: "Note", Plural: "notes", Namespaced: true}
 		return kube.Dynamic(c, resource).In(ns)
 	}
-	t.Cleanup(func() { deleteNow(t, definitions, "notes."+group) })
+	t.Cleanup(func() { deleteNow(t, definitions, "notes."+movedGroup) })
 	apply(nil, "v1")
 	for _, name := range []string{"patched", "updated", "unchanged"} {
 		obj := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": name}, "spec": map[string]any{"a": "b"}}}
@@ -70,7 +72,7 @@ func TestEmptyPatchMovesObjectsToTheStorageVersion(t *testing.T) {
 	apply(nil, "v1", "v2")
 	stored := func() []string {
 		t.Helper()
-		crd, err := definitions.Get(limit(t), "notes."+group, nil)
+		crd, err := definitions.Get(limit(t), "notes."+movedGroup, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,25 +110,25 @@ func TestEmptyPatchMovesObjectsToTheStorageVersion(t *testing.T) {
 	}
 
 	var down *install.DowngradeError
-	err = kube.InstallCRDs(limit(t), c, []*unstructured.Unstructured{movedDefinition(group, "v2")}, nil)
+	err = kube.InstallCRDs(limit(t), c, []*unstructured.Unstructured{movedDefinition("v2")}, nil)
 	if !errors.As(err, &down) || !slices.Contains(down.Losses, "version v1, in which objects are stored") {
 		t.Errorf("the installation without v1 = %v, want that objects are stored in it", err)
 	}
 	allowed := &kube.InstallOptions{AllowDowngrade: true}
-	err = kube.InstallCRDs(limit(t), c, []*unstructured.Unstructured{movedDefinition(group, "v2")}, allowed)
+	err = kube.InstallCRDs(limit(t), c, []*unstructured.Unstructured{movedDefinition("v2")}, allowed)
 	if !errors.As(err, &down) || !strings.Contains(err.Error(), "remove v1 from status.storedVersions") {
 		t.Errorf("the installation with AllowDowngrade = %v, want the steps that remove v1", err)
 	}
 	force := &kube.ApplyOptions{FieldManager: "kube-install", Force: true}
-	_, err = definitions.Apply(limit(t), movedDefinition(group, "v2"), force)
+	_, err = definitions.Apply(limit(t), movedDefinition("v2"), force)
 	if !errors.Is(err, kube.ErrInvalid) || !strings.Contains(err.Error(), "storedVersions") {
 		t.Errorf("an apply without v1 = %v, want that the server refuses it", err)
 	}
 	status := kube.MergePatch(map[string]any{"status": map[string]any{"storedVersions": []string{"v2"}}})
-	if _, err := definitions.Status().Patch(limit(t), "notes."+group, status, nil); err != nil {
+	if _, err := definitions.Status().Patch(limit(t), "notes."+movedGroup, status, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := definitions.Apply(limit(t), movedDefinition(group, "v2"), force); err != nil {
+	if _, err := definitions.Apply(limit(t), movedDefinition("v2"), force); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the object that was not written can't be read", func(ctx context.Context) error {

@@ -81,8 +81,9 @@ func allowed() map[string]map[string]string {
 			"k8s.io/apimachinery/pkg/api/resource":          "Quantity, which has its own protobuf encoding",
 		},
 		"./core/internal/reviews": {
-			"./core/internal/protobuf":                    "the bounds for values",
-			"./core/wire":                                 "limits and reads bodies",
+			"./core/internal/protobuf": "the bounds for values",
+			"./core/wire":              "limits and reads bodies",
+
 			"github.com/go-json-experiment/json/jsontext": "reads the beginning of a body, and finds duplicate fields",
 		},
 		"./core/internal/tree": {
