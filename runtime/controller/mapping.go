@@ -112,6 +112,9 @@ func (u *unmapped) offer(c reflector.Change) {
 	case u.old.Exists():
 		u.add(c.Old)
 	}
+	for _, between := range c.Between {
+		u.add(between)
+	}
 	if !u.old.Exists() { // also for a second change of an object that was new at the first: runs may have seen it
 		u.old = c.Old
 	}

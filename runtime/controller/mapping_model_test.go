@@ -40,11 +40,8 @@ func TestMappingModel(t *testing.T) {
 type state struct {
 	page, document string
 	mapped         time.Time // the end of the last successful call
-	first          time.Time // the begin of the first call
 	replaced       time.Time // when the next state or the deletion followed
 	ran            time.Time // the begin of the last run of the document
-	initial        bool      // the controller has begun with it
-	visible        bool      // its change was delivered before the next one, so that runs may have read it
 }
 
 // mappingModel is pages, all of their states, and what the functions of a controller have seen of them.
@@ -67,9 +64,6 @@ func (m *mappingModel) check() {
 	}
 	c := controller.New(controller.For[document](m.cache), &controller.Options{Logger: m.log.logger()}).
 		Watches(controller.Source[page](m.cache).Map(m.of))
-	for _, s := range m.all {
-		s.initial = true
-	}
 	start(m.t, c, m.reconcile)
 	for range 300 {
 		m.step()
@@ -86,16 +80,12 @@ func (m *mappingModel) check() {
 	}
 }
 
-// checkState checks that a state was mapped if it is the current one, that it was mapped again after the next change if
-// it was mapped before or if a run may have read it, and that the initial states were mapped. Other states may be
-// skipped, since the watch merges changes. The document of a state must have run after each call.
+// checkState checks that a state was mapped, and again after the next change, since runs may have read it. The document
+// of a state must have run after each call.
 func (m *mappingModel) checkState(s *state) {
-	current := s.replaced.IsZero()
-	switch known := s.visible || !s.first.IsZero() && (current || s.first.Before(s.replaced)); {
-	case (current || known) && (s.mapped.IsZero() || s.mapped.Before(s.replaced)):
+	switch {
+	case s.mapped.IsZero() || s.mapped.Before(s.replaced):
 		m.t.Errorf("%s of %s was not mapped at %v", s.document, s.page, s.replaced)
-	case s.initial && s.mapped.IsZero():
-		m.t.Errorf("the initial state of %s was not mapped", s.page)
 	case s.ran.Before(s.mapped):
 		m.t.Errorf("%s ran at %v, but %s was mapped at %v", s.document, s.ran, s.page, s.mapped)
 	}
@@ -112,19 +102,9 @@ func (m *mappingModel) step() {
 	case 4:
 		m.remove(name)
 	case 5, 6:
-		m.settle(0)
+		after(0)
 	case 7:
-		m.settle(pause)
-	}
-}
-
-// settle waits, and then until all changes are delivered.
-func (m *mappingModel) settle(pause time.Duration) {
-	after(pause)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, s := range m.current {
-		s.visible = true
+		after(pause)
 	}
 }
 
@@ -194,9 +174,6 @@ func (m *mappingModel) begin(p *page, initial bool) (end func()) {
 		m.t.Errorf("%d calls, %d of them for initial objects", m.live+m.initial, m.initial)
 	}
 	m.busy[p.Name] = true
-	if s := m.find(p.Of[0]); s.first.IsZero() {
-		s.first = time.Now()
-	}
 	return func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()

@@ -101,10 +101,10 @@ func On(keys func(ctx context.Context) iter.Seq[Key]) Trigger {
 
 // Map returns a trigger. f returns references to the objects that a changed object concerns; they are in the cluster of
 // the changed object. It is called with the old and the new state of the object, or with the last state of a deleted
-// object, so that objects that it no longer concerns are reconciled, too. If several changes of an object wait for a
-// call of f, it is also called with the states between them, so one object may need up to eleven calls; the first is
-// the one with the newest state. Changes that follow one another within moments may be one change. The result must
-// depend only on the object: f is not called again when other objects change. A reference that is invalid for the
+// object, so that objects that it no longer concerns are reconciled, too. If several changes of an object wait, f is
+// also called with the states between them, since runs may have read these; a WebAssembly module does not receive them.
+// So one object may need up to eleven calls; the first is the one with the newest state. The result must depend only on
+// the object: f is not called again when other objects change. A reference that is invalid for the
 // reconciled kind, such as one without a namespace, is a failed run, see [Options.OnResult].
 //
 // If f returns an error or panics, the state is logged and mapped again after the controller's back-off, unless the
@@ -170,18 +170,22 @@ func itself(c reflector.Change) ([]core.ObjectRef, error) {
 	return []core.ObjectRef{c.Ref}, nil
 }
 
-// eachState maps a change to the keys of both states of the object, each once, so that the objects that it concerned
+// eachState maps a change to the keys of the states of the object, each once, so that the objects that it concerned
 // before are reconciled, too.
 func eachState(refs func(wire.Packed) ([]core.ObjectRef, error)) func(reflector.Change) ([]core.ObjectRef, error) {
 	return func(c reflector.Change) (all []core.ObjectRef, err error) {
-		for _, state := range []reflector.State{c.Old, c.New} {
-			if !state.Exists() {
-				continue
+		add := func(states ...reflector.State) {
+			for _, state := range states {
+				if !state.Exists() {
+					continue
+				}
+				found, trouble := refs(state.Packed())
+				err = errors.Join(err, trouble)
+				all = append(all, found...)
 			}
-			found, trouble := refs(state.Packed())
-			err = errors.Join(err, trouble)
-			all = append(all, found...)
 		}
+		add(c.Old, c.New)
+		add(c.Between...)
 		return unique(all), err
 	}
 }

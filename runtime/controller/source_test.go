@@ -115,6 +115,55 @@ func of(_ context.Context, p *page) ([]core.ObjectRef, error) {
 	return refs, nil
 }
 
+// TestObjectsOfStatesBetweenRun checks that the documents run which a page concerned for a moment, while its changes
+// were not delivered: their runs may have read that state from the store.
+func TestObjectsOfStatesBetweenRun(t *testing.T) {
+	about := func(p *page, document string) *page {
+		p.Of = []string{document}
+		p.OwnerReferences = []metav1.OwnerReference{owner("docs.example.com/v1", "Document", document, true)}
+		return p
+	}
+	for name, watch := range map[string]func(*controller.Controller[document], controller.Secondary[page]){
+		"Owns": func(c *controller.Controller[document], s controller.Secondary[page]) { c.Owns(s) },
+		"Map":  func(c *controller.Controller[document], s controller.Secondary[page]) { c.Watches(s.Map(of)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				for _, name := range []string{"prod/a", "prod/b", "prod/c"} {
+					w.Put(documents, doc(name, "1"))
+				}
+				w.Put(pages, pageOf("prod/p"))
+				w.Put(pages, pageOf("prod/q"))
+				feed := lateFeed{viewOf[page](w), func(first core.ObjectRef) {
+					<-time.After(time.Second)
+					for _, document := range []string{"a", "b", "a", ""} {
+						for _, page := range []string{"prod/p", "prod/q"} {
+							if p := about(pageOf(page), document); document != "" {
+								w.Put(pages, p)
+							} else {
+								w.Delete(pages, ref(page))
+							}
+						}
+						<-time.After(time.Second)
+					}
+				}}
+				var runs journal
+				c := controller.New(controller.For[document](w.cache), nil)
+				watch(c, controller.SourceFeed[page](feed))
+				start(t, c, runs.note)
+				runs.take()
+				after(time.Minute)
+				got := runs.take()
+				slices.Sort(got)
+				if want := []string{"a=1", "b=1"}; !slices.Equal(slices.Compact(got), want) {
+					t.Errorf("got %q, want %q", got, want)
+				}
+			})
+		})
+	}
+}
+
 // pageAbout returns the page prod/p.
 func pageAbout(of ...string) *page {
 	p := pageOf("prod/p")

@@ -124,7 +124,8 @@ func (s *subscriber) wantNothing() {
 	}
 }
 
-// describe returns the type, and the UIDs and values of the states, such as "Modified prod/a 1:first 2:second".
+// describe returns the type, and the UIDs and values of the states, such as "MODIFIED prod/a uid-1=first uid-1=second",
+// with the states between them at the end.
 func describe(t testing.TB, c reflector.Change) string {
 	t.Helper()
 	out := string(c.Type)
@@ -135,10 +136,9 @@ func describe(t testing.TB, c reflector.Change) string {
 		return out
 	}
 	out += " " + c.Ref.String()
-	for _, s := range []reflector.State{c.Old, c.New} {
+	text := func(s reflector.State) string {
 		if !s.Exists() {
-			out += " -"
-			continue
+			return " -"
 		}
 		obj := new(corev1.ConfigMap)
 		if err := s.Decode(obj); err != nil {
@@ -147,7 +147,14 @@ func describe(t testing.TB, c reflector.Change) string {
 		if got := core.RefOf(obj); got != c.Ref {
 			t.Errorf("change of %s holds %s", c.Ref, got)
 		}
-		out += fmt.Sprintf(" %s=%s", obj.UID, obj.Data["value"])
+		return fmt.Sprintf(" %s=%s", obj.UID, obj.Data["value"])
+	}
+	out += text(c.Old) + text(c.New)
+	if len(c.Between) > 0 {
+		out += " between"
+	}
+	for _, s := range c.Between {
+		out += text(s)
 	}
 	return out
 }

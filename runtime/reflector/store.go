@@ -325,10 +325,10 @@ func (t *table) awaitVersion(ctx context.Context, version string) error {
 // delivered twice.
 //
 // A slow subscriber does not delay the watch. Undelivered changes of one object are merged into one, from the oldest
-// Old to the newest New, see [Change.Merged], so each object has at most one undelivered change. Deletions are always
-// kept until they are delivered, so deleted objects count, too: their number has no limit. Changes of different objects
-// are delivered in the order of the first undelivered change of each; they take turns with the existing objects, so
-// that a change does not wait for all of them. The states of a change stay valid.
+// Old to the newest New, with the states between, see [Change.Between], so each object has at most one undelivered
+// change. Deletions are always kept until they are delivered, so deleted objects count, too: their number has no limit.
+// Changes of different objects are delivered in the order of the first undelivered change of each; they take turns with
+// the existing objects, so that a change does not wait for all of them. The states of a change stay valid.
 //
 // The subscription begins when the caller ranges over the sequence, and ends with the loop. The sequence yields an
 // error only as its last pair: the cause of ctx, or the error that [Reflector.Run] returned for an invalid request.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"hash/maphash"
 	"iter"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -37,6 +38,10 @@ type Change struct {
 	// Merged is true for a Modified change that consists of several ones: readers of the store may have found a state
 	// between Old and New. So something may have to be done even if New does not differ from Old.
 	Merged bool
+
+	// Between is the states that the store had between Old and New, oldest first, at most the newest 8. Only the changes
+	// of [Store.Subscribe] have them: [Store.Follow] does not merge, and a host does not send them to a module.
+	Between []State
 }
 
 // changes yields the changes of the table, see [Store.Subscribe], for readers of a form. The subscription begins when
@@ -48,6 +53,7 @@ func (t *table) changes(ctx context.Context, form uint64) iter.Seq2[Change, erro
 			return
 		}
 		sub := t.subscribe(nil)
+		sub.keeps = true
 		defer t.unsubscribe(sub)
 		for {
 			if ctx.Err() != nil {
@@ -89,8 +95,12 @@ type subscription struct {
 	ready   bool                        // the table had all objects when loading began
 	synced  bool                        // the Bookmark was queued or delivered
 	alerted chan struct{}               // has one token when there are new changes
+	keeps   bool                        // changes have the states between
 	held    *atomic.Int64               // the memory of the undelivered changes, in bytes; nil if nobody needs it
 }
+
+// maxBetween is the maximum number of states that an undelivered change has between its old and its new one.
+const maxBetween = 8
 
 // pendingBytes is the memory of an undelivered change besides the old state.
 const pendingBytes = 160
@@ -111,6 +121,7 @@ type pending struct {
 	changed bool // it is among the changed ones
 	merged  bool // it is several changes
 	synced  bool // it is the Bookmark: all existing objects were delivered
+	between []wire.Packed
 }
 
 // loadBatch is the number of existing objects that are queued in one critical section. Writers wait for it.
@@ -222,6 +233,7 @@ func (t *table) offer(s *subscription, ref core.ObjectRef, old wire.Packed, c ch
 			p.initial = p.initial || old.Len() > 0
 			if p.unknown = c.gone; !c.gone {
 				p.old = wire.Packed{}
+				s.keep(p, old)
 			}
 		}
 		if s.byRef == nil {
@@ -237,10 +249,24 @@ func (t *table) offer(s *subscription, ref core.ObjectRef, old wire.Packed, c ch
 		p.changed = true
 		s.push(p)
 	}
-	if c.gone && (p.old.Len() == 0 || p.unknown) {
-		s.hold(old.Len() - p.old.Len())
-		p.old, p.unknown = old, true
+	if !c.gone || p.old.Len() > 0 && !p.unknown {
+		s.keep(p, old)
+		return
 	}
+	s.keep(p, p.old)
+	s.hold(old.Len() - p.old.Len())
+	p.old, p.unknown = old, true
+}
+
+// keep adds a state to those between the old and the new one, if it exists.
+func (s *subscription) keep(p *pending, state wire.Packed) {
+	if !s.keeps || state.Len() == 0 {
+		return
+	}
+	if len(p.between) == maxBetween {
+		p.between = slices.Delete(p.between, 0, 1)
+	}
+	p.between = append(p.between, state)
 }
 
 // markSynced queues the Bookmark, unless load will do it.
@@ -320,10 +346,16 @@ func (t *table) next(s *subscription) (Change, bool, error) {
 		return Change{Type: core.Bookmark}, true, nil
 	}
 	c := Change{Type: core.Deleted, Ref: detached(p.ref), Old: t.past(p.old)}
+	for _, state := range p.between {
+		c.Between = append(c.Between, t.past(state))
+	}
 	if e := t.objects[p.ref.Namespace][p.ref.Name]; e != nil {
 		c.New = t.state(e.object)
 		c.Type, c.Merged = core.Modified, p.merged
 		if p.old.Len() == 0 || p.unknown && t.isOf(e, c.Old) {
+			if p.unknown && s.keeps {
+				c.Between = append(c.Between, c.Old)
+			}
 			c.Type, c.Initial, c.Merged, c.Old = core.Added, p.initial, false, State{}
 		}
 	}

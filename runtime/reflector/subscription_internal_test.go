@@ -81,7 +81,7 @@ func TestSubscriptionFollowsTheTableWhileItLoads(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		m := &replica{
 			t: t, seed: seed, table: newTable(core.Resource{}),
-			all: map[core.ObjectRef]string{}, changes: map[core.ObjectRef]int{},
+			all: map[core.ObjectRef]string{}, changes: map[core.ObjectRef]int{}, states: map[core.ObjectRef][]string{},
 		}
 		m.table.beginList(0)
 		for i := range r.IntN(12) {
@@ -98,7 +98,11 @@ func TestSubscriptionFollowsTheTableWhileItLoads(t *testing.T) {
 			end()
 		}
 		m.waits = m.table.refs()
+		for ref, states := range m.states {
+			m.states[ref] = states[len(states)-1:] // the subscriber receives nothing of the others
+		}
 		m.sub = m.table.subscribeIn(1+r.IntN(4), nil)
+		m.sub.keeps = true
 		for range r.IntN(60) {
 			switch i := r.IntN(12); r.IntN(6) {
 			case 0, 1:
@@ -146,8 +150,9 @@ type replica struct {
 	version int
 	sub     *subscription
 	all     map[core.ObjectRef]string
-	changes map[core.ObjectRef]int // since the last change of the object that the subscriber received
-	waits   []core.ObjectRef       // the existing objects that the Bookmark must follow
+	changes map[core.ObjectRef]int      // since the last change of the object that the subscriber received
+	states  map[core.ObjectRef][]string // the states since then, and the one then
+	waits   []core.ObjectRef            // the existing objects that the Bookmark must follow
 	synced  bool
 }
 
@@ -175,6 +180,7 @@ func (m *replica) put(i int, observed string) {
 		m.t.Fatal(err)
 	}
 	m.changes[ref]++
+	m.states[ref] = append(m.states[ref], string(data))
 }
 
 // received records that the Bookmark need not wait for an object.
@@ -220,11 +226,29 @@ func (m *replica) receive() bool {
 			m.t.Errorf("seed %d: got %s of %s, known: %t", m.seed, c.Type, c.Ref, known)
 		}
 	}
+	m.checkBetween(c.Ref, c.Between, text(c.Old), text(c.New), text)
 	m.changes[c.Ref] = 0
 	if delete(m.all, c.Ref); c.New.Exists() {
 		m.all[c.Ref] = text(c.New)
 	}
 	return true
+}
+
+// checkBetween checks that a change has the newest states that the object had between two states.
+func (m *replica) checkBetween(ref core.ObjectRef, between []State, before, after string, text func(State) string) {
+	m.t.Helper()
+	want := slices.DeleteFunc(m.states[ref], func(s string) bool { return s == before || s == after })
+	want = want[max(len(want)-maxBetween, 0):]
+	var got []string
+	for _, s := range between {
+		got = append(got, text(s))
+	}
+	if !slices.Equal(got, want) {
+		m.t.Errorf("seed %d: the states of %s between are %q, want %q", m.seed, ref, got, want)
+	}
+	if m.states[ref] = nil; after != "" {
+		m.states[ref] = []string{after}
+	}
 }
 
 // An object can leave a selection and return. The subscriber has received no state of it, so it is not modified.

@@ -30,7 +30,7 @@ func TestSubscriberReceivesExistingObjectsThenChanges(t *testing.T) {
 		server.Put(configMap("prod/b", "first"))
 		server.Delete(ref("prod/a"))
 		synctest.Wait()
-		sub.want("DELETED prod/a uid-1=first -", "ADDED prod/b - uid-2=first")
+		sub.want("DELETED prod/a uid-1=first - between uid-1=second", "ADDED prod/b - uid-2=first")
 		sub.wantNothing()
 	})
 }
@@ -67,18 +67,18 @@ func TestChangesOfOneObjectBecomeOne(t *testing.T) {
 		want  []string
 	}{
 		{"created", false, []string{"1"}, []string{"ADDED prod/a - uid-2=1"}},
-		{"created, changed", false, []string{"1", "2"}, []string{"ADDED prod/a - uid-2=2"}},
+		{"created, changed", false, []string{"1", "2"}, []string{"ADDED prod/a - uid-2=2 between uid-2=1"}},
 		{"created, deleted", false, []string{"1", ""}, []string{"DELETED prod/a uid-2=1 -"}},
-		{"created, changed, deleted", false, []string{"1", "2", ""}, []string{"DELETED prod/a uid-2=2 -"}},
+		{"created, changed, deleted", false, []string{"1", "2", ""}, []string{"DELETED prod/a uid-2=2 - between uid-2=1"}},
 		{"created, deleted, created", false, []string{"1", "", "2"}, []string{"MODIFIED prod/a uid-2=1 uid-3=2"}},
-		{"created, deleted, created, deleted", false, []string{"1", "", "2", ""}, []string{"DELETED prod/a uid-3=2 -"}},
+		{"created, deleted, created, deleted", false, []string{"1", "", "2", ""}, []string{"DELETED prod/a uid-3=2 - between uid-2=1"}},
 		{"changed", true, []string{"1"}, []string{"MODIFIED prod/a uid-2=0 uid-2=1"}},
-		{"changed twice", true, []string{"1", "2"}, []string{"MODIFIED prod/a uid-2=0 uid-2=2"}},
+		{"changed twice", true, []string{"1", "2"}, []string{"MODIFIED prod/a uid-2=0 uid-2=2 between uid-2=1"}},
 		{"deleted", true, []string{""}, []string{"DELETED prod/a uid-2=0 -"}},
-		{"changed, deleted", true, []string{"1", ""}, []string{"DELETED prod/a uid-2=0 -"}},
+		{"changed, deleted", true, []string{"1", ""}, []string{"DELETED prod/a uid-2=0 - between uid-2=1"}},
 		{"replaced", true, []string{"", "1"}, []string{"MODIFIED prod/a uid-2=0 uid-3=1"}},
-		{"replaced, changed", true, []string{"", "1", "2"}, []string{"MODIFIED prod/a uid-2=0 uid-3=2"}},
-		{"replaced, deleted", true, []string{"", "1", ""}, []string{"DELETED prod/a uid-2=0 -"}},
+		{"replaced, changed", true, []string{"", "1", "2"}, []string{"MODIFIED prod/a uid-2=0 uid-3=2 between uid-3=1"}},
+		{"replaced, deleted", true, []string{"", "1", ""}, []string{"DELETED prod/a uid-2=0 - between uid-3=1"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -120,9 +120,9 @@ func TestChangeWhileTheSubscriptionBeginsIsDeliveredOnce(t *testing.T) {
 		}
 		synctest.Wait()
 		if told.Ref.Name == "a" {
-			sub.want("initial ADDED prod/b - uid-2=second", "MODIFIED prod/a uid-1=first uid-1=second", "BOOKMARK")
+			sub.want("initial ADDED prod/b - uid-2=second between uid-2=first", "MODIFIED prod/a uid-1=first uid-1=second", "BOOKMARK")
 		} else {
-			sub.want("initial ADDED prod/a - uid-1=second", "BOOKMARK", "MODIFIED prod/b uid-2=first uid-2=second")
+			sub.want("initial ADDED prod/a - uid-1=second between uid-1=first", "BOOKMARK", "MODIFIED prod/b uid-2=first uid-2=second")
 		}
 		sub.wantNothing()
 	})
@@ -185,7 +185,7 @@ func TestSlowSubscriberDoesNotDelayOthers(t *testing.T) {
 				t.Fatalf("the fast subscriber got %v, %v", c, err)
 			}
 		}
-		slow.want("BOOKMARK", "MODIFIED prod/a uid-1=first uid-1=b")
+		slow.want("BOOKMARK", "MODIFIED prod/a uid-1=first uid-1=b between"+strings.Repeat(" uid-1=b uid-1=a", 4))
 		slow.wantNothing()
 	})
 }
