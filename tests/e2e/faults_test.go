@@ -25,24 +25,10 @@ import (
 func TestEverythingEqualsTheServerAfterFaults(t *testing.T) {
 	t.Parallel()
 	s := newFaultyCluster(t)
-	t.Run("of connections and requests", func(t *testing.T) { // these faults do not affect other clients
-		t.Run("watches are cut every second", func(t *testing.T) {
-			t.Parallel()
-			testCutWatches(t, s)
-		})
-		t.Run("30 percent of all requests are rejected", func(t *testing.T) {
-			t.Parallel()
-			testRejections(t, s.in(t))
-		})
-		t.Run("the API server rejects all requests five times", func(t *testing.T) {
-			t.Parallel()
-			testOverload(t, s.in(t))
-		})
-		t.Run("one source is forbidden", func(t *testing.T) {
-			t.Parallel()
-			testForbiddenSource(t, s.in(t))
-		})
-	})
+	t.Run("watches are cut every second", func(t *testing.T) { testCutWatches(t, s) })
+	t.Run("30 percent of all requests are rejected", func(t *testing.T) { testRejections(t, s.in(t)) })
+	t.Run("the API server rejects all requests five times", func(t *testing.T) { testOverload(t, s.in(t)) })
+	t.Run("one source is forbidden", func(t *testing.T) { testForbiddenSource(t, s.in(t)) })
 	t.Run("the API server is killed 20 times, and etcd is compacted", func(t *testing.T) { testKills(t, s.in(t)) })
 }
 

@@ -6,6 +6,7 @@ package e2e_test
 import (
 	"debug/buildinfo"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -142,25 +144,56 @@ func checkLinked(t *testing.T, program, version string, modules ...string) {
 	}
 }
 
-// moduleCache is the module cache of all users, which is empty at first. It is one directory for all of them, because
-// go tool ignores -trimpath: with another directory, it would build all packages of a tool again.
-var moduleCache sharedDir
+// moduleCache is the module cache of all users, which is empty at first. It is the same directory for all of them and in
+// each run, because go tool ignores -trimpath: with another directory, it would build all packages of a tool again.
+var moduleCache = sharedDir{always: "../../.cache/e2e-modules"}
 
-// sharedDir is a temporary directory of all tests.
+// sharedDir is a directory of all tests, which is empty at first.
 type sharedDir struct {
+	always string // its path, unless another run uses it; empty means that it is a temporary directory
+
 	once sync.Once
 	dir  string
+	lock *os.File // of always
 	err  error
 }
 
 // path returns the path of the directory. The first call creates it.
 func (s *sharedDir) path(t *testing.T) string {
 	t.Helper()
-	s.once.Do(func() { s.dir, s.err = os.MkdirTemp("", "e2e-shared-") })
+	s.once.Do(func() { s.err = s.create() })
 	if s.err != nil {
 		t.Fatal(s.err)
 	}
 	return s.dir
+}
+
+func (s *sharedDir) create() (err error) {
+	if s.always != "" && s.acquire() {
+		if s.dir, err = filepath.Abs(s.always); err != nil {
+			return err
+		}
+		return errors.Join(os.RemoveAll(s.dir), os.Mkdir(s.dir, 0o755))
+	}
+	s.dir, err = os.MkdirTemp("", "e2e-shared-")
+	return err
+}
+
+// acquire reports whether no other run uses the path.
+func (s *sharedDir) acquire() bool {
+	if os.MkdirAll(filepath.Dir(s.always), 0o755) != nil {
+		return false
+	}
+	lock, err := os.OpenFile(s.always+".lock", os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return false
+	}
+	if syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+		lock.Close()
+		return false
+	}
+	s.lock = lock
+	return true
 }
 
 // remove removes the directory, if it was created.
@@ -168,7 +201,11 @@ func (s *sharedDir) remove() error {
 	if s.dir == "" {
 		return nil
 	}
-	return os.RemoveAll(s.dir)
+	err := os.RemoveAll(s.dir)
+	if s.lock != nil {
+		err = errors.Join(err, s.lock.Close())
+	}
+	return err
 }
 
 // user is a user of the SDK with an empty directory and a module cache, but without this repository.

@@ -22,6 +22,8 @@ import (
 // Kubernetes recommends. So the server forgets changes that the cache has, assigns their versions to other changes, and
 // sends nothing to a watch whose version it has not reached again. The watcher notices that the usual bookmarks are
 // missing. If the server reaches the version within four minutes, it does not: many changes are lost here.
+//
+// The test waits for most of its time. The name of its file makes it one of the first parallel tests that start.
 func TestCacheEqualsTheServerAfterARestoreOfEtcd(t *testing.T) {
 	t.Parallel()
 	own, err := startCluster(t.Context(), &cluster.Options{Log: t.Output()})
