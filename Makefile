@@ -109,7 +109,7 @@ e2e-versions:
 # Runs the end-to-end tests on one version, such as e2e-v1.34.3. KUBECONFIG is unset, because it would take precedence.
 e2e-v%: $(REPORT)
 	@$(MAKE) --no-print-directory cluster-build ARGS='--kubernetes-version v$*'
-	unset KUBECONFIG; E2E_KUBERNETES_VERSION=v$* $(E2E) ./tests/e2e | $(REPORT)
+	unset KUBECONFIG; E2E_KUBERNETES_VERSION=v$* $(E2E) ./tests/e2e ./tests/e2e/restore | $(REPORT)
 
 ## e2e-k3d: run the end-to-end tests on a k3d cluster; needs Docker and k3d
 e2e-k3d:
