@@ -89,6 +89,10 @@ func Update(t Target, obj core.Object, o *UpdateOptions) (*Request, error) {
 // Apply builds the request that applies an object by server-side apply: the field manager becomes the owner of the
 // fields that obj sets, see https://kubernetes.io/docs/reference/using-api/server-side-apply/. See [wire.MarshalApply]
 // for the fields of a typed object that count as set, and [ApplyOptions.SendZeroValues] for those that are ambiguous.
+//
+// An object that was read from a server or a cache is an error, since an apply would claim all of its fields: one with
+// managed fields, and a typed one with a creation timestamp. Files that were exported as unstructured objects often
+// have one, so it is not an error there.
 func Apply(t Target, obj core.Object, o *ApplyOptions) (*Request, error) {
 	if o == nil {
 		o = &ApplyOptions{}
@@ -103,6 +107,13 @@ func Apply(t Target, obj core.Object, o *ApplyOptions) (*Request, error) {
 		return nil, invalid(
 			"metadata.managedFields",
 			"must be empty in an apply; build the object anew, with only the fields you own",
+		)
+	}
+	if created := obj.GetCreationTimestamp(); !created.IsZero() && !isUnstructured(obj) {
+		return nil, invalid(
+			"metadata.creationTimestamp",
+			"is set, so the object was read from a server or a cache, and an apply would claim all of its fields; "+
+				"build the object anew, with only the fields you own",
 		)
 	}
 	q := url.Values{}
@@ -141,6 +152,12 @@ func Apply(t Target, obj core.Object, o *ApplyOptions) (*Request, error) {
 		Accept: t.accept(), ContentType: wire.MediaTypeApply, Body: body, Target: t,
 		Conditional: obj.GetResourceVersion() != "",
 	}, nil
+}
+
+// isUnstructured reports whether an object is an unstructured.Unstructured.
+func isUnstructured(obj core.Object) bool {
+	_, ok := obj.(interface{ UnstructuredContent() map[string]any })
+	return ok
 }
 
 func withObject(t Target, n need, verb, method string, q url.Values, obj core.Object) (*Request, error) {
