@@ -126,7 +126,7 @@ soak:
 go-get:
 	$(GO) test -count=1 -v -run '^TestReadmeStepsWorkWithARelease$$' ./tests/e2e
 
-## weight: print the number of foreign modules and the bytes of hello-controller, and the bytes of WebAssembly modules
+## weight: print the number of foreign modules and the size of hello-controller, and the sizes of WebAssembly modules
 weight:
 	@$(GO) test -count=1 -v -run '^Test(ControllerStays|GuestsStay)Small$$' ./examples/hello-controller ./wasm/host | grep -v -e '^=== ' -e '^--- '
 

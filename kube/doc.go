@@ -140,11 +140,13 @@
 // # Retries and timeouts
 //
 // A verb returns at the latest when its context ends. It fails earlier if the connection is silent for 45 seconds, or
-// if the server does not start its response within two minutes. When a server is overloaded or unreachable, a request
-// that is safe to repeat is sent again for up to 30 seconds, see [RetryOptions]. Watches, caches, controllers and Await
+// if the server does not start its response within two minutes. When a server is overloaded, or one that has responded
+// before can't be reached, a request that is safe to repeat is sent again for up to 30 seconds, see [RetryOptions]. The
+// first request of a client fails at once if the server can't be reached. Watches, caches, controllers and Await
 // retry with a growing delay until their context ends. A method Run returns after all goroutines that it started have
-// ended, unless functions of the program ignore the end of their context: the Run of a controller or a manager gives up
-// on them after its StopTimeout, and returns an error that names them.
+// ended, unless functions of the program ignore the end of their context: the Run of a controller gives up on them 10
+// seconds after its StopTimeout, that of a manager after its StopTimeout for what only the leader runs and again for the
+// rest, and returns an error that names them.
 //
 // # Concurrency
 //

@@ -13,6 +13,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
@@ -104,6 +105,7 @@ func TestInvalidRequestsAreRejected(t *testing.T) {
 		{"an apply without options", apply(pod(), aPod(named("web-0")), nil), "ApplyOptions.FieldManager", "is empty"},
 		{"an apply without a field manager", apply(pod(), aPod(named("web-0")), &request.ApplyOptions{}), "ApplyOptions.FieldManager", "is empty"},
 		{"an apply with an unprintable field manager", apply(pod(), aPod(named("web-0")), &request.ApplyOptions{FieldManager: "\t"}), "ApplyOptions.FieldManager", "printable"},
+		{"an apply of an object from a cache", apply(pod(), aPod(metav1.ObjectMeta{Name: "web-0", CreationTimestamp: metav1.Now()}), me), "metadata.creationTimestamp", "build the object anew"},
 		{"an apply of an object with managed fields", apply(pod(), aPod(metav1.ObjectMeta{Name: "web-0", ManagedFields: []metav1.ManagedFieldsEntry{{}}}), me), "metadata.managedFields", "must be empty"},
 		{"an apply of an ambiguous zero value", apply(pod(), &batchv1.CronJob{ObjectMeta: named("web-0"), Spec: batchv1.CronJobSpec{Suspend: new(true)}}, me), "spec.schedule", "ApplyOptions.SendZeroValues"},
 		{"an apply of another name", apply(pod(), aPod(named("a")), me), "metadata.name", `is "a"`},
@@ -192,6 +194,18 @@ func checkRefusals(t *testing.T, tests []refusal) {
 				t.Errorf("got %v, want an InvalidError of %s with %q", tt.err, tt.field, tt.want)
 			}
 		})
+	}
+}
+
+// TestExportedFilesCanBeApplied checks that an unstructured object with a creation timestamp, such as one of a backup, is
+// not taken for one that was read in order to be changed.
+func TestExportedFilesCanBeApplied(t *testing.T) {
+	obj := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Pod",
+		"metadata": map[string]any{"name": "web-0", "namespace": "prod", "creationTimestamp": "2026-01-02T03:04:05Z"},
+	}}
+	if _, err := request.Apply(pod(), obj, &request.ApplyOptions{FieldManager: "me"}); err != nil {
+		t.Error(err)
 	}
 }
 

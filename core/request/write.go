@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"net/url"
+	"reflect"
 	"strings"
 	"unicode"
 
@@ -109,7 +110,9 @@ func Apply(t Target, obj core.Object, o *ApplyOptions) (*Request, error) {
 			"must be empty in an apply; build the object anew, with only the fields you own",
 		)
 	}
-	if created := obj.GetCreationTimestamp(); !created.IsZero() && !isUnstructured(obj) {
+	// By reflection, because a call of the method would link it for each kind. An unstructured object has no such field.
+	created := reflect.Indirect(reflect.ValueOf(obj)).FieldByName("CreationTimestamp")
+	if created.IsValid() && !created.IsZero() {
 		return nil, invalid(
 			"metadata.creationTimestamp",
 			"is set, so the object was read from a server or a cache, and an apply would claim all of its fields; "+
@@ -152,12 +155,6 @@ func Apply(t Target, obj core.Object, o *ApplyOptions) (*Request, error) {
 		Accept: t.accept(), ContentType: wire.MediaTypeApply, Body: body, Target: t,
 		Conditional: obj.GetResourceVersion() != "",
 	}, nil
-}
-
-// isUnstructured reports whether an object is an unstructured.Unstructured.
-func isUnstructured(obj core.Object) bool {
-	_, ok := obj.(interface{ UnstructuredContent() map[string]any })
-	return ok
 }
 
 func withObject(t Target, n need, verb, method string, q url.Values, obj core.Object) (*Request, error) {

@@ -45,7 +45,7 @@ func (*Pod) KubeResource() kube.Resource {
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	if err := run(ctx); err != nil && ctx.Err() == nil {
 		slog.Error("restarts", "err", err)
 		os.Exit(1)

@@ -34,7 +34,7 @@ const usage = `secret-users logs the pods whose secrets change. A line NAMESPACE
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	switch err := run(ctx, os.Args[1:], os.Stdin); {
 	case errors.Is(err, flag.ErrHelp):
 		fmt.Print(usage)

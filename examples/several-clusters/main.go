@@ -32,7 +32,7 @@ written, leaves when the file is removed, and leaves and joins again when the fi
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	switch err := run(ctx, os.Args[1:]); {
 	case errors.Is(err, flag.ErrHelp):
 		fmt.Print(usage)

@@ -7,7 +7,6 @@ import (
 	"context"
 	"hash/maphash"
 	"iter"
-	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -226,14 +225,13 @@ func (t *table) unsubscribe(s *subscription) {
 
 // offer queues a change of an object. old is its state in the table before the change, or empty if it was not there.
 func (t *table) offer(s *subscription, ref core.ObjectRef, old wire.Packed, c change) {
-	p, ok := s.byRef[ref]
-	if !ok {
-		p = &pending{ref: ref, old: old, initial: !s.isLive(), changed: s.isLive(), merged: c.merged}
+	p, between := s.byRef[ref], old // between is a state that the subscriber will not receive as the old or the new one
+	if p == nil {
+		p, between = &pending{ref: ref, old: old, initial: !s.isLive(), changed: s.isLive(), merged: c.merged}, wire.Packed{}
 		if !t.isReceived(s, ref) {
 			p.initial = p.initial || old.Len() > 0
 			if p.unknown = c.gone; !c.gone {
-				p.old = wire.Packed{}
-				s.keep(p, old)
+				p.old, between = between, old
 			}
 		}
 		if s.byRef == nil {
@@ -242,20 +240,18 @@ func (t *table) offer(s *subscription, ref core.ObjectRef, old wire.Packed, c ch
 		s.byRef[ref] = p
 		s.hold(pendingBytes + p.old.Len())
 		s.push(p)
-		return
+	} else {
+		p.merged = true
+		if p.initial && s.isLive() && !p.changed {
+			p.changed = true
+			s.push(p)
+		}
+		if c.gone && (p.old.Len() == 0 || p.unknown) {
+			s.hold(old.Len() - p.old.Len())
+			p.old, p.unknown, between = old, true, p.old
+		}
 	}
-	p.merged = true
-	if p.initial && s.isLive() && !p.changed {
-		p.changed = true
-		s.push(p)
-	}
-	if !c.gone || p.old.Len() > 0 && !p.unknown {
-		s.keep(p, old)
-		return
-	}
-	s.keep(p, p.old)
-	s.hold(old.Len() - p.old.Len())
-	p.old, p.unknown = old, true
+	s.keep(p, between)
 }
 
 // keep adds a state to those between the old and the new one, if it exists.
@@ -264,7 +260,7 @@ func (s *subscription) keep(p *pending, state wire.Packed) {
 		return
 	}
 	if len(p.between) == maxBetween {
-		p.between = slices.Delete(p.between, 0, 1)
+		p.between = p.between[:copy(p.between, p.between[1:])]
 	}
 	p.between = append(p.between, state)
 }

@@ -117,6 +117,7 @@ func allowed() map[string]map[string]string {
 		"./core/request": {
 			"maps":         "copies queries",
 			"math/rand/v2": "randomizes the timeouts of watches",
+			"reflect":      "finds the creation timestamp of an object that was read",
 			"./core/wire":  "encodes bodies",
 			"github.com/go-json-experiment/json/jsontext": "checks that a patch is JSON",
 			"k8s.io/apimachinery/pkg/fields":              "the API server's parser of field selectors",
