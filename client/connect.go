@@ -57,8 +57,7 @@ func (c *Client) explain(next http.RoundTripper) http.RoundTripper {
 			if cred, ok := errors.AsType[*credentialError](err); ok {
 				return nil, cred.error
 			}
-			// These errors concern the connection, for example a ping without a response, or a single stream in it.
-			if strings.HasPrefix(err.Error(), "http2: ") || strings.HasPrefix(err.Error(), "stream error: ") {
+			if isBroken(err.Error()) {
 				err = &broken.Error{Err: err}
 			}
 			// The error may quote the start of the server's response.
@@ -80,6 +79,13 @@ func (c *Client) explain(next http.RoundTripper) http.RoundTripper {
 		}
 		return resp, nil
 	})
+}
+
+// isBroken recognizes errors of package net/http that have no exported types. They concern the connection, for example
+// a ping without a response, a single stream in it, or an idle connection that the server closes while it is chosen.
+func isBroken(text string) bool {
+	return strings.HasPrefix(text, "http2: ") || strings.HasPrefix(text, "stream error: ") ||
+		text == "http: server closed idle connection"
 }
 
 // body is the body of a response. Its errors say why it ended early.

@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,6 +21,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/client/config"
 	"github.com/kube-go/sdk/client/middleware"
@@ -204,4 +206,61 @@ func TestGoAwayLosesNoRequest(t *testing.T) {
 			t.Errorf("%d connections, want more than one", n)
 		}
 	})
+}
+
+// TestIdleConnectionThatTheServerClosesIsBroken checks writes for which package net/http chooses an idle HTTP/1.1
+// connection at the moment at which the server closes it.
+func TestIdleConnectionThatTheServerClosesIsBroken(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		write func(context.Context, *API[corev1.Node], *corev1.Node) (*corev1.Node, error)
+		again bool // the write is idempotent
+	}{
+		{"update", func(ctx context.Context, a *API[corev1.Node], node *corev1.Node) (*corev1.Node, error) {
+			return a.Update(ctx, node, nil)
+		}, true},
+		{"create", func(ctx context.Context, a *API[corev1.Node], node *corev1.Node) (*corev1.Node, error) {
+			return a.Create(ctx, node, nil)
+		}, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
+				server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					w.Header().Set("Content-Type", "application/json")
+					_, _ = io.WriteString(w, aNode)
+				})}
+				go func() { _ = server.Serve(s) }()
+				defer func() { _ = server.Close() }()
+				defer close(s.done)
+				rt, err := newHTTP(&config.Config{}, false, nil, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				rt.DialContext = s.dial
+				defer rt.CloseIdleConnections()
+				c, err := New(t.Context(), &Options{Config: &config.Config{Server: "http://cluster.test"}, Transport: rt})
+				if err != nil {
+					t.Fatal(err)
+				}
+				nodes := ClusterWide[corev1.Node](c)
+				if _, err := nodes.Get(t.Context(), "n1", nil); err != nil {
+					t.Fatal(err)
+				}
+				ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
+					if info.Reused {
+						server.SetKeepAlivesEnabled(false) // closes the idle connections
+						synctest.Wait()                    // package net/http notices it
+					}
+				}})
+				_, err = tc.write(ctx, nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}})
+				if tc.again && err != nil {
+					t.Errorf("error = %v, want none: the write is sent again", err)
+				}
+				if !tc.again && (!errors.Is(err, io.ErrUnexpectedEOF) || !core.IsRetryable(err)) {
+					t.Errorf("error = %v, want a broken connection", err)
+				}
+			})
+		})
+	}
 }

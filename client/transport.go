@@ -26,11 +26,12 @@ import (
 )
 
 // Timeouts of a connection. An HTTP/2 connection that receives nothing for pingAfter is pinged, and closed if there is
-// no response within pingTimeout, so that a watch on a dead connection ends instead of waiting forever.
+// no response within pingTimeout, so that a watch on a dead connection ends instead of waiting forever. An idle one is
+// closed before the server closes it, which API servers do after 90 seconds: a write at that moment might be lost.
 const (
 	dialTimeout      = 30 * time.Second
 	handshakeTimeout = 10 * time.Second
-	idleTimeout      = 90 * time.Second
+	idleTimeout      = 80 * time.Second
 	pingAfter        = 20 * time.Second
 	pingTimeout      = 10 * time.Second
 )
