@@ -27,7 +27,8 @@ type CacheOptions struct {
 	Dir string
 
 	// MaxAge is how long a document is used without a request to the server. A [Mapper] that does not find a resource
-	// sends a request nevertheless. Default: 0, which always asks the server whether the document has changed.
+	// sends a request nevertheless, and so does each discovery while a group version is stale, see [ErrStale]. Default: 0,
+	// which always asks the server whether the document has changed.
 	MaxAge time.Duration
 
 	// OnError is called if the cache fails; the failure is not returned as an error. It may be called concurrently.

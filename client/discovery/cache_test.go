@@ -6,6 +6,7 @@ package discovery_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -86,7 +87,7 @@ func TestWarmStart(t *testing.T) {
 // TestMaxAge checks that young documents are used without a request, except by a mapper that does not find a resource.
 func TestMaxAge(t *testing.T) {
 	eachCache(t, time.Hour, func(t *testing.T, open func() *discovery.Cache) {
-		server := modern(t)
+		server := healthy(t)
 		for _, requests := range []int{2, 0, 0} {
 			if _, err := discovery.Discover(t.Context(), server.client(t), &discovery.Options{Cache: open()}); err != nil {
 				t.Fatal(err)
@@ -129,11 +130,50 @@ func TestMaxAge(t *testing.T) {
 	})
 }
 
+// TestADocumentWithAStaleGroupIsRequestedAgain checks that resources of a group whose server was unavailable once are
+// found as soon as it is available, whatever the maximum age of documents. Other documents need no request.
+func TestADocumentWithAStaleGroupIsRequestedAgain(t *testing.T) {
+	const groups = `{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"metrics.k8s.io"},"versions":[%s]}]}`
+	apis := func(version string) response { return plain(fmt.Sprintf(groups, version)) }
+	eachCache(t, time.Hour, func(t *testing.T, open func() *discovery.Cache) {
+		stale := apis(`{"version":"v1beta1","freshness":"Stale"}`)
+		stale.etag = `"stale"`
+		server := &fakeServer{responses: map[string]response{"/api": noGroups(), "/apis": stale}}
+		look := func() error {
+			d, err := discovery.Discover(t.Context(), server.client(t), &discovery.Options{Cache: open()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = d.Resolve("nodes.metrics.k8s.io")
+			return err
+		}
+		for range 2 {
+			if err := look(); !isUnknown(err) {
+				t.Errorf("Resolve() of a resource of a stale group = %v", err)
+			}
+		}
+		if n := server.conditional(); n != 1 {
+			t.Errorf("%d conditional requests, want 1", n)
+		}
+		server.set("/apis", apis(`{"version":"v1beta1","freshness":"Current","resources":[`+
+			`{"resource":"nodes","responseKind":{"kind":"NodeMetrics"},"scope":"Cluster","verbs":["get"]}]}`))
+		server.takeAsked()
+		for _, requests := range []int{1, 0} {
+			if err := look(); err != nil {
+				t.Errorf("Resolve() after the server has recovered = %v", err)
+			}
+			if asked := server.takeAsked(); len(asked) != requests {
+				t.Errorf("requests = %v, want %d", asked, requests)
+			}
+		}
+	})
+}
+
 // TestFirstLookupIgnoresCachedDocuments checks that the first lookup of a mapper finds a kind that is missing in the
 // documents of an earlier run, and that a server that is not available is asked once per interval.
 func TestFirstLookupIgnoresCachedDocuments(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server, cache := modern(t), discovery.NewCache(&discovery.CacheOptions{MaxAge: time.Hour})
+		server, cache := healthy(t), discovery.NewCache(&discovery.CacheOptions{MaxAge: time.Hour})
 		o := &discovery.Options{Cache: cache}
 		if _, err := discovery.Discover(t.Context(), server.client(t), o); err != nil {
 			t.Fatal(err)
@@ -168,8 +208,8 @@ func TestCacheServers(t *testing.T) {
 	cache := discovery.NewCache(&discovery.CacheOptions{MaxAge: time.Hour})
 	for _, url := range []string{"https://a.test", "https://b.test", "https://a.test/prefix"} {
 		server := &fakeServer{responses: map[string]response{}}
-		for _, prefix := range []string{"", "/prefix"} {
-			server.responses[prefix+"/api"], server.responses[prefix+"/apis"] = recorded(t, "api.json"), recorded(t, "apis.json")
+		for path, response := range healthy(t).responses {
+			server.responses[path], server.responses["/prefix"+path] = response, response
 		}
 		c, err := client.New(t.Context(), &client.Options{Config: &config.Config{Server: url}, Transport: server})
 		if err != nil {
@@ -258,7 +298,7 @@ func TestDamagedCache(t *testing.T) {
 // TestCacheFiles checks that only the user has access to the files, that other files in the directory are kept, and
 // that a file with a time in the future is not young.
 func TestCacheFiles(t *testing.T) {
-	server := modern(t)
+	server := healthy(t)
 	o := &discovery.CacheOptions{Dir: filepath.Join(t.TempDir(), "new"), MaxAge: time.Hour}
 	files := diskCache(t, server, o)
 	for _, path := range append(files, o.Dir) {

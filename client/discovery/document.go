@@ -112,13 +112,28 @@ func parse(body []byte, kinds ...string) (*document, error) {
 	return d, nil
 }
 
+// stale is the freshness of a group version whose server does not respond to the API server.
+const stale = "Stale"
+
+// stale reports whether a group version of an APIGroupDiscoveryList is stale.
+func (d *document) stale() bool {
+	for _, g := range d.Items {
+		for _, v := range g.Versions {
+			if v.Freshness == stale {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // aggregated returns the group versions of an APIGroupDiscoveryList.
 func (d *document) aggregated() []groupVersion {
 	var all []groupVersion
 	for _, g := range d.Items {
 		for _, v := range g.Versions {
 			gv := groupVersion{GroupVersion: schema.GroupVersion{Group: g.Metadata.Name, Version: v.Version}}
-			if v.Freshness == "Stale" {
+			if v.Freshness == stale {
 				gv.errs = append(gv.errs, ErrStale)
 			}
 			for _, r := range v.Resources {

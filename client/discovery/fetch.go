@@ -102,18 +102,24 @@ func (f *fetcher) groupVersion(ctx context.Context, root string, gv schema.Group
 // document gets a document of one of the given kinds.
 func (f *fetcher) document(ctx context.Context, path, accept string, kinds ...string) (*document, error) {
 	var doc *document
-	err := f.get(ctx, path, accept, func(body []byte) (err error) {
+	err := f.get(ctx, path, accept, func(body []byte) (lasting bool, err error) {
 		doc, err = parse(body, kinds...)
-		return err
+		return err == nil && !doc.stale(), err
 	})
 	return doc, err
 }
 
-// get gets a document, from the cache if possible, and caches it if decode succeeds.
-func (f *fetcher) get(ctx context.Context, path, accept string, decode func([]byte) error) error {
+// get gets a document, from the cache if possible, and caches it if decode succeeds. decode reports whether the
+// document is a lasting one, which may be used without a request while it is young.
+func (f *fetcher) get(ctx context.Context, path, accept string, decode func([]byte) (lasting bool, err error)) error {
 	kept, ok := f.cache.load(f.client.Server(), path)
-	ok = ok && decode(kept.body) == nil
-	if ok && !f.fresh && f.cache.young(kept) {
+	lasting := false
+	if ok {
+		var err error
+		lasting, err = decode(kept.body)
+		ok = err == nil
+	}
+	if ok && lasting && !f.fresh && f.cache.young(kept) {
 		f.cached.Store(true)
 		return nil
 	}
@@ -129,7 +135,7 @@ func (f *fetcher) get(ctx context.Context, path, accept string, decode func([]by
 	if err != nil {
 		return err
 	}
-	if err := decode(got.body); err != nil {
+	if _, err := decode(got.body); err != nil {
 		return err
 	}
 	f.cache.store(f.client.Server(), path, got)

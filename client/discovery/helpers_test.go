@@ -128,6 +128,16 @@ func modern(t testing.TB) *fakeServer {
 	return &fakeServer{responses: map[string]response{"/api": recorded(t, "api.json"), "/apis": recorded(t, "apis.json")}}
 }
 
+// healthy returns a server with the recorded responses, except that the server of the API service is available.
+func healthy(t testing.TB) *fakeServer {
+	t.Helper()
+	s := modern(t)
+	apis := s.responses["/apis"]
+	apis.body = strings.ReplaceAll(apis.body, `"Stale"`, `"Current"`)
+	s.responses["/apis"] = apis
+	return s
+}
+
 // discover returns the discovery of the recorded responses.
 func discover(t testing.TB) *discovery.Discovery {
 	t.Helper()

@@ -249,7 +249,7 @@ func TestFailedRenewalKeepsTheLastDiscovery(t *testing.T) {
 // and MaxAge also limit new discoveries of known kinds.
 func TestRenewalDoesNotDelayOtherLookups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := modern(t)
+		server := healthy(t)
 		apis := server.responses["/apis"]
 		m := discovery.NewMapper(server.client(t), nil)
 		rare := discovery.NewMapper(server.client(t), &discovery.MapperOptions{MinInterval: time.Hour})

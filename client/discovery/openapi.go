@@ -48,9 +48,9 @@ func FetchOpenAPI(ctx context.Context, c *client.Client, o *Options) (*OpenAPI, 
 			ServerRelativeURL string `json:"serverRelativeURL"`
 		} `json:"paths"`
 	}
-	err := f.get(ctx, openAPIRoot, "", func(body []byte) error { // its content type is always plain text
+	err := f.get(ctx, openAPIRoot, "", func(body []byte) (bool, error) { // its content type is always plain text
 		index.Paths = nil
-		return wire.UnmarshalJSON(body, &index)
+		return true, wire.UnmarshalJSON(body, &index)
 	})
 	if err == nil && len(index.Paths) > maxDocuments {
 		err = fmt.Errorf("%d documents, the limit is %d", len(index.Paths), maxDocuments)

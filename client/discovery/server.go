@@ -23,8 +23,8 @@ import (
 func Version(ctx context.Context, c *client.Client) (*version.Info, error) {
 	f := &fetcher{client: c}
 	info := new(version.Info)
-	err := f.get(ctx, "/version", wire.MediaTypeJSON, func(body []byte) error {
-		return wire.UnmarshalJSON(body, info)
+	err := f.get(ctx, "/version", wire.MediaTypeJSON, func(body []byte) (bool, error) {
+		return true, wire.UnmarshalJSON(body, info)
 	})
 	if err == nil && info.GitVersion == "" {
 		err = errors.New("the response has no gitVersion; is this the address of a Kubernetes API server?")
