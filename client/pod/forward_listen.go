@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -21,8 +22,9 @@ import (
 
 // ListenOptions are the options of [PortForwarder.Listen].
 type ListenOptions struct {
-	// Addresses are the local IP addresses to listen on; the port must be free on all of them. The name localhost means
-	// 127.0.0.1 and ::1, of which one must be free. Default: localhost.
+	// Addresses are the local IP addresses to listen on; the port must be free on all of them. 0.0.0.0 means all IPv4
+	// addresses, and :: all IPv6 addresses. The name localhost means 127.0.0.1 and ::1, of which one must be free.
+	// Default: localhost.
 	Addresses []string
 
 	// LocalPort is the local port. Default: a free port.
@@ -79,15 +81,54 @@ func (f *PortForwarder) Listen(ctx context.Context, port string, o *ListenOption
 // portTries is the number of free ports to try if there are several addresses.
 const portTries = 10
 
+// localIP is an IP address to listen on.
+type localIP struct {
+	network  string // tcp4 or tcp6: for "tcp", 0.0.0.0 would include IPv6
+	ip       string
+	optional bool // one of the two is enough
+}
+
+// localIPs returns the IP addresses, each once.
+func localIPs(addresses []string) ([]localIP, error) {
+	var all []localIP
+	add := func(l localIP) {
+		i := slices.IndexFunc(all, func(other localIP) bool { return other.ip == l.ip })
+		if i < 0 {
+			all = append(all, l)
+		} else if !l.optional {
+			all[i] = l
+		}
+	}
+	for _, address := range addresses {
+		ip := net.ParseIP(address)
+		switch {
+		case address == "localhost":
+			add(localIP{"tcp4", "127.0.0.1", true})
+			add(localIP{"tcp6", "::1", true})
+		case ip == nil:
+			detail := fmt.Sprintf("%q is neither an IP address nor localhost", address)
+			return nil, &request.InvalidError{Field: "ListenOptions.Addresses", Detail: detail}
+		case ip.To4() != nil:
+			add(localIP{network: "tcp4", ip: ip.String()})
+		default:
+			add(localIP{network: "tcp6", ip: ip.String()})
+		}
+	}
+	return all, nil
+}
+
 // open listens on one port of all addresses.
 func (l *PortListener) open(ctx context.Context, addresses []string, port uint16) error {
+	ips, err := localIPs(addresses)
+	if err != nil {
+		return err
+	}
 	tries := 1
 	if port == 0 {
 		tries = portTries // a port that is free on one address may be in use on the next
 	}
-	var err error
 	for range tries {
-		if err = l.openAll(ctx, addresses, port); err == nil {
+		if err = l.openAll(ctx, ips, port); err == nil {
 			return nil
 		}
 		_ = l.Close() // closes the listeners of the addresses that succeeded
@@ -96,32 +137,23 @@ func (l *PortListener) open(ctx context.Context, addresses []string, port uint16
 	return err
 }
 
-func (l *PortListener) openAll(ctx context.Context, addresses []string, port uint16) error {
+func (l *PortListener) openAll(ctx context.Context, ips []localIP, port uint16) error {
 	anyPort := port == 0
-	for _, address := range addresses {
-		ips := []string{address}
-		if address == "localhost" {
-			ips = []string{"127.0.0.1", "::1"}
-		} else if net.ParseIP(address) == nil {
-			return &request.InvalidError{Field: "ListenOptions.Addresses", Detail: fmt.Sprintf("%q is neither an IP address nor localhost", address)}
-		}
-		var errs []error
-		for _, ip := range ips {
-			listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(ip, strconv.Itoa(int(port))))
-			switch {
-			case err == nil:
-			case anyPort && errors.Is(err, syscall.EADDRINUSE):
-				return err
-			default:
-				errs = append(errs, err)
-				continue
-			}
+	var errs []error
+	for _, ip := range ips {
+		listener, err := new(net.ListenConfig).Listen(ctx, ip.network, net.JoinHostPort(ip.ip, strconv.Itoa(int(port))))
+		switch {
+		case err == nil:
 			l.listeners = append(l.listeners, listener)
 			port = uint16(listener.Addr().(*net.TCPAddr).Port)
+		case !ip.optional || anyPort && errors.Is(err, syscall.EADDRINUSE):
+			return err
+		default:
+			errs = append(errs, err)
 		}
-		if len(errs) == len(ips) {
-			return errors.Join(errs...)
-		}
+	}
+	if len(errs) == 2 { // both addresses of localhost
+		return errors.Join(errs...)
 	}
 	return nil
 }
@@ -135,7 +167,7 @@ func (l *PortListener) Addrs() []net.Addr {
 	return addrs
 }
 
-// Close closes the local port. Existing connections continue.
+// Close closes the local port. Existing connections continue: [PortListener.Run] returns when they have ended.
 func (l *PortListener) Close() error {
 	var errs []error
 	for _, listener := range l.listeners {
@@ -146,24 +178,20 @@ func (l *PortListener) Close() error {
 	return errors.Join(errs...)
 }
 
-// Run serves connections until the context ends and returns its cause, or until the listener is closed and returns
-// net.ErrClosed. When it returns, all connections have ended, and the port is closed. It may be called once.
+// Run serves connections. When the context ends, it closes the port and all connections, and returns the cause. After
+// [PortListener.Close], it waits for the existing connections, and returns net.ErrClosed. It may be called once.
 func (l *PortListener) Run(ctx context.Context) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	stop := context.AfterFunc(ctx, func() { _ = l.Close() }) // the port is no longer used
+	defer stop()
 	var running sync.WaitGroup
 	for _, listener := range l.listeners {
-		running.Go(func() {
-			l.accept(ctx, listener, &running)
-			cancel(net.ErrClosed)
-		})
-	}
-	<-ctx.Done()
-	for _, listener := range l.listeners {
-		listener.Close()
+		running.Go(func() { l.accept(ctx, listener, &running) })
 	}
 	running.Wait()
-	return context.Cause(ctx)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return net.ErrClosed
 }
 
 // accept serves connections until the listener is closed.

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -49,6 +50,15 @@ func dialLocal(t *testing.T, addr net.Addr) *net.TCPConn {
 	}
 	t.Cleanup(func() { conn.Close() })
 	return conn.(*net.TCPConn)
+}
+
+// ping sends data to a port that echoes it, and receives it.
+func ping(conn net.Conn) error {
+	if _, err := io.WriteString(conn, "ping"); err != nil {
+		return err
+	}
+	_, err := io.ReadFull(conn, make([]byte, 4))
+	return err
 }
 
 func TestListenerForwardsConnections(t *testing.T) {
@@ -126,13 +136,6 @@ func TestBrokenConnectionDoesNotAffectOthers(t *testing.T) {
 		OnError:   func(err error) { failures <- err },
 	})
 	whole := dialLocal(t, l.Addrs()[0])
-	ping := func(conn net.Conn) error {
-		if _, err := io.WriteString(conn, "ping"); err != nil {
-			return err
-		}
-		_, err := io.ReadFull(conn, make([]byte, 4))
-		return err
-	}
 	if err := ping(whole); err != nil {
 		t.Fatal(err)
 	}
@@ -157,6 +160,118 @@ func TestBrokenConnectionDoesNotAffectOthers(t *testing.T) {
 	}
 	if err := ping(dialLocal(t, l.Addrs()[0])); err != nil {
 		t.Errorf("ping over a new connection: %v", err)
+	}
+}
+
+// TestCloseKeepsConnections checks that existing connections continue after Close, that new ones are refused, and that
+// Run returns when the last connection has ended, or when its context ends.
+func TestCloseKeepsConnections(t *testing.T) {
+	cause := errors.New("the test has ended")
+	for _, tc := range []struct {
+		name string
+		end  func(hangUp func(), cancel context.CancelCauseFunc)
+		want error
+	}{
+		{"the pod hangs up", func(hangUp func(), _ context.CancelCauseFunc) { hangUp() }, net.ErrClosed},
+		{"the context ends", func(_ func(), cancel context.CancelCauseFunc) { cancel(cause) }, cause},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			f := forward(t, testserver.New(t, forwards(t, func(s *socket, _ string) {
+				for _, data, ok := s.receive(); ok; _, data, ok = s.receive() {
+					if data == "bye!" {
+						s.hangUp(1000, "")
+						return
+					}
+					s.send(0, data)
+				}
+			})))
+			l, err := f.Listen(t.Context(), "80", &pod.ListenOptions{OnError: func(err error) { t.Error(err) }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			done := make(chan error, 1)
+			go func() { done <- l.Run(ctx) }()
+			conn := dialLocal(t, l.Addrs()[0])
+			if err := ping(conn); err != nil {
+				t.Fatal(err)
+			}
+			if err := l.Close(); err != nil {
+				t.Error(err)
+			}
+			for _, addr := range l.Addrs() {
+				if other, err := new(net.Dialer).DialContext(t.Context(), addr.Network(), addr.String()); err == nil {
+					other.Close()
+					t.Errorf("%v accepts connections after Close", addr)
+				}
+			}
+			for range 10 {
+				if err := ping(conn); err != nil {
+					t.Fatalf("ping after Close: %v", err)
+				}
+			}
+			select {
+			case err := <-done:
+				t.Fatalf("Run() = %v before the connection has ended", err)
+			default:
+			}
+			tc.end(func() { _, _ = io.WriteString(conn, "bye!") }, cancel)
+			if err := <-done; !errors.Is(err, tc.want) {
+				t.Errorf("Run() = %v, want %v", err, tc.want)
+			}
+			if _, err := conn.Read(make([]byte, 1)); err == nil {
+				t.Error("the connection continues after Run has returned")
+			}
+		})
+	}
+}
+
+// TestListenOnSeveralAddresses checks that each address is used once, and that each has one IP family.
+func TestListenOnSeveralAddresses(t *testing.T) {
+	six, err := new(net.ListenConfig).Listen(t.Context(), "tcp6", "[::1]:0")
+	if err != nil {
+		t.Skip("needs IPv6: ", err)
+	}
+	six.Close()
+	f := forward(t, testserver.New(t, forwards(t, echoes)))
+	for _, tc := range []struct{ in, want string }{
+		{"127.0.0.1 127.0.0.1", "127.0.0.1"},
+		{"127.0.0.1 localhost", "127.0.0.1 ::1"},
+		{"localhost 127.0.0.1 ::1", "127.0.0.1 ::1"},
+		{"localhost localhost", "127.0.0.1 ::1"},
+		{"::1 0:0:0:0:0:0:0:1", "::1"},
+		{"0.0.0.0 ::", "0.0.0.0 ::"},
+		{"0.0.0.0", "0.0.0.0"},
+		{"::", "::"},
+	} {
+		t.Run(tc.in, func(t *testing.T) {
+			l, err := f.Listen(t.Context(), "80", &pod.ListenOptions{Addresses: strings.Fields(tc.in)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = l.Close() }) // it has no connections
+			var got []string
+			families := map[string]bool{}
+			for _, addr := range l.Addrs() {
+				ip := addr.(*net.TCPAddr).IP
+				got = append(got, ip.String())
+				families[map[bool]string{true: "127.0.0.1", false: "::1"}[ip.To4() != nil]] = true
+			}
+			if got := strings.Join(got, " "); got != tc.want {
+				t.Errorf("the addresses are %s, want %s", got, tc.want)
+			}
+			for _, ip := range []string{"127.0.0.1", "::1"} {
+				addr := net.JoinHostPort(ip, strconv.Itoa(l.Addrs()[0].(*net.TCPAddr).Port))
+				conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", addr)
+				if err == nil {
+					conn.Close()
+				}
+				if (err == nil) != families[ip] {
+					t.Errorf("a connection to %s = %v, want it accepted: %t", addr, err, families[ip])
+				}
+			}
+		})
 	}
 }
 

@@ -40,9 +40,24 @@ type podFacts struct {
 type containerFacts struct {
 	Name  string `json:"name"`
 	Ports []struct {
-		Name          string `json:"name"`
-		ContainerPort uint16 `json:"containerPort"`
+		Name          string   `json:"name"`
+		ContainerPort uint16   `json:"containerPort"`
+		Protocol      protocol `json:"protocol"`
 	} `json:"ports"`
+}
+
+// protocol is the protocol of a port.
+type protocol string
+
+// isTCP reports whether the port can be connected to. The default is TCP.
+func (p protocol) isTCP() bool { return p == "" || p == "TCP" }
+
+// of returns a port as in errors, with its protocol if that is not TCP.
+func (p protocol) of(port string) string {
+	if p.isTCP() {
+		return port
+	}
+	return port + "/" + string(p)
 }
 
 // facts returns the API of the pods with the fields that streams need.
@@ -68,11 +83,11 @@ func (p *podFacts) port(name string) (uint16, error) {
 	var names []string
 	for _, c := range slices.Concat(p.Spec.Containers, p.Spec.InitContainers) {
 		for _, port := range c.Ports {
-			if port.Name == name {
+			if port.Name == name && port.Protocol.isTCP() {
 				return port.ContainerPort, nil
 			}
 			if port.Name != "" {
-				names = append(names, port.Name)
+				names = append(names, port.Protocol.of(port.Name))
 			}
 		}
 	}
@@ -84,7 +99,7 @@ func unknownPort(of, port string, names []string) error {
 	if len(names) > 0 {
 		has = "it has " + strings.Join(names, ", ")
 	}
-	return &request.InvalidError{Field: "port", Detail: fmt.Sprintf("%s has no port %s; %s", of, port, has)}
+	return &request.InvalidError{Field: "port", Detail: fmt.Sprintf("%s has no TCP port %s; %s", of, port, has)}
 }
 
 // podSet describes the pods that an object selects, and the ports of a service.
@@ -98,6 +113,7 @@ type podSet struct {
 type servicePort struct {
 	Name       string             `json:"name"`
 	Port       uint16             `json:"port"`
+	Protocol   protocol           `json:"protocol"`
 	TargetPort intstr.IntOrString `json:"targetPort"`
 }
 
@@ -196,11 +212,11 @@ func (s *podSet) port(port string, pod *podFacts) (uint16, error) {
 	}
 	var names []string
 	for _, p := range s.ports {
-		if p.Name == port || isNumber && p.Port == number {
+		if p.Protocol.isTCP() && (p.Name == port || isNumber && p.Port == number) {
 			return p.target(pod)
 		}
-		if names = append(names, strconv.Itoa(int(p.Port))); p.Name != "" {
-			names = append(names, p.Name)
+		if names = append(names, p.Protocol.of(strconv.Itoa(int(p.Port)))); p.Name != "" {
+			names = append(names, p.Protocol.of(p.Name))
 		}
 	}
 	return 0, unknownPort(s.name, port, names)

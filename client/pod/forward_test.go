@@ -183,7 +183,7 @@ func TestDialReturnsReasonForFailure(t *testing.T) {
 				pod.Spec.Containers = []corev1.Container{{Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 80}}}}
 				body, _ := json.Marshal(pod)
 				testserver.Reply(w, 200, wire.MediaTypeJSON, body)
-			}, "https", "pod web has no port https; it has http",
+			}, "https", "pod web has no TCP port https; it has http",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -338,7 +338,7 @@ func TestPortForwardToServiceReachesReadyPod(t *testing.T) {
 	if got, want := strings.Join(p.dialled, " "), "old:8002 old:8002 old:9090 old:82 young:8001"; got != want {
 		t.Errorf("connections = %s, want %s", got, want)
 	}
-	if err := dial("8080"); err == nil || !strings.Contains(err.Error(), "services web has no port 8080; it has 80, plain, 81, metrics, 82") {
+	if err := dial("8080"); err == nil || !strings.Contains(err.Error(), "services web has no TCP port 8080; it has 80, plain, 81, metrics, 82") {
 		t.Errorf("Dial(8080) = %v, want an error that lists the ports", err)
 	}
 	p.set()
@@ -376,5 +376,44 @@ func TestPortForwardToDeploymentReachesItsPods(t *testing.T) {
 	}
 	if _, err := pod.PortForwardTo(t.Context(), services, "absent", nil); !errors.Is(err, core.ErrNotFound) {
 		t.Errorf("PortForwardTo() an absent service = %v, want not found", err)
+	}
+}
+
+// TestPortForwardSkipsPortsOfOtherProtocols checks that a connection uses the TCP port of a number that a service also
+// has for UDP, and that an error names the protocol of other ports.
+func TestPortForwardSkipsPortsOfOtherProtocols(t *testing.T) {
+	p := &podServer{t: t, objects: map[string]any{
+		"/api/v1/namespaces/prod/services/dns": &corev1.Service{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"}, ObjectMeta: metav1.ObjectMeta{Name: "dns"},
+			Spec: corev1.ServiceSpec{Selector: map[string]string{"app": "web"}, Ports: []corev1.ServicePort{
+				{Name: "dns", Protocol: "UDP", Port: 53, TargetPort: intstrOf(8053)},
+				{Name: "dns-tcp", Protocol: "TCP", Port: 53, TargetPort: intstrOf(8054)},
+				{Name: "named", Port: 54, TargetPort: intstrOf("dns")},
+			}},
+		},
+	}}
+	one := readyPod("web", true, 1)
+	one.Spec.Containers[0].Ports = []corev1.ContainerPort{{Name: "dns", Protocol: "UDP", ContainerPort: 8053}}
+	p.set(one)
+	s := testserver.New(t, p.ServeHTTP)
+	f, err := pod.PortForwardTo(t.Context(), client.Namespaced[corev1.Service](s.Client(t), "prod"), "dns", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := f.Dial(t.Context(), "53")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if got, want := conn.RemoteAddr().String(), "prod/web:8054"; got != want {
+		t.Errorf("the connection leads to %s, want %s", got, want)
+	}
+	for port, want := range map[string]string{
+		"dns":   "services dns has no TCP port dns; it has 53/UDP, dns/UDP, 53, dns-tcp, 54, named",
+		"named": "pod web has no TCP port dns; it has dns/UDP",
+	} {
+		if _, err := f.Dial(t.Context(), port); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Dial(%q) = %v, want %q", port, err, want)
+		}
 	}
 }

@@ -89,7 +89,7 @@ func testPortForward(t *testing.T, pods *kube.API[corev1.Pod]) {
 		t.Errorf("Read from a port on which no process listens: %v, want connection refused", err)
 	}
 	_, err = f.Dial(limit(t), "https")
-	if err == nil || !strings.Contains(err.Error(), "has no port https; it has http") {
+	if err == nil || !strings.Contains(err.Error(), "has no TCP port https; it has http") {
 		t.Errorf("Dial of an unknown port name: %v", err)
 	}
 	none, err := podVerbs(pods).PortForward("none", nil)
