@@ -12,7 +12,8 @@
 //
 // The copy is made by the program tar, which the container must have. Permissions and modification times are kept;
 // owners and bits such as setuid are not. Symbolic links are copied as links. A download does not change the
-// permissions of local directories that exist.
+// permissions of local directories that exist. For users other than root, BusyBox removes the permissions in its umask
+// from uploaded files, and makes directories writable for their owner.
 //
 // # Trust
 //

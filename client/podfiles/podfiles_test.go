@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -320,6 +321,50 @@ func TestAnUploadIsCheckedBefore(t *testing.T) {
 				t.Errorf("Upload() = %v, want %v", err, tc.want)
 			}
 		})
+	}
+}
+
+// TestAnUploadToAForbiddenDirectoryIsRefused checks that a directory that the user of the container may not enter, or
+// can't see because of that, is not taken for a missing one.
+func TestAnUploadToAForbiddenDirectoryIsRefused(t *testing.T) {
+	here := t.TempDir()
+	write(t, filepath.Join(here, "from"), "one")
+	there, err := os.MkdirTemp("", "podfiles") // that of TempDir belongs to this user alone
+	if err != nil {
+		t.Fatal(err)
+	}
+	private := filepath.Join(there, "private")
+	if err := errors.Join(os.Chmod(there, 0o755), os.Mkdir(private, 0)); err != nil { //nolint:gosec // for another user
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(there); err != nil {
+			t.Error(err)
+		}
+	})
+	var another []string
+	if os.Getuid() == 0 { // the user may enter each directory
+		if another = []string{"setpriv", "--reuid=65534", "--clear-groups", "--"}; exec.Command(another[0], "--help").Run() != nil { //nolint:noctx // it ends
+			t.Skip("needs the program setpriv")
+		}
+	}
+	files := podBehind(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		serve(w, r, there, slices.Concat(another, r.URL.Query()["command"]))
+	}), nil)
+	for remote, want := range map[string]error{
+		filepath.Join(private, "to"):               fs.ErrPermission,
+		filepath.Join(private, "sub", "dir", "to"): fs.ErrPermission,
+		"private/to":                       fs.ErrPermission,
+		"private/sub/to":                   fs.ErrPermission,
+		filepath.Join(there, "none", "to"): fs.ErrNotExist,
+		"none/to":                          fs.ErrNotExist,
+		"none/sub/to":                      fs.ErrNotExist,
+		"../none/to":                       fs.ErrNotExist,
+		"/none/to":                         fs.ErrNotExist,
+	} {
+		if _, err := files.Upload(t.Context(), filepath.Join(here, "from"), remote); !errors.Is(err, want) {
+			t.Errorf("Upload() to %s = %v, want %v", remote, err, want)
+		}
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"time"
 
 	"github.com/kube-go/sdk/client/pod"
 )
@@ -19,8 +21,9 @@ import (
 // Upload copies a local file or directory to the path remote in the container.
 //
 // Errors: [ErrNoTar], [*PartialError]; fs.ErrNotExist if local does not exist. If the container has a shell, also
-// fs.ErrNotExist if the parent of remote does not exist, fs.ErrPermission if remote can't be written, and fs.ErrExist
-// if remote is a directory and local is not; otherwise, the error has the message of tar, which some servers lose.
+// fs.ErrNotExist if the parent of remote does not exist, fs.ErrPermission if it may not be entered or remote can't be
+// written, and fs.ErrExist if remote is a directory and local is not; otherwise, the error has the message of tar,
+// which some servers lose.
 //
 // If remote is a directory, or a link to one, its permissions stay unchanged. In a container without a shell, they
 // become those of local, and a link is replaced.
@@ -92,15 +95,19 @@ type destination struct {
 	keepsLinks bool // tar has the option not to replace the links to directories in it
 }
 
-// checkScript tests the arguments dir and name of an upload. Its exit status is one of those below.
-const checkScript = `command -v tar > /dev/null || exit 3; cd "$0" || exit 4; test -w . || test -w "./$1" || exit 5; ` +
+// checkScript tests the arguments dir and name of an upload. Its exit status is one of those below. If dir can't be
+// entered, the script looks for the innermost directory in it that exists: one that may not be searched hides the rest.
+const checkScript = `command -v tar > /dev/null || exit 3; ` +
+	`cd "$0" || { d="${0%/}"; until test -d "$d/"; do case "$d" in */*) d="${d%/*}";; .) exit 4;; *) d=.;; esac; done; ` +
+	`test -x "$d/" && exit 4; exit 5; }; ` +
+	`test -w . || test -w "./$1" || exit 5; ` +
 	`test -d "./$1" || exit 0; case "$(tar --help 2>&1)" in *--keep-directory-symlink*) exit 7; esac; exit 6`
 
 // The exit statuses of checkScript.
 const (
 	checkNoTar           = 3
 	checkNoFolder        = 4
-	checkReadOnly        = 5
+	checkDenied          = 5
 	checkFolder          = 6
 	checkFolderKeepLinks = 7
 )
@@ -119,9 +126,9 @@ func (f *Files) check(ctx context.Context, dir, name string) (destination, error
 			return destination{}, replace(err, ErrNoTar)
 		case checkNoFolder:
 			return destination{}, replace(err, fmt.Errorf("%s in the container: %w", plain(dir), fs.ErrNotExist))
-		case checkReadOnly:
-			readOnly := fmt.Errorf("%s in the container: %w, or its file system is read-only", plain(dir), fs.ErrPermission)
-			return destination{}, replace(err, readOnly)
+		case checkDenied:
+			denied := fmt.Errorf("%s in the container: %w, or its file system is read-only", plain(dir), fs.ErrPermission)
+			return destination{}, replace(err, denied)
 		case checkFolder:
 			return destination{folder: true}, nil
 		case checkFolderKeepLinks:
@@ -151,6 +158,10 @@ type upload struct {
 	below       bool   // the archive does not have the directory itself: it exists, and tar would change it
 	counter     *counter
 	partial     PartialError
+
+	// closed are the directories whose files are being packed and can't be created with the mode of the directory,
+	// outermost first.
+	closed []*tar.Header
 }
 
 // pack writes the archive. It records the files that cannot be packed, and fails if the archive itself cannot be
@@ -169,6 +180,9 @@ func (u *upload) pack(ctx context.Context, w io.Writer) error {
 			return nil
 		}
 		u.counter.Path = filepath.ToSlash(rel)
+		if err := u.finish(archive, u.nameOf(u.counter.Path, false)); err != nil {
+			return err
+		}
 		if err := u.add(archive, file, entry); err != nil {
 			if broken, ok := errors.AsType[*archiveError](err); ok {
 				return broken.error
@@ -179,10 +193,24 @@ func (u *upload) pack(ctx context.Context, w io.Writer) error {
 		u.counter.done()
 		return nil
 	})
+	if err == nil {
+		err = u.finish(archive, "")
+	}
 	if err != nil {
 		return err
 	}
 	return archive.Close()
+}
+
+// finish packs the directories again, with their own modes, in which the file with the name next is not.
+func (u *upload) finish(archive *tar.Writer, next string) error {
+	for n := len(u.closed) - 1; n >= 0 && !strings.HasPrefix(next, u.closed[n].Name); n-- {
+		if err := archive.WriteHeader(u.closed[n]); err != nil {
+			return err
+		}
+		u.closed = u.closed[:n]
+	}
+	return nil
 }
 
 // archiveError is the error of an archive that can no longer be written.
@@ -217,15 +245,16 @@ func (u *upload) add(archive *tar.Writer, file string, entry fs.DirEntry) error 
 			return err
 		}
 	}
-	header, err := tar.FileInfoHeader(info, link)
+	header, err := headerOf(u.nameOf(u.counter.Path, info.IsDir()), info, link)
 	if err != nil {
 		return err
 	}
-	header.Name = u.nameOf(u.counter.Path, info.IsDir())
-	header.Mode &= 0o777
-	header.Uid, header.Gid, header.Uname, header.Gname = 0, 0, "", ""
-	header.Format = tar.FormatPAX // long names and fractions of seconds
-	header.AccessTime, header.ChangeTime = header.ModTime, header.ModTime
+	if info.IsDir() && header.Mode&fillable != fillable {
+		u.closed = append(u.closed, header)
+		first := *header
+		first.Mode |= fillable
+		header = &first
+	}
 	if err := archive.WriteHeader(header); err != nil {
 		return &archiveError{err}
 	}
@@ -240,6 +269,32 @@ func (u *upload) add(archive *tar.Writer, file string, entry fs.DirEntry) error 
 		return &archiveError{fmt.Errorf("copy %s: %w", file, err)}
 	}
 	return nil
+}
+
+// fillable is the mode that a directory needs for its files. GNU tar and bsdtar set the mode of a directory after they
+// have written its files. BusyBox sets it before, and changes it later only if its user is root.
+const fillable = 0o700
+
+// maxOctal is the size that the header of a file can't have as an octal number.
+const maxOctal = 8 << 30
+
+// headerOf returns the header of a file. PAX keeps long names and fractions of seconds. A large file has the format of
+// GNU tar, without these fractions: BusyBox does not read the size in PAX, and takes the content for the next header.
+func headerOf(name string, info fs.FileInfo, link string) (*tar.Header, error) {
+	header, err := tar.FileInfoHeader(info, link)
+	if err != nil {
+		return nil, err
+	}
+	header.Name = name
+	header.Mode &= 0o777
+	header.Uid, header.Gid, header.Uname, header.Gname = 0, 0, "", ""
+	header.Format = tar.FormatPAX
+	header.AccessTime, header.ChangeTime = header.ModTime, header.ModTime
+	if header.Size >= maxOctal {
+		header.Format = tar.FormatGNU
+		header.AccessTime, header.ChangeTime = time.Time{}, time.Time{}
+	}
+	return header, nil
 }
 
 // nameOf returns the name of a file in the archive.
