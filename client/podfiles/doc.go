@@ -24,7 +24,7 @@
 // # Errors
 //
 // A [*PartialError] lists the files that could not be copied; the others have been copied. If the container has no tar,
-// the error matches [ErrNoTar].
+// the error matches [ErrNoTar], and contains the error of the server.
 //
 // # Concurrency
 //

@@ -7,11 +7,14 @@ import (
 	"context"
 	"errors"
 	"io"
+
+	"github.com/kube-go/sdk/client/pod"
 )
 
 // Download copies a file or directory of the container to the local path.
 //
-// Errors: [ErrNoTar], [*PartialError], [*LimitError]; an error with the message of tar if remote does not exist.
+// Errors: [ErrNoTar], [*PartialError], [*LimitError]; an error with the message of tar if remote does not exist. A file
+// that grows while it is copied, such as a log, is copied with the size that it had at first.
 func (f *Files) Download(ctx context.Context, remote, local string) (Stats, error) {
 	dir, name, err := remotePath(remote)
 	if err != nil {
@@ -38,10 +41,15 @@ func (f *Files) Download(ctx context.Context, remote, local string) (Stats, erro
 	}()
 	said := &complaints{}
 	err = p.Run(nil, sink, said)
-	sink.CloseWithError(cut(err))
+	exit, exited := errors.AsType[*pod.ExitError](err)
+	if err == nil || exited {
+		_ = sink.Close() // never fails
+	} else {
+		sink.CloseWithError(io.ErrUnexpectedEOF)
+	}
 	unpackErr := <-unpacked
 	switch broken := (*brokenArchive)(nil); {
-	case err == nil && unpackErr == nil:
+	case unpackErr == nil && (err == nil || exited && out.root != nil && said.addTo(&out.partial, exit.Code)):
 		return out.counter.Stats, out.partial.orNil()
 	case unpackErr != nil && (err == nil || !errors.As(unpackErr, &broken)):
 		err = unpackErr
@@ -49,12 +57,4 @@ func (f *Files) Download(ctx context.Context, remote, local string) (Stats, erro
 		err = explain(err, said)
 	}
 	return out.counter.Stats, errors.Join(err, out.partial.orNil())
-}
-
-// cut returns the error for the reader of the archive. After a failure of tar, the end of the archive is unexpected.
-func cut(err error) error {
-	if err == nil {
-		return io.EOF
-	}
-	return io.ErrUnexpectedEOF
 }

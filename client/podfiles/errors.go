@@ -13,12 +13,19 @@ import (
 
 // FileError is the error of one file that could not be copied.
 type FileError struct {
-	Path string // relative to the copied directory; "." is the copied file or directory itself
+	// Path is relative to the copied directory; "." is the copied file or directory itself. It is empty for a file that
+	// tar in the container could not read: Err is the message of tar, which names the file.
+	Path string
 	Err  error
 }
 
 // Error returns the path, quoted unless it is printable, and the cause.
-func (e *FileError) Error() string { return plain(e.Path) + ": " + plain(e.Err.Error()) }
+func (e *FileError) Error() string {
+	if e.Path == "" {
+		return plain(e.Err.Error())
+	}
+	return plain(e.Path) + ": " + plain(e.Err.Error())
+}
 
 // plain quotes text that is not printable: text from a container may contain escape sequences for the terminal.
 func plain(text string) string {
@@ -33,7 +40,7 @@ func (e *FileError) Unwrap() error { return e.Err }
 
 // PartialError reports that some files were not copied. The others were.
 type PartialError struct {
-	Failed []*FileError // the first hundred
+	Failed []*FileError // the first ones, at most a hundred
 	Count  int          // the number of all
 }
 
@@ -49,14 +56,15 @@ func (e *PartialError) Error() string {
 	} else {
 		fmt.Fprintf(&b, "%d files were not copied: ", e.Count)
 	}
-	for i, f := range e.Failed[:min(len(e.Failed), named)] {
+	first := e.Failed[:min(len(e.Failed), named)]
+	for i, f := range first {
 		if i > 0 {
 			b.WriteString("; ")
 		}
 		b.WriteString(f.Error())
 	}
-	if e.Count > named {
-		fmt.Fprintf(&b, "; and %d more", e.Count-named)
+	if more := e.Count - len(first); more > 0 {
+		fmt.Fprintf(&b, "; and %d more", more)
 	}
 	return b.String()
 }

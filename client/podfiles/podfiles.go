@@ -90,13 +90,15 @@ func remotePath(p string) (dir, name string, err error) {
 // complaintBytes limits how much of tar's error messages is kept.
 const complaintBytes = 4 << 10
 
-// complaints is the start of tar's standard error, without the lines that are only warnings. It is safe for concurrent
-// use.
+// complaints is the start of tar's standard error, without the lines that name no file that was not copied. It is safe
+// for concurrent use.
 type complaints struct {
-	mu   sync.Mutex // guards the fields below
-	text []byte     // whole lines
-	line []byte     // the start of the last line, which has no end yet
-	last time.Time  // time of the last write
+	mu      sync.Mutex // guards the fields below
+	text    []byte     // whole lines
+	lines   int        // the number of all, of which text may have only the first
+	line    []byte     // the start of the last line, which has no end yet
+	changed bool       // tar has reported a file that has changed while tar read it
+	last    time.Time  // time of the last write
 }
 
 func (c *complaints) Write(p []byte) (int, error) {
@@ -107,15 +109,22 @@ func (c *complaints) Write(p []byte) (int, error) {
 		var piece []byte
 		piece, rest, more = bytes.Cut(rest, []byte("\n"))
 		c.line = append(c.line, piece[:min(len(piece), complaintBytes-len(c.line))]...)
-		if more && !isWarning(c.line) {
-			c.text = append(append(c.text, c.line...), '\n')
-			c.text = c.text[:min(len(c.text), complaintBytes)]
-		}
 		if more {
-			c.line = c.line[:0]
+			c.endLine()
 		}
 	}
 	return len(p), nil
+}
+
+// endLine adds the last line to the text. The caller holds the lock.
+func (c *complaints) endLine() {
+	c.changed = c.changed || bytes.HasSuffix(c.line, []byte(fileChanged))
+	if len(bytes.TrimSpace(c.line)) > 0 && !isWarning(c.line) {
+		c.lines++
+		c.text = append(append(c.text, c.line...), '\n')
+		c.text = c.text[:min(len(c.text), complaintBytes)]
+	}
+	c.line = c.line[:0]
 }
 
 // all returns the text with the last line. The caller holds the lock.
@@ -126,24 +135,59 @@ func (c *complaints) all() string {
 	return string(c.text) + string(c.line)
 }
 
-// isWarning recognizes the warnings of tar about times that the clock of the container has not reached or that are very
-// old. Tar continues after them.
+// fileChanged is the end of GNU tar's warning about a file that has changed while tar read it, such as a log to which a
+// program writes. Tar has copied as much as the file had at first.
+const fileChanged = ": file changed as we read it"
+
+// isWarning recognizes the lines of tar that name no file that was not copied: the warnings about times that the clock
+// of the container has not reached or that are very old, and about files that have changed, after which tar continues;
+// and the last line after errors.
 func isWarning(line []byte) bool {
 	return bytes.Contains(line, []byte("time stamp")) &&
-		(bytes.Contains(line, []byte("in the future")) || bytes.Contains(line, []byte("implausibly old")))
+		(bytes.Contains(line, []byte("in the future")) || bytes.Contains(line, []byte("implausibly old"))) ||
+		bytes.HasSuffix(line, []byte(fileChanged)) ||
+		bytes.HasSuffix(bytes.TrimSuffix(line, []byte(".")), []byte(" previous errors"))
 }
 
 // String returns the text as one line without control characters.
 func (c *complaints) String() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	text := strings.ReplaceAll(strings.TrimSpace(strings.ToValidUTF8(c.all(), "")), "\n", "; ")
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return -1
+	return strings.Join(c.printable(), "; ")
+}
+
+// printable returns the lines without control characters. The caller holds the lock.
+func (c *complaints) printable() []string {
+	var lines []string
+	for line := range strings.SplitSeq(strings.TrimSpace(strings.ToValidUTF8(c.all(), "")), "\n") {
+		line = strings.Map(func(r rune) rune {
+			if !unicode.IsPrint(r) {
+				return -1
+			}
+			return r
+		}, line)
+		if line != "" {
+			lines = append(lines, line)
 		}
-		return r
-	}, text)
+	}
+	return lines
+}
+
+// addTo adds the lines, each of which is about a file that tar could not read. After the exit status exit, it reports
+// whether they are the reason for it. GNU tar exits with 1 if files have only changed.
+func (c *complaints) addTo(partial *PartialError, exit int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.endLine()
+	lines := c.printable()
+	if len(lines) == 0 {
+		return c.changed && exit == 1
+	}
+	for _, line := range lines {
+		partial.add("", errors.New(strings.TrimPrefix(line, "tar: ")))
+	}
+	partial.Count += max(0, c.lines-len(lines))
+	return true
 }
 
 // quietSince returns the time of the last write. It is zero before the first one.
@@ -162,13 +206,23 @@ func explain(err error, said *complaints) error {
 	exit, exited := errors.AsType[*pod.ExitError](err)
 	status, refused := errors.AsType[*core.StatusError](err)
 	switch {
-	case refused && isMissing(status.Status.Message), exited && (exit.Code == 126 || exit.Code == 127) && isMissing(text):
-		return replace(err, ErrNoTar)
+	case refused && quotesTar(status.Status.Message) && isMissing(status.Status.Message),
+		exited && (exit.Code == 126 || exit.Code == 127) && isMissing(text):
+		return noTar(err)
 	case text != "" && (exited || errors.Is(err, io.ErrUnexpectedEOF)):
 		// Servers may break the connection if input is left unread.
 		return fmt.Errorf("%w: %s", err, text)
 	}
 	return err
+}
+
+// noTar returns an error that matches ErrNoTar and has err in its chain.
+func noTar(err error) error {
+	cause := err
+	if op, ok := errors.AsType[*client.OpError](err); ok {
+		cause = op.Err
+	}
+	return replace(err, fmt.Errorf("%w (%w)", ErrNoTar, cause))
 }
 
 // replace returns an error of the same operation with a more precise cause.
@@ -177,6 +231,13 @@ func replace(err, cause error) error {
 		return &client.OpError{Verb: op.Verb, Resource: op.Resource, Ref: op.Ref, Err: cause}
 	}
 	return cause
+}
+
+// quotesTar reports whether a message names the program tar, as those of container runtimes about a missing program do.
+// Other messages, such as that of a node whose container runtime does not run, may be about other missing files.
+func quotesTar(text string) bool {
+	text = strings.ReplaceAll(text, `\`, "") // of a message in a message
+	return strings.Contains(text, `"tar"`) || strings.Contains(text, "`tar`")
 }
 
 // isMissing recognizes the messages of container runtimes and shells for a missing program.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
@@ -26,6 +27,7 @@ import (
 	"github.com/kube-go/sdk/client/config"
 	"github.com/kube-go/sdk/client/pod"
 	"github.com/kube-go/sdk/client/podfiles"
+	"github.com/kube-go/sdk/core"
 )
 
 // podOn returns the files of a pod whose container is a local directory, in which it runs the local tar.
@@ -125,8 +127,8 @@ func runTar(ws *stream, root string, command []string) {
 			Status: "Failure", Reason: "NonZeroExitCode",
 			Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: "ExitCode", Message: string(code)}}},
 		}
-	} else if err != nil {
-		status = &metav1.Status{Status: "Failure", Message: err.Error()}
+	} else if err != nil { // as a container runtime reports it
+		status = &metav1.Status{Status: "Failure", Message: fmt.Sprintf("exec: %q: %v", filepath.Base(command[0]), err)}
 	}
 	ws.end(status, func() { <-hungUp })
 }
@@ -231,6 +233,148 @@ func TestErrorsOfTarAreReported(t *testing.T) {
 			!strings.Contains(err.Error(), "remote") {
 			t.Errorf("Download() of %q = %v", path, err)
 		}
+	}
+}
+
+// TestFilesThatTarCannotReadAreListed has a tar that copies some files, and prints an error about others.
+func TestFilesThatTarCannotReadAreListed(t *testing.T) {
+	const (
+		all       = "tar -c -f - ./from; "
+		truncated = "tar -c -f - ./from | head -c 1536; "
+		denied    = "tar: ./from/b: Cannot open: Permission denied"
+		busyBox   = "tar: can't open './from/b': Permission denied"
+		bsdtar    = "tar: ./from/b: Couldn't open: Permission denied"
+		changed   = "tar: ./from/a: file changed as we read it"
+		removed   = "tar: ./from/c: File removed before we read it"
+		shrank    = "tar: ./from/d: File shrank by 10 bytes; padding with zeros"
+	)
+	// The last lines of the programs.
+	const (
+		end        = "tar: Exiting with failure status due to previous errors"
+		busyBoxEnd = "tar: error exit delayed from previous errors"
+		bsdtarEnd  = "tar: Error exit delayed from previous errors."
+	)
+	for _, tc := range []struct {
+		name, script string
+		said         []string
+		exit         int
+		want         []string // the lines about files that were not copied; nil for none
+		broken       bool     // the error is that of tar
+	}{
+		{"an unreadable file", all, []string{denied, end}, 2, []string{denied}, false},
+		{"an unreadable file, BusyBox", all, []string{busyBox, busyBoxEnd}, 1, []string{busyBox}, false},
+		{"an unreadable file, bsdtar", all, []string{bsdtar, bsdtarEnd}, 1, []string{bsdtar}, false},
+		{"a file that changes", all, []string{changed}, 1, nil, false},
+		{"a file that changes, and another error", all, []string{changed}, 2, nil, true},
+		{"a removed file", all, []string{removed, changed}, 1, []string{removed}, false},
+		{"a file that shrinks", all, []string{changed, shrank}, 1, []string{shrank}, false},
+		{"no message", all, nil, 1, nil, true},
+		{"an archive without an end", truncated, []string{denied}, 2, nil, true},
+		{"no archive", "", []string{denied}, 2, nil, true},
+		{"an empty archive", "head -c 10240 /dev/zero; ", []string{denied}, 2, nil, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			here, there := t.TempDir(), t.TempDir()
+			write(t, filepath.Join(there, "from", "a"), "one")
+			script := tc.script
+			for _, line := range tc.said {
+				script += fmt.Sprintf("echo %q >&2; ", line)
+			}
+			script += fmt.Sprintf("exit %d", tc.exit)
+			files := podBehind(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				serve(w, r, there, []string{"sh", "-c", script})
+			}), nil)
+			_, err := files.Download(t.Context(), "from", filepath.Join(here, "to"))
+			var got []string
+			partial, ok := errors.AsType[*podfiles.PartialError](err)
+			if ok {
+				for _, f := range partial.Failed {
+					got = append(got, "tar: "+f.Error())
+				}
+			}
+			if !slices.Equal(got, tc.want) || ok && partial.Count != len(tc.want) {
+				t.Errorf("Download() = %v, want the lines %q", err, tc.want)
+			}
+			exit, exited := errors.AsType[*pod.ExitError](err)
+			if exited != tc.broken || exited && exit.Code != tc.exit || err != nil && !ok && !exited {
+				t.Errorf("Download() = %v, want the exit status: %t", err, tc.broken)
+			}
+			if tc.script != all {
+				return
+			}
+			if got := read(t, filepath.Join(here, "to", "a")); got != "one" {
+				t.Errorf("the other file = %q", got)
+			}
+		})
+	}
+}
+
+// TestAllLinesOfTarAreCounted checks that the number of files is right although only the start of the messages is kept.
+func TestAllLinesOfTarAreCounted(t *testing.T) {
+	here, there := t.TempDir(), t.TempDir()
+	write(t, filepath.Join(there, "from", "a"), "one")
+	const script = `tar -c -f - ./from; ` +
+		`for i in $(seq 200); do echo "tar: ./from/$i: Cannot open: Permission denied" >&2; done; exit 2`
+	files := podBehind(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		serve(w, r, there, []string{"sh", "-c", script})
+	}), nil)
+	_, err := files.Download(t.Context(), "from", filepath.Join(here, "to"))
+	const start, end = "200 files were not copied: ./from/1: Cannot open: Permission denied; ", "; and 195 more"
+	partial, ok := errors.AsType[*podfiles.PartialError](err)
+	if !ok || partial.Count != 200 || !strings.HasPrefix(err.Error(), start) || !strings.HasSuffix(err.Error(), end) {
+		t.Errorf("Download() = %v, want a PartialError for 200 files", err)
+	}
+}
+
+// TestOnlyAMissingTarIsErrNoTar checks the errors of container runtimes, some of which are about other missing files.
+func TestOnlyAMissingTarIsErrNoTar(t *testing.T) {
+	for _, tc := range []struct {
+		name, message string
+		want          bool // the error is ErrNoTar
+	}{
+		{
+			"runc", `failed to exec in container: failed to start exec "c5": OCI runtime exec failed: exec failed: unable to ` +
+				`start container process: exec: "tar": executable file not found in $PATH: unknown`, true,
+		},
+		{"crun", "executable file `tar` not found in $PATH: No such file or directory", true},
+		{"gVisor", `error finding executable "tar" in PATH [/usr/bin /bin]: no such file or directory`, true},
+		{
+			"a message in another", `rpc error: code = Unknown desc = "exec: \"tar\": executable file not found in $PATH"`, true,
+		},
+		{
+			"another file", `failed to start exec "c5": OCI runtime exec failed: exec failed: unable to start container ` +
+				`process: error closing exec fds: open /proc/self/fd: no such file or directory: unknown`, false,
+		},
+		{
+			"no container runtime", `rpc error: code = Unavailable desc = connection error: desc = "transport: Error while ` +
+				`dialing: dial unix /run/containerd/containerd.sock: connect: no such file or directory"`, false,
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			here := t.TempDir()
+			write(t, filepath.Join(here, "from"), "one")
+			files := podBehind(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				upgrader := websocket.Upgrader{Subprotocols: []string{"v5.channel.k8s.io", "v4.channel.k8s.io"}}
+				ws, err := upgrader.Upgrade(w, r, nil)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer func() { _ = ws.Close() }() // it may be closed
+				outcome := &metav1.Status{Status: "Failure", Reason: "InternalError", Code: 500, Message: tc.message}
+				(&stream{Conn: ws}).end(outcome, func() { _, _ = io.Copy(io.Discard, ws.NetConn()) })
+			}), nil)
+			_, up := files.Upload(t.Context(), filepath.Join(here, "from"), "to")
+			_, down := files.Download(t.Context(), "from", filepath.Join(here, "to"))
+			for verb, err := range map[string]error{"Upload": up, "Download": down} {
+				if errors.Is(err, podfiles.ErrNoTar) != tc.want {
+					t.Errorf("%s() = %v, want ErrNoTar: %t", verb, err, tc.want)
+				}
+				if !errors.Is(err, core.ErrInternal) || !strings.Contains(err.Error(), tc.message) {
+					t.Errorf("%s() = %v, want the error of the server in its chain", verb, err)
+				}
+			}
+		})
 	}
 }
 
@@ -344,9 +488,10 @@ func TestAnUploadToAForbiddenDirectoryIsRefused(t *testing.T) {
 	})
 	var another []string
 	if os.Getuid() == 0 { // the user may enter each directory
-		if another = []string{"setpriv", "--reuid=65534", "--clear-groups", "--"}; exec.Command(another[0], "--help").Run() != nil { //nolint:noctx // it ends
-			t.Skip("needs the program setpriv")
+		if _, err := exec.LookPath("setpriv"); err != nil {
+			t.Skip("needs the program setpriv: ", err)
 		}
+		another = []string{"setpriv", "--reuid=65534", "--clear-groups", "--"}
 	}
 	files := podBehind(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		serve(w, r, there, slices.Concat(another, r.URL.Query()["command"]))
