@@ -47,7 +47,8 @@ func NewGroup[S State[K, E], K, E any](m *Machine[K], name string, initial S) *G
 // state runs it.
 //
 // Call Run in the Step of one state only, and once. A child that is no longer among the children is forgotten. If the
-// Step neither calls Run nor fails, all children are forgotten.
+// Step neither calls Run nor fails, all children are forgotten. A name that the condition of a child can't have is an
+// error of [Join] and of the pass.
 func (g *Group[K, S]) Run(c *Ctx[K], children map[string]S) *Children {
 	parent := c.walk
 	all := &Children{ended: make(map[string]any)}
@@ -63,6 +64,7 @@ func (g *Group[K, S]) Run(c *Ctx[K], children map[string]S) *Children {
 		if len(validation.IsQualifiedName(typ)) > 0 || strings.Contains(name, "/") || parent.chart.group != "" {
 			parent.invalid = fmt.Errorf("child %q of the group %s: want a name that a condition may have, of at most %d "+
 				"characters, and no children of children", name, g.chart.group, 62-len(g.chart.group))
+			all.errs = append(all.errs, parent.invalid)
 			continue
 		}
 		w := &walk[K]{pass: parent.pass, chart: g.chart, parent: parent, name: typ, first: children[name]}

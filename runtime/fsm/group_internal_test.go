@@ -14,6 +14,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kube-go/sdk/core/machine"
 	"github.com/kube-go/sdk/runtime/controller"
 	"github.com/kube-go/sdk/runtime/internal/fakeapi"
 )
@@ -216,13 +217,27 @@ func TestATerminalErrorOfAChildDoesNotEndTheOthers(t *testing.T) {
 	}
 }
 
-// TestChildrenWithWrongNames checks the errors of names that conditions can't have.
+// TestChildrenWithWrongNames checks the errors of names that conditions can't have: each pass has them, whether the
+// state waits for its children or not.
 func TestChildrenWithWrongNames(t *testing.T) {
-	for _, name := range []string{"a_", strings.Repeat("a", 59), "a/b"} {
-		m, obj := herd(t, nil), new(animal)
-		obj.Annotations = map[string]string{"calves": name}
-		if _, err := m.pass(t, obj, noon).action(); err == nil || !strings.Contains(err.Error(), "of the group Calf: want a name") {
-			t.Errorf("a child with the name %q: %v", name, err)
+	for _, durable := range []bool{false, true} {
+		for _, name := range []string{"a_", strings.Repeat("a", 59), "a/b"} {
+			for _, joins := range []bool{true, false} {
+				m, obj := herd(t, &Options{Durable: durable}), new(animal)
+				obj.Annotations = map[string]string{"calves": name}
+				if run := m.states[0].step; !joins {
+					m.states[0].step = func(v any, c *Ctx[animal]) outcome {
+						run(v, c)
+						return outcome{how: goes, next: end{}}
+					}
+				}
+				for range 3 {
+					_, err := m.pass(t, obj, noon).action()
+					if err == nil || strings.Count(err.Error(), "of the group Calf: want a name") != 1 {
+						t.Errorf("durable=%t, joins=%t, a child with the name %q: %v", durable, joins, name, err)
+					}
+				}
+			}
 		}
 	}
 	m, obj := New[animal](fakeapi.New().Client(), "example.com/herd", nil), new(animal)
@@ -250,6 +265,19 @@ func TestChildrenWithWrongNames(t *testing.T) {
 		if err := again.Check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %v, want %q", err, want)
 		}
+	}
+}
+
+// TestAChildOfAMachineThatBecomesDurableBeginsAgain checks a child whose visits were not stored.
+func TestAChildOfAMachineThatBecomesDurableBeginsAgain(t *testing.T) {
+	m, obj := herd(t, &Options{Durable: true}), new(animal)
+	obj.Annotations = map[string]string{"calves": "a"}
+	obj.Status.FSM = storedAt("breed")
+	obj.Status.FSM.Generation = 0
+	obj.Status.FSM.Children = map[string]machine.Child{"Calf.a": {State: "calf", Since: metav1.NewMicroTime(noon)}}
+	m.pass(t, obj, noon)
+	if child := obj.Status.FSM.Children["Calf.a"]; child.State != "unborn" {
+		t.Errorf("the child is %+v, want the initial state", child)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -214,10 +215,146 @@ func TestAnEndDoesNotWaitForChildren(t *testing.T) {
 	}
 }
 
+// TestAMachineThatBecomesDurableKeepsItsObjects checks that the first pass after the change repeats the states that the
+// object has passed: their visits were not stored.
+func TestAMachineThatBecomesDurableKeepsItsObjects(t *testing.T) {
+	s := newStore(t, "example.com/animal")
+	for i, durable := range []bool{false, true, true, false, true} {
+		m := New[animal](s.server.Client(), "example.com/animal", &Options{Durable: durable})
+		Add(m, start{})
+		Add(m, work{})
+		Add(m, rest{})
+		Add(m, end{})
+		m.repeatable()
+		m.states[0].step = declareSecrets(m.states[0].step, "start")
+		last := m.states[3].step
+		m.states[3].step = func(v any, c *Ctx[animal]) outcome {
+			if _, err := c.Get(secret("database")); err != nil { // it needs no discovery then
+				t.Error(err)
+			}
+			return last(v, c)
+		}
+		got := s.pass(t, m, func(a *animal) { a.Annotations = map[string]string{"start": "database"} })
+		if got != "database" {
+			t.Errorf("after pass %d, durable=%t, the secrets are %q, want database", i, durable, got)
+		}
+	}
+}
+
+// TestObjectsOfAStateOutliveItsOtherMethods checks that OnDeadline and OnSpecChange, which declare nothing, do not make
+// the machine delete what Step has declared, and that what Step does not declare any more is deleted if they call it.
+func TestObjectsOfAStateOutliveItsOtherMethods(t *testing.T) {
+	late := func(fail bool) func(m *Machine[animal]) {
+		return func(m *Machine[animal]) {
+			at := m.states[1]
+			at.deadline = func(_ any, c *Ctx[animal]) time.Duration { return time.Duration(3-2*c.Obj.Generation) * time.Hour }
+			at.onDeadline = func(any, *Ctx[animal]) outcome {
+				if fail {
+					return outcome{how: goes, next: end{}}
+				}
+				return outcome{how: stays, idle: true, reason: "it is late"}
+			}
+			m.states[3].step = loses
+		}
+	}
+	for name, tc := range map[string]struct {
+		durable bool
+		change  func(m *Machine[animal])
+		want    string
+	}{
+		"OnDeadline goes":                     {durable: true, change: late(true), want: "bed hay"},
+		"OnDeadline goes, not durable":        {change: late(true), want: "bed hay"},
+		"OnDeadline is idle, not durable":     {change: late(false), want: "bed hay"},
+		"OnSpecChange is idle":                {durable: true, want: "bed hay", change: onSpecChange(nil)},
+		"OnSpecChange calls Step":             {durable: true, want: "hay", change: onSpecChange([]string{"hay"})},
+		"OnSpecChange declares other objects": {durable: true, want: "straw", change: onSpecChange([]string{"straw"})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStore(t, "example.com/animal")
+			m := New[animal](s.server.Client(), "example.com/animal", &Options{Durable: tc.durable})
+			Add(m, start{})
+			Add(m, work{})
+			Add(m, rest{})
+			Add(m, end{})
+			m.repeatable()
+			m.states[1].step = declareSecrets(func(any, *Ctx[animal]) outcome {
+				return outcome{how: stays, reason: "it grazes"}
+			}, "work")
+			tc.change(m)
+			for i, want := range []string{"bed hay", tc.want} {
+				got := s.pass(t, m, func(a *animal) {
+					a.Annotations, a.Labels = map[string]string{"work": "bed hay"}, map[string]string{"loses": "it is late"}
+					a.Generation = int64(i + 1)
+				})
+				if got != want {
+					t.Errorf("pass %d: the secrets are %q, want %q", i, got, want)
+				}
+			}
+		})
+	}
+}
+
+// onSpecChange makes the state work idle after a change of the spec, with a method that declares secrets.
+func onSpecChange(secrets []string) func(m *Machine[animal]) {
+	return func(m *Machine[animal]) {
+		m.states[1].onSpecChange = func(_ any, c *Ctx[animal]) outcome {
+			for _, name := range secrets {
+				c.Apply(inventory.Declaration{Object: secret(name)})
+			}
+			return outcome{how: stays, idle: true, reason: "it grazes"}
+		}
+	}
+}
+
+// TestObjectsFromBeforeARestartAreDeleted checks that a pass follows one that has declared objects, has then begun
+// again at the initial state, and has come to its end without them.
+func TestObjectsFromBeforeARestartAreDeleted(t *testing.T) {
+	s := newStore(t, "example.com/animal")
+	m := New[animal](s.server.Client(), "example.com/animal", &Options{Durable: true})
+	Add(m, start{})
+	Add(m, work{})
+	Add(m, rest{})
+	Add(m, end{})
+	fed := false
+	m.states[1].step = func(any, *Ctx[animal]) outcome {
+		if fed {
+			return outcome{how: goes, next: end{}}
+		}
+		return outcome{how: goes, next: rest{}}
+	}
+	m.states[2].step = func(_ any, c *Ctx[animal]) outcome {
+		c.Apply(inventory.Declaration{Object: secret("hay")})
+		if fed {
+			return outcome{how: restarts}
+		}
+		return outcome{how: stays, reason: "it is hungry"}
+	}
+	if got := s.pass(t, m, func(*animal) {}); got != "hay" {
+		t.Errorf("the secrets are %q, want hay", got)
+	}
+	fed = true
+	obj, err := s.animals.Get(t.Context(), "ox", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if action, err := m.Reconcile(t.Context(), obj); err != nil || action != controller.RequeueAfter(0) {
+		t.Errorf("the pass with the restart returns %v, %v", action, err)
+	}
+	if got := s.pass(t, m, func(*animal) {}); got != "" {
+		t.Errorf("after the next pass, the secrets are %q", got)
+	}
+	if obj, err = s.animals.Get(t.Context(), "ox", nil); err != nil {
+		t.Fatal(err)
+	}
+	if action, err := m.Reconcile(t.Context(), obj); err != nil || action != controller.AwaitChange() {
+		t.Errorf("a pass without a restart returns %v, %v", action, err)
+	}
+}
+
 // TestStoredStateCountsAsEntered checks that the object has been in the stored state at least once, whatever the stored
 // visits say: otherwise the pass after the next one would delete what that state has declared.
 func TestStoredStateCountsAsEntered(t *testing.T) {
-	for _, visits := range []map[string]int32{nil, {"start": 1}, {"work": 0}, {"work": math.MinInt32}} {
+	for _, visits := range []map[string]int32{{"start": 1}, {"work": 0}, {"work": math.MinInt32}} {
 		m, obj := newMachine(t, &Options{Durable: true}), new(animal)
 		obj.Status.FSM = &machine.Position{State: "work", Since: metav1.NewMicroTime(noon), Visits: visits}
 		w := m.pass(t, obj, noon)

@@ -352,8 +352,8 @@ func (c *Ctx[K]) Get(obj core.Object) (exists bool, err error) { return c.walk.o
 func Env[T, K any](c *Ctx[K]) T { return c.walk.machine.opts.Env.(T) }
 
 // SetCondition sets a condition of the object besides those of the machine, for this pass; its time and generation are
-// set by the machine. The type must be listed in [Options.Conditions]: otherwise the pass fails. A listed condition
-// that a pass does not set is removed.
+// set by the machine. The type must be listed in [Options.Conditions]: otherwise the pass fails, and the next one
+// repeats its steps. A listed condition that a pass does not set is removed.
 func (c *Ctx[K]) SetCondition(cond metav1.Condition) {
 	w := c.walk
 	if !slices.Contains(w.machine.opts.Conditions, cond.Type) {

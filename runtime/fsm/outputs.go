@@ -34,7 +34,8 @@ const pruneDelay = 5 * time.Second
 // deleted before it, also those in other namespaces.
 //
 // An object that a Step declared and that the same Step does not declare in a later pass is deleted when the machine
-// has ended or is idle. So are the objects of states that the machine does not reach any more.
+// has ended or is idle. So are the objects of states that the machine does not reach any more. A pass that calls
+// OnDeadline or OnSpecChange instead of a Step keeps the objects of the state, unless that method declares objects.
 func (c *Ctx[K]) Apply(objects ...inventory.Declaration) {
 	c.walk.declared = append(c.walk.declared, objects...)
 }
@@ -115,6 +116,9 @@ func (w *walk[K]) output(ctx context.Context, out outcome) outcome {
 	}
 	var waits []string
 	if len(declared) > 0 {
+		for of := w; of != nil; of = of.parent {
+			of.applied = true
+		}
 		for i := range declared {
 			declared[i].Part = part
 		}
@@ -132,9 +136,7 @@ func (w *walk[K]) output(ctx context.Context, out outcome) outcome {
 		}
 		waits = append(waits, waiting)
 	}
-	if w.stepped != nil {
-		w.stepped[part] = true
-	}
+	w.note(part, len(declared) > 0)
 	waiting := strings.Trim(strings.Join(waits, "; "), "; ")
 	switch {
 	case waiting == "":
@@ -150,6 +152,20 @@ func (w *walk[K]) output(ctx context.Context, out outcome) outcome {
 	}
 	w.repeats, w.received = true, nil
 	return outcome{how: stays, reason: waiting, delay: pruneDelay}
+}
+
+// note records whether a pass has called the Step of a part, so that its other objects are not needed any more. If
+// another method was due, this is known only if it has declared objects: it may have called Step.
+func (w *walk[K]) note(part string, declared bool) {
+	switch evaded := w.evaded && !declared; {
+	case !evaded && w.stepped != nil:
+		w.stepped[part] = true
+	case evaded && w.stepped == nil:
+		if w.evading == nil {
+			w.evading = make(map[string]bool)
+		}
+		w.evading[part] = true
+	}
 }
 
 // undeletable returns the result of a step that can't delete an object. If an earlier state of this pass has declared
@@ -183,16 +199,16 @@ type pruner interface {
 }
 
 // prune deletes what the machine does not declare any more, at the end of a walk that is done. It returns what it waits
-// for. In a durable machine, the objects of states that the machine has passed, and that this pass did not repeat, are
-// kept. It deletes nothing if a child machine that the machine has not waited for has failed to apply its objects, or
-// waits for them.
+// for. The objects of states whose Step was not due are kept. In a durable machine, these are also those that the
+// machine has passed and that this pass did not repeat. It deletes nothing if a child machine that the machine has not
+// waited for has failed to apply its objects, or waits for them.
 func (w *walk[K]) prune(ctx context.Context, out pruner) (waiting string, err error) {
 	switch {
 	case w.deletes:
 		return out.Prune(ctx, nil)
 	case w.partial:
 		return "not all objects are applied", nil
-	case !w.machine.opts.Durable:
+	case !w.machine.opts.Durable && w.evading == nil:
 		return out.Prune(ctx, nil)
 	}
 	return out.Prune(ctx, w.keeps)
@@ -202,6 +218,8 @@ func (w *walk[K]) prune(ctx context.Context, out pruner) (waiting string, err er
 func (w *walk[K]) keeps(item machine.Item) bool {
 	state, part := w.partOf(item)
 	switch {
+	case !w.machine.opts.Durable:
+		return w.evading[state] || w.evading[part]
 	case w.stepped[part] || w.position.Visits[state] == 0:
 		return false
 	case part != state && w.stepped[state]:

@@ -42,7 +42,9 @@ type pass[K any] struct {
 
 	outputs outputs
 	partial bool            // an Apply has failed or waits, so that not all outputs are declared
+	left    bool            // the pass has begun again after it has applied objects, which may not be needed any more
 	stepped map[string]bool // the parts whose outputs this pass has applied; nil if the machine is not durable
+	evading map[string]bool // the parts whose Step was not due and that have declared nothing; nil if it is durable
 	lived   map[string]bool // the parts of the child machines of this pass, also those of states that they have passed
 
 	extra    []metav1.Condition // of SetCondition
@@ -74,7 +76,9 @@ type walk[K any] struct {
 	declared []inventory.Declaration // by the current step
 	deleted  []core.Object           // by the current step
 
+	applied bool    // a step of this walk or of a child machine has declared objects
 	late    bool    // the last step was OnDeadline
+	evaded  bool    // the last step was OnDeadline or OnSpecChange
 	repeats bool    // the last step is repeated although it has not failed
 	end     outcome // how the walk ended: stays, fails or ends
 }
@@ -105,10 +109,10 @@ func (m *Machine[K]) walk(
 	}
 	w.first = reflect.Zero(w.chart.states[w.chart.initial(deletes)].typ).Interface()
 	w.run(c)
-	if w.invalid != nil {
-		w.fail(w.invalid)
-	}
 	w.position.Version = m.version
+	if w.invalid != nil {
+		w.refuse(w.invalid)
+	}
 	return w
 }
 
@@ -123,13 +127,17 @@ func (w *walk[K]) run(c *Ctx[K]) {
 	w.visited = make([]visited, len(w.chart.states))
 	specChanged := w.begin(c)
 	for w.end.how == unset {
+		if specChanged && w.chart.states[w.at].onSpecChange == nil {
+			w.restart()
+			specChanged = false
+		}
 		w.visited[w.at].times++
 		if w.visited[w.at].times > w.machine.visits {
 			w.exceed()
 			break
 		}
 		w.call(c, specChanged)
-		specChanged = specChanged && (w.end.how == fails || w.repeats) // OnSpecChange has not done its work
+		specChanged = specChanged && (w.late || w.end.how == fails || w.repeats) // OnSpecChange has not done its work
 	}
 	w.retain(c)
 	w.finish(specChanged)
@@ -184,8 +192,8 @@ func (w *walk[K]) begin(c *Ctx[K]) (specChanged bool) {
 	}
 	s := w.chart.states[at]
 	value, err := s.decode(w.stored.Data)
-	if w.stored.Data == nil && len(w.stored.Visits) == 0 && s.typ.NumField() > 0 {
-		err = errors.New("its fields were not stored, since the machine was not durable then")
+	if len(w.stored.Visits) == 0 { // it does not say which states have declared objects, and has no fields of the state
+		err = errors.New("the machine was not durable when it stored the state")
 	}
 	if err == nil && s.verify != nil {
 		w.resume(at, value)
@@ -196,12 +204,8 @@ func (w *walk[K]) begin(c *Ctx[K]) (specChanged bool) {
 		w.restart()
 		return false
 	}
-	if specChanged = w.stored.Generation != w.generation; specChanged && s.onSpecChange == nil {
-		w.restart()
-		return false
-	}
 	w.resume(at, value)
-	return specChanged
+	return w.stored.Generation != w.generation
 }
 
 // storedState returns the index of the stored state, or -1 if the pass begins elsewhere.
@@ -246,6 +250,7 @@ func (w *walk[K]) visit(name string, times int32) {
 
 // restart enters the initial state.
 func (w *walk[K]) restart() {
+	w.left = w.left || w.applied
 	w.position.Visits = nil
 	for i := range w.visited {
 		w.visited[i].passed = false
@@ -346,12 +351,14 @@ func (w *walk[K]) call(c *Ctx[K], specChanged bool) {
 // due calls the method of the current state that is due.
 func (w *walk[K]) due(c *Ctx[K], specChanged bool) outcome {
 	s := w.chart.states[w.at]
-	if w.late = false; specChanged {
-		return s.onSpecChange(w.value, c)
-	}
 	left, limited := w.untilDeadline(c)
-	if w.late = limited && left <= 0; w.late {
+	w.late = limited && left <= 0
+	w.evaded = w.late || specChanged
+	switch {
+	case w.late:
 		return s.onDeadline(w.value, c)
+	case specChanged:
+		return s.onSpecChange(w.value, c)
 	}
 	return s.step(w.value, c)
 }
@@ -363,6 +370,9 @@ func (w *walk[K]) untilDeadline(c *Ctx[K]) (left time.Duration, limited bool) {
 		return 0, false
 	}
 	after := s.deadline(w.value, c)
+	if after < 0 {
+		return after, true
+	}
 	return after - w.age(), after > 0
 }
 
@@ -426,11 +436,12 @@ func (w *walk[K]) follow(c *Ctx[K], s *state[K], out outcome) {
 }
 
 // timed returns the result of a step that does not leave the state, with the time of the next pass. If the deadline is
-// over and another method than OnDeadline has stayed, such as OnSpecChange, the next pass calls OnDeadline.
+// over after another method than OnDeadline has stayed, since Deadline depends on its changes, the next pass calls
+// OnDeadline.
 func (w *walk[K]) timed(c *Ctx[K], out outcome) outcome {
 	if left, limited := w.untilDeadline(c); limited {
 		out.delay = sooner(out.delay, left)
-		out.soon = out.soon || left <= 0 && !w.late && !w.repeats && out.how == stays
+		out.soon = out.soon || left <= 0 && !w.late && out.how == stays
 	}
 	if after := w.machine.opts.StuckAfter; after > 0 && !out.idle {
 		out.delay = sooner(out.delay, after-w.age())
@@ -490,8 +501,7 @@ func (w *walk[K]) finish(specChanged bool) {
 	data, err := json.Marshal(w.value)
 	switch {
 	case err != nil:
-		w.rewind()
-		w.fail(fmt.Errorf("it can't be stored: %w", err))
+		w.refuse(fmt.Errorf("it can't be stored: %w", err))
 	case string(data) == "{}":
 		p.Data = nil
 	case w.stored != nil && w.stored.Data != nil && sameJSON(w.stored.Data.Raw, data):
@@ -501,13 +511,21 @@ func (w *walk[K]) finish(specChanged bool) {
 	}
 }
 
-// rewind makes the next pass begin where this one has begun, since the fields of the last state can't be stored.
-func (w *walk[K]) rewind() {
-	p := machine.Position{Since: metav1.NewMicroTime(w.now)} // without a state: the initial one
-	if w.stored != nil {
-		w.stored.DeepCopyInto(&p)
+// refuse makes the pass fail, and the next pass of a durable machine begin where this one has begun: otherwise, that
+// pass would not repeat the step that has made the mistake.
+func (w *walk[K]) refuse(err error) {
+	if w.machine.opts.Durable {
+		p := machine.Position{Since: metav1.NewMicroTime(w.now)} // without a state: the initial one
+		if w.stored != nil {
+			w.stored.DeepCopyInto(&p)
+		}
+		p.Version = w.position.Version
+		w.position, w.consumed = p, nil
+		w.events = slices.DeleteFunc(w.events, func(e announced[K]) bool { return e.walk == w || e.walk.parent == w })
 	}
-	w.position, w.consumed = p, nil
+	if !errors.Is(w.end.err, err) { // such as that of a child, which Join returns
+		w.fail(err)
+	}
 }
 
 // sameJSON reports whether two JSON texts have the same value.

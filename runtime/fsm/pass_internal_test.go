@@ -10,12 +10,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kube-go/sdk/core/machine"
+	"github.com/kube-go/sdk/runtime/events"
 	"github.com/kube-go/sdk/runtime/internal/fakeapi"
 )
 
@@ -87,7 +89,9 @@ func TestPass(t *testing.T) {
 // TestAPassBeginsAtTheStoredState checks all cases of the beginning of a pass.
 func TestAPassBeginsAtTheStoredState(t *testing.T) {
 	at := func(state, data string) *machine.Position {
-		p := &machine.Position{State: state, Since: metav1.NewMicroTime(noon), Generation: 1}
+		p := &machine.Position{
+			State: state, Since: metav1.NewMicroTime(noon), Generation: 1, Visits: map[string]int32{state: 1},
+		}
 		if data != "" {
 			p.Data = &runtime.RawExtension{Raw: []byte(data)}
 		}
@@ -101,10 +105,14 @@ func TestAPassBeginsAtTheStoredState(t *testing.T) {
 		labels     string
 		want       string // the message of Ready, or the history, the newest first
 	}{
-		"first pass":              {options: durable, want: "work: rain for dig < start"},
-		"not durable":             {stored: at("work", `{"Job":"saw"}`), want: "work: rain for dig"},
-		"stored data":             {options: durable, stored: at("work", `{"Job":"saw"}`), want: "work: rain for saw"},
-		"no stored data":          {options: durable, stored: at("work", ""), want: "work: rain for dig < start < work"},
+		"first pass":     {options: durable, want: "work: rain for dig < start"},
+		"not durable":    {stored: at("work", `{"Job":"saw"}`), want: "work: rain for dig"},
+		"stored data":    {options: durable, stored: at("work", `{"Job":"saw"}`), want: "work: rain for saw"},
+		"no stored data": {options: durable, stored: at("work", ""), want: "work: rain for "},
+		"not durable before": {
+			options: durable, stored: &machine.Position{State: "rest", Since: metav1.NewMicroTime(noon), Generation: 1},
+			want: "work: rain for dig < start < rest",
+		},
 		"unknown fields":          {options: durable, stored: at("work", `{"Job":"saw","Old":1}`), want: "work: rain for saw"},
 		"renamed":                 {options: durable, stored: at("toil", `{"Job":"saw"}`), want: "work: rain for saw"},
 		"removed":                 {options: durable, stored: at("gone", ""), want: "work: rain for dig < start < gone"},
@@ -117,8 +125,10 @@ func TestAPassBeginsAtTheStoredState(t *testing.T) {
 		"not yet at the deadline": {options: durable, stored: at("rest", ""), want: "work: rain for plough < rest"},
 		"at the deadline": {
 			options: durable,
-			stored:  &machine.Position{State: "rest", Since: metav1.NewMicroTime(noon.Add(-time.Hour)), Generation: 1},
-			want:    "work: rain for late < rest",
+			stored: &machine.Position{
+				State: "rest", Since: metav1.NewMicroTime(noon.Add(-time.Hour)), Generation: 1, Visits: map[string]int32{"rest": 1},
+			},
+			want: "work: rain for late < rest",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -221,10 +231,54 @@ func TestOwnConditions(t *testing.T) {
 	}
 }
 
+// TestAWrongConditionFailsEachPass checks that a durable machine repeats the step that sets a condition that is not
+// listed, or that changes a condition of others.
+func TestAWrongConditionFailsEachPass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for want, wrong := range map[string]func(c *Ctx[animal]){
+			"which Options.Conditions does not list": func(c *Ctx[animal]) {
+				c.SetCondition(metav1.Condition{Type: "BackedUp", Status: "True", Reason: "Done"})
+			},
+			"a Step has changed c.Obj.Status.Conditions": func(c *Ctx[animal]) {
+				foreign := metav1.Condition{Type: "Foreign", Status: "True", Reason: "Done"}
+				c.Obj.Status.Conditions = append(c.Obj.Status.Conditions, foreign)
+			},
+		} {
+			for _, durable := range []bool{false, true} {
+				f := newFarm(t, Options{Durable: durable})
+				stop, wait := f.record(t), true
+				f.states[0].step = func(_ any, c *Ctx[animal]) outcome {
+					if wait {
+						return outcome{how: stays, reason: "it rains"}
+					}
+					wrong(c)
+					return outcome{how: goes, next: work{"dig"}, event: &events.Event{Reason: "Started"}}
+				}
+				if _, _, err := f.reconcile(t); err != nil {
+					t.Error(err)
+				}
+				before := f.get(t).Status.FSM
+				wait = false
+				for range 3 {
+					_, _, err := f.reconcile(t)
+					after := f.get(t).Status.FSM
+					if err == nil || !strings.Contains(err.Error(), want) || durable && !reflect.DeepEqual(before, after) {
+						t.Errorf("durable=%t: the pass returns %v, and its position is %+v, want %q", durable, err, after, want)
+					}
+				}
+				if stop(); durable {
+					f.wantEvents(t)
+				}
+			}
+		}
+	})
+}
+
 // TestAStateThatCannotBeStoredFails checks that the next pass does not begin at a state whose fields JSON can't encode.
 func TestAStateThatCannotBeStoredFails(t *testing.T) {
 	for _, stored := range []*machine.Position{nil, {
-		State: "start", Since: metav1.NewMicroTime(noon), Generation: 1, Data: &runtime.RawExtension{Raw: []byte(`{"Old":1}`)},
+		State: "start", Since: metav1.NewMicroTime(noon), Generation: 1, Visits: map[string]int32{"start": 1},
+		Data: &runtime.RawExtension{Raw: []byte(`{"Old":1}`)},
 	}} {
 		m, obj := New[animal](fakeapi.New().Client(), "example.com/animal", &Options{Durable: true}), new(animal)
 		Add(m, start{})

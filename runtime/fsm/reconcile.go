@@ -154,7 +154,7 @@ func (r *reconcile[K]) walk(ctx context.Context, sent mailbox, out *lazyOutputs)
 	c := &Ctx[K]{Context: ctx, Obj: r.obj}
 	w := m.walk(c, r.own.FSM, sent, m.object(r.obj).GetGeneration(), r.deletes, r.now, out)
 	if !m.sameForeign(r.old, r.own.Conditions) {
-		w.fail(errors.New("a Step has changed c.Obj.Status.Conditions: use SetCondition"))
+		w.refuse(errors.New("a Step has changed c.Obj.Status.Conditions: use SetCondition"))
 	}
 	if !slices.Equal(r.old, r.own.Conditions) {
 		r.own.Conditions = slices.Clone(r.old)
@@ -178,6 +178,9 @@ func (r *reconcile[K]) prune(ctx context.Context, w *walk[K], out *lazyOutputs) 
 	case waiting != "":
 		w.end.delay = sooner(w.end.delay, pruneDelay)
 		return controller.RequeueAfter(pruneDelay)
+	case w.left: // the next pass declares only what is still needed
+		w.end.soon = true
+		return controller.RequeueAfter(0)
 	}
 	return controller.AwaitChange()
 }

@@ -60,6 +60,8 @@ func TestTheNextPassIsInTime(t *testing.T) {
 		{name: "a failure before it is stuck", fails: true, deadline: time.Hour, stuck: time.Minute, want: time.Minute},
 		{name: "before it was entered", deadline: time.Hour, age: -time.Minute, want: time.Hour},
 		{name: "long before", deadline: math.MaxInt64, stuck: math.MaxInt64, age: -time.Minute, want: math.MaxInt64},
+		{name: "a negative deadline", delay: time.Minute, deadline: -time.Hour, want: time.Second, late: true},
+		{name: "the most negative deadline", deadline: math.MinInt64, age: time.Hour, want: time.Second, late: true},
 		{name: "after the deadline", delay: time.Minute, deadline: time.Hour, age: time.Hour, want: time.Second, late: true},
 	} {
 		m, obj := newMachine(t, &Options{Durable: true, StuckAfter: tc.stuck}), new(animal)
@@ -120,31 +122,95 @@ func TestAChangeOfTheSpecIsNotLost(t *testing.T) {
 	}
 }
 
-// TestADeadlineIsNotLostAfterAChangeOfTheSpec checks that OnDeadline is called in the next pass if the deadline is over
-// when OnSpecChange stays, such as after a suspension, and that a failing OnSpecChange is called again.
-func TestADeadlineIsNotLostAfterAChangeOfTheSpec(t *testing.T) {
-	for _, result := range []outcome{{how: stays, reason: "changed"}, {how: stays, reason: "changed", delay: time.Hour}} {
+// TestADeadlineThatIsOverPrecedesAChangeOfTheSpec checks that a change of the spec does not replace OnDeadline, and that
+// the change is not lost: the state after OnDeadline reacts to it.
+func TestADeadlineThatIsOverPrecedesAChangeOfTheSpec(t *testing.T) {
+	for name, tc := range map[string]struct {
+		late    outcome // the result of OnDeadline
+		reacts  bool    // the state work has OnSpecChange
+		calls   string
+		state   string
+		pending bool // the next pass reacts to the change
+	}{
+		"goes":                              {outcome{how: goes, next: work{"late"}}, true, "OnDeadline work.OnSpecChange", "work", false},
+		"goes to a state without a method":  {outcome{how: goes, next: work{"late"}}, false, "OnDeadline start", "start", false},
+		"goes back to the initial state":    {outcome{how: restarts}, false, "OnDeadline start", "start", false},
+		"stays":                             {outcome{how: stays, reason: "late"}, true, "OnDeadline", "rest", true},
+		"stays, without a method elsewhere": {outcome{how: stays, reason: "late"}, false, "OnDeadline", "rest", true},
+		"fails":                             {outcome{how: fails, err: errLabel("ill")}, true, "OnDeadline", "rest", true},
+	} {
 		m, obj := newMachine(t, &Options{Durable: true}), new(animal)
-		m.states[m.find("rest")].onSpecChange = func(any, *Ctx[animal]) outcome { return result }
+		var calls []string
+		method := func(name string, out outcome) handler[animal] {
+			return func(any, *Ctx[animal]) outcome {
+				calls = append(calls, name)
+				return out
+			}
+		}
+		here := outcome{how: stays, reason: "here"}
+		m.states[0].step = method("start", here)
+		m.states[1].step = method("work", here)
+		if tc.reacts {
+			m.states[1].onSpecChange = method("work.OnSpecChange", here)
+		}
+		m.states[2].onSpecChange = method("rest.OnSpecChange", here)
+		m.states[2].onDeadline = method("OnDeadline", tc.late)
 		obj.Generation, obj.Status.FSM = 2, storedAt("rest")
-		obj.Labels = map[string]string{"wait": "rain"}
-		action, err := m.pass(t, obj, noon.Add(2*time.Hour)).action()
-		if err != nil || action != controller.RequeueAfter(0) || obj.Status.FSM.State != "rest" {
-			t.Errorf("after OnSpecChange, the pass returns %v, %v, and the position is %+v", action, err, obj.Status.FSM)
-		}
 		m.pass(t, obj, noon.Add(2*time.Hour))
-		if message := obj.Status.Conditions[1].Message; message != "rain for late" {
-			t.Errorf("the next pass leads to %q, want the state after OnDeadline", message)
+		p := obj.Status.FSM
+		if got := strings.Join(calls, " "); got != tc.calls || p.State != tc.state || (p.Generation == 1) != tc.pending {
+			t.Errorf("%s: the pass has called %s, and the position is %+v", name, got, p)
 		}
 	}
+}
 
-	m, obj := newMachine(t, &Options{Durable: true}), new(animal)
-	m.states[m.find("rest")].onSpecChange = func(any, *Ctx[animal]) outcome {
-		return outcome{how: fails, err: controller.Terminal(errLabel("ill"))}
+// TestAFailingOnSpecChangeDoesNotSuspendTheDeadline checks the passes after a change of the spec that OnSpecChange can't
+// handle.
+func TestAFailingOnSpecChangeDoesNotSuspendTheDeadline(t *testing.T) {
+	for name, tc := range map[string]struct {
+		result outcome
+		out    fakeOutputs
+	}{
+		"fails":          {result: outcome{how: fails, err: errLabel("no food")}},
+		"fails for good": {result: outcome{how: fails, err: controller.Terminal(errLabel("no food"))}},
+		"goes and waits": {result: outcome{how: goes, next: work{"plough"}}, out: fakeOutputs{waiting: "for a secret"}},
+	} {
+		m, obj := newMachine(t, &Options{Durable: true}), new(animal)
+		at, late := m.states[m.find("rest")], 0
+		at.onSpecChange = func(_ any, c *Ctx[animal]) outcome {
+			c.Apply(inventory.Declaration{Object: secret("a")})
+			return tc.result
+		}
+		at.onDeadline = func(any, *Ctx[animal]) outcome {
+			late++
+			return outcome{how: stays, reason: "late"}
+		}
+		obj.Generation, obj.Status.FSM = 2, storedAt("rest")
+		for _, age := range []time.Duration{0, 59 * time.Minute, time.Hour} {
+			out := tc.out
+			c := &Ctx[animal]{Context: t.Context(), Obj: obj}
+			w := m.walk(c, obj.Status.FSM, nil, 2, false, noon.Add(age), &out)
+			obj.Status.FSM = &w.position
+			if want := age / time.Hour; late != int(want) {
+				t.Errorf("%s: after %v, OnDeadline was called %d times, want %d", name, age, late, want)
+			}
+		}
 	}
-	obj.Generation, obj.Status.FSM = 2, storedAt("rest")
-	if _, err := m.pass(t, obj, noon.Add(2*time.Hour)).action(); !controller.IsTerminal(err) {
-		t.Errorf("a final failure of OnSpecChange is retried: %v", err)
+}
+
+// TestTheDeadlineAfterAStepIsThatOfTheNewStatus checks that a pass follows a step whose changes have put an end to the
+// time in its state.
+func TestTheDeadlineAfterAStepIsThatOfTheNewStatus(t *testing.T) {
+	m, obj := newMachine(t, &Options{Durable: true}), new(animal)
+	at := m.states[m.find("rest")]
+	at.deadline = func(_ any, c *Ctx[animal]) time.Duration { return time.Duration(3-c.Obj.Status.Weight) * time.Hour }
+	at.step = func(_ any, c *Ctx[animal]) outcome {
+		c.Obj.Status.Weight = 2
+		return outcome{how: stays, reason: "here"}
+	}
+	obj.Generation, obj.Status.FSM = 1, storedAt("rest")
+	if action, err := m.pass(t, obj, noon.Add(2*time.Hour)).action(); err != nil || action != controller.RequeueAfter(0) {
+		t.Errorf("the pass returns %v, %v", action, err)
 	}
 }
 

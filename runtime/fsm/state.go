@@ -21,8 +21,8 @@ import (
 //	Verify(c *fsm.Ctx[K]) error
 //
 // can refuse to continue: if it returns an error, the error is logged, and the pass begins at the initial state. So
-// does a pass whose stored state is unknown or can't be decoded, or whose fields are not stored, since the machine was
-// not durable before. [Options.Renamed] has the new names of renamed states.
+// does a pass whose stored state is unknown or can't be decoded, or was stored when the machine was not durable.
+// [Options.Renamed] has the new names of renamed states.
 //
 // When the object's generation has changed, so has its spec, and the pass begins at the initial state. A state with a
 // method
@@ -31,7 +31,7 @@ import (
 //
 // decides otherwise: the method is called instead of Step. It can return s.Step(c, to) to continue, to.Go for a
 // transition, or to.Restart. If it fails, or if its transition waits for objects that it has declared, the next pass
-// calls it again.
+// calls it again, until the deadline of the state.
 //
 // # Deadlines
 //
@@ -42,8 +42,14 @@ import (
 //
 // has a limited time: when the machine has been in the state for that long, OnDeadline is called instead of Step. A
 // pass takes place then, even if nothing changes, and also if Step fails and the back-off is longer. Only after a Stay
-// with a negative delay, it waits for the back-off. A time of 0 means no limit. The time continues while the object is
-// suspended.
+// with a negative delay, it waits for the back-off. A time of 0 means no limit, and a negative time is over at once. The
+// time continues while the object is suspended.
+//
+// If the spec has changed, too, OnDeadline is called first. The change is then one for the next state: its OnSpecChange
+// is called, or the pass begins at the initial state. If OnDeadline stays, the change waits as well.
+//
+// OnDeadline and OnSpecChange need not declare the objects of Step again: if such a method declares nothing, those that
+// Step has declared are kept. If it declares an object, also by a call of Step, the others are deleted, see [Ctx.Apply].
 type State[K, E any] interface {
 	// Step observes the object, does what the state is for, and returns what to do next: a result of to.
 	Step(c *Ctx[K], to To[E]) Result[E]

@@ -68,7 +68,7 @@ func TestZeroTimesAreNotWritten(t *testing.T) {
 	f := newFarm(t, Options{Durable: true})
 	now := metav1.NewMicroTime(noon)
 	stored := &machine.Position{
-		State: "work", History: []machine.Past{{State: "a", Since: now}, {State: "b"}},
+		State: "work", Visits: map[string]int32{"work": 1}, History: []machine.Past{{State: "a", Since: now}, {State: "b"}},
 		Children: map[string]machine.Child{"x": {}, "y": {Since: now}},
 	}
 	f.change(t, func(obj *animal) {

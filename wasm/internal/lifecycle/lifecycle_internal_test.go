@@ -142,7 +142,7 @@ func TestUnloadedModuleRuns(t *testing.T) {
 		}
 	}
 	for _, state := range []string{"Starting", "BackOff"} {
-		obj.Status.FSM = &machine.Position{State: state, Since: metav1.NowMicro()}
+		obj.Status.FSM = &machine.Position{State: state, Since: metav1.NowMicro(), Visits: map[string]int32{state: 1}}
 		p, err := m.machine.Plan(t.Context(), obj)
 		if err != nil || p.Err != nil {
 			t.Fatal(err, p)
