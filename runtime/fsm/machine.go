@@ -345,7 +345,7 @@ func (c *Ctx[K]) Planning() bool { return c.planned != nil }
 
 // Get reads an object into obj, which has a kind and a name, and reports whether the object exists. It is read from
 // [Options.Views] or from the server; in a plan, it is as the plan would write it. An object without a namespace is in
-// that of c.Obj. Get does not read what the same Step declares.
+// that of c.Obj. Get reads what earlier steps of the pass have declared, but not what the same Step declares.
 func (c *Ctx[K]) Get(obj core.Object) (exists bool, err error) { return c.walk.outputs.Get(c, obj) }
 
 // Env returns [Options].Env, which must be a T.

@@ -14,8 +14,8 @@ import (
 )
 
 // Get reads an object into obj, which has a kind and a name, and reports whether the object exists. It reads from the
-// views, from the server, or, in a plan, what the plan would write. An object without a namespace is in that of the
-// owner.
+// views, from the server, or, in a plan, what the plan would write. It returns the object as the pass has applied or
+// deleted it, also if the views are behind. An object without a namespace is in that of the owner.
 func (p *Pass) Get(ctx context.Context, obj core.Object) (exists bool, err error) {
 	switch {
 	case p.invalid != nil:
@@ -27,7 +27,7 @@ func (p *Pass) Get(ctx context.Context, obj core.Object) (exists bool, err error
 	if err != nil {
 		return false, fmt.Errorf("the object to read%s: %w", describe(obj), err)
 	}
-	live, err := p.world.read(ctx, &t, false)
+	live, err := p.latest(ctx, &t)
 	if live == nil || err != nil {
 		return false, err
 	}
@@ -41,4 +41,19 @@ func (p *Pass) Get(ctx context.Context, obj core.Object) (exists bool, err error
 	}
 	reflect.ValueOf(obj).Elem().SetZero()
 	return true, wire.UnmarshalJSON(data, obj)
+}
+
+// latest returns an object, or nil if it does not exist. It is not older than what the applier has written.
+func (p *Pass) latest(ctx context.Context, t *target) (*object, error) {
+	if d := p.declared[t.key]; d != nil && d.reached {
+		return d.live, nil
+	}
+	live, err := p.world.read(ctx, t, p.deleted[t.key])
+	if live == nil || err != nil || !live.state.Exists() {
+		return live, err
+	}
+	if known, ok := p.applier.memos.get(t.key); ok && known.isAhead(live) {
+		return p.world.read(ctx, t, true)
+	}
+	return live, nil
 }

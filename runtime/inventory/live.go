@@ -237,7 +237,7 @@ func (m *memo) isOf(live *object) bool { return m.uid == live.uid && m.version =
 // state, or the server no longer has it, such as after a restore of etcd. Versions that are not numbers have no order.
 func (m *memo) isAhead(live *object) bool {
 	order, err := resourceversion.CompareResourceVersion(live.version, m.version)
-	return m.uid == live.uid && err == nil && order < 0
+	return err == nil && order < 0
 }
 
 // maxMemos is the maximum number of memos. Each has a few hundred bytes.

@@ -132,6 +132,61 @@ func TestObjectsAreReadFromViews(t *testing.T) {
 	}
 }
 
+// TestGetReturnsWhatThePassHasWritten checks that an object is not read from a view that has not observed the applies and
+// deletes of the same pass, or of the last one.
+func TestGetReturnsWhatThePassHasWritten(t *testing.T) {
+	c := fakeapi.New(resourceOf[corev1.ConfigMap](t)).Client()
+	maps := client.Namespaced[corev1.ConfigMap](c, "prod")
+	cached := viewOf[corev1.ConfigMap](t, c.Server())
+	applier := inventory.New(c, manager, &inventory.Options{Views: []inventory.View{cached}})
+	var items []machine.Item
+	apply := func(p *inventory.Pass, title string) {
+		t.Helper()
+		if waiting, err := p.Apply(t.Context(), inventory.Declaration{Object: titled(title)}); err != nil || waiting != "" {
+			t.Fatalf("the apply waits for %q, %v", waiting, err)
+		}
+		items = p.Items()
+	}
+	get := func(p *inventory.Pass, what, want string) {
+		t.Helper()
+		got := titled("")
+		if exists, err := p.Get(t.Context(), got); err != nil || exists != (want != "") || got.Data["title"] != want {
+			t.Errorf("%s, Get returns the title %q, %t, %v, want %q", what, got.Data["title"], exists, err, want)
+		}
+	}
+	begin := func() *inventory.Pass { return applier.Begin(site(), items, ignore) }
+
+	apply(begin(), "one")
+	cached.put(t, maps, "home", wire.JSON)
+	p := begin()
+	get(p, "before the apply", "one")
+	apply(p, "two")
+	get(p, "after the apply", "two")
+	get(begin(), "in the next pass", "two")
+
+	plan := applier.Plan(site(), items)
+	get(plan, "before the apply of a plan", "two")
+	if _, err := plan.Apply(t.Context(), inventory.Declaration{Object: titled("three")}); err != nil {
+		t.Fatal(err)
+	}
+	get(plan, "after the apply of a plan", "three")
+
+	cached.put(t, maps, "home", wire.JSON)
+	p = begin()
+	if waiting, err := p.Delete(t.Context(), titled("")); err != nil || waiting != "" {
+		t.Fatalf("the delete waits for %q, %v", waiting, err)
+	}
+	get(p, "after the delete", "")
+	items = p.Items()
+	apply(begin(), "four")
+	get(begin(), "after another object has followed the one of the view", "four")
+}
+
+// titled returns the config map home.
+func titled(title string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "home"}, Data: map[string]string{"title": title}}
+}
+
 // TestAViewThatIsBehindDoesNotMakeAnObjectReady checks that a wave waits for the last apply of the lower one, although
 // a view has only the state before it, which is ready.
 func TestAViewThatIsBehindDoesNotMakeAnObjectReady(t *testing.T) {
