@@ -127,7 +127,8 @@ func (s Start) Step(c ctx, to fsm.To[fromStart]) fsm.Result[fromStart] {
 }
 
 // Step waits until the container ends, and decides whether it is restarted. As in a kubelet, the first restart is
-// immediate, and a container that has run for ten minutes is taken for a new one.
+// immediate, a container that has run for ten minutes is taken for a new one, and so is one with a new image, which runs
+// whatever the policy is.
 func (s Running) Step(c ctx, to fsm.To[fromRunning]) fsm.Result[fromRunning] {
 	env, status := fsm.Env[*Env](c), find(c.Obj, c.Child())
 	state, ok := env.Containers.State(ID{c.Obj.UID, status.Name})
@@ -140,6 +141,9 @@ func (s Running) Step(c ctx, to fsm.To[fromRunning]) fsm.Result[fromRunning] {
 		return to.Stay("running", 0)
 	}
 	finish(status, state)
+	if specOf(c).Image != s.Image { // it was stopped for the new one
+		return to.Go(Image{})
+	}
 	if !restarts(&c.Obj.Spec, state.Code) {
 		return to.Go(Completed{})
 	}

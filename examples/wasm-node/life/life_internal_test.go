@@ -312,23 +312,34 @@ func ends(w *world) {
 }
 
 func replaces(w *world) {
-	pod := newPod(corev1.RestartPolicyNever, "done", "web")
-	pod.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
-	w.pass(pod)
-	w.exit(pod, "done", 0)
-	w.pass(pod)
-	pod.Generation++
-	pod.Spec.Containers[1].Image = "two"
-	w.pass(pod)
-	if len(w.stopped) != 1 {
-		w.t.Errorf("stopped: %v", w.stopped)
-	}
-	w.exit(pod, "web", killed)
-	w.pass(pod)
-	w.is(pod, "web", "running", 1)
-	w.is(pod, "done", "exited:Error", 0)
-	if got := strings.Join(w.images, " "); got != "one one two" {
-		w.t.Errorf("started: %s", got)
+	for _, policy := range []corev1.RestartPolicy{corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever} {
+		w.restart()
+		w.images = nil
+		pod := newPod(policy, "done", "web")
+		w.pass(pod)
+		w.exit(pod, "done", 0)
+		w.pass(pod)
+		pod.Generation++
+		pod.Spec.Containers[1].Image = "two"
+		w.pass(pod)
+		if len(w.stopped) != 1 {
+			w.t.Errorf("%s: stopped: %v", policy, w.stopped)
+		}
+		w.exit(pod, "web", killed)
+		w.pass(pod)
+		w.is(pod, "web", "running", 1)
+		w.is(pod, "done", "exited:Error", 0)
+		w.phase(pod, corev1.PodRunning, corev1.ConditionFalse) // done is not ready
+		if got := strings.Join(w.images, " "); got != "one one two" {
+			w.t.Errorf("%s: started: %s", policy, got)
+		}
+		w.exit(pod, "web", 1) // the first time that the new image has ended
+		w.pass(pod)
+		if policy == corev1.RestartPolicyNever {
+			w.is(pod, "web", "exited:Error", 1)
+		} else {
+			w.is(pod, "web", "running", 2)
+		}
 	}
 }
 
