@@ -90,10 +90,11 @@ func TestEachEndHasItsEvent(t *testing.T) {
 			for _, tc := range []struct{ label, value, events, message string }{
 				{"ill", "yes", "Ill", "end: code 1"},
 				{"loses", "code 1", "Ill,Lost", "end: code 1"},
-				{"loses", "code 2", "Ill,Lost", "end: code 2"}, // the number is not that of an attempt
+				{"loses", "code 2", "Ill,Lost", "end: code 2"}, // the same, with another number
 				{"wins", "yes", "Ill,Lost,Won", ""},
 				{"loses", "code 3", "Ill,Lost again,Won", "end: code 3"},
-				{"ill", "yes", "Ill again,Lost again,Won", "end: code 3"}, // it differs only in a number
+				{"loses", "another way", "Ill,Lost again,Won", "end: another way"},
+				{"ill", "yes", "Ill again,Lost again,Won", "end: code 1"},
 			} {
 				f.change(t, func(a *animal) { a.Labels = map[string]string{tc.label: tc.value} })
 				for range 2 {

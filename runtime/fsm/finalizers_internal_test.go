@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"reflect"
@@ -398,6 +399,9 @@ func TestAMachineDoesNotStartItself(t *testing.T) {
 	}{
 		{"errors with a request ID", 10, 25, func(n int) outcome {
 			return outcome{how: fails, err: errLabel("request " + strings.Repeat("ab", n) + " has failed")}
+		}, false},
+		{"errors with a counter", 10, 25, func(n int) outcome {
+			return outcome{how: fails, err: errLabel(fmt.Sprintf("attempt %d has failed", n))}
 		}, false},
 		{"a cycle", 10, 25, func(int) outcome { return outcome{how: goes, next: rest{}} }, false},
 		{"reasons that differ", 1, 1, func(n int) outcome {

@@ -241,6 +241,30 @@ func TestAMachineThatBecomesDurableKeepsItsObjects(t *testing.T) {
 	}
 }
 
+// TestThePlanOfAChangeNeedsItsGeneration checks the plan of a changed spec of a durable machine. An annotation stands
+// for the spec.
+func TestThePlanOfAChangeNeedsItsGeneration(t *testing.T) {
+	s := newStore(t, "example.com/animal")
+	m := New[animal]((&finalizing{server: s.server}).client(t), "example.com/animal", &Options{Durable: true})
+	Add(m, start{})
+	Add(m, work{})
+	Add(m, rest{})
+	Add(m, end{})
+	m.states[0].step = declareSecrets(m.states[0].step, "start")
+	s.pass(t, m, func(a *animal) { a.Annotations = map[string]string{"start": "hay"} })
+	obj, err := s.animals.Get(t.Context(), "ox", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	obj.Annotations["start"] = "hay straw"
+	for i, want := range []int{0, 1} {
+		obj.Generation += int64(i)
+		if p, err := m.Plan(t.Context(), obj); err != nil || len(p.Actions) != want {
+			t.Errorf("the plan is %+v, %v, want %d actions", p, err, want)
+		}
+	}
+}
+
 // TestObjectsOfAStateOutliveItsOtherMethods checks that OnDeadline and OnSpecChange, which declare nothing, do not make
 // the machine delete what Step has declared, and that what Step does not declare any more is deleted if they call it.
 func TestObjectsOfAStateOutliveItsOtherMethods(t *testing.T) {

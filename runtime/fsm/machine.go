@@ -115,6 +115,8 @@ func (o *Options) withDefaults() Options {
 //		Endpoint string `json:"endpoint,omitempty"`
 //	}
 //
+// No other field of the status is named conditions, fsm or inventory in JSON.
+//
 // A Step may change the other fields of c.Obj.Status. At the end of the pass, the machine writes the status once, by
 // server-side apply with its name as the field manager, and only if it has changed. The machine owns the whole status,
 // except conditions of other types: it also replaces and removes what a plain reconcile has written before. So the
@@ -175,9 +177,14 @@ type Machine[K any] struct {
 // maxVisits is how often one pass may enter a state, so that a cycle does not keep a worker busy.
 const maxVisits = 1
 
+const (
+	maxName       = 128        // the maximum length of a field manager
+	longestSuffix = ".suspend" // of the names of annotations that begin with that of a machine
+)
+
 // New returns a machine without states. The name must be qualified by a domain, such as "example.com/database", and
 // unique among the machines and controllers of the kind: it is the field manager of the machine's writes, and its
-// finalizer.
+// finalizer. It has at most 128 characters, and at most 55 after the slash.
 func New[K any, P core.ObjectPtr[K]](c *client.Client, name string, o *Options) *Machine[K] {
 	d := o.withDefaults()
 	m := &Machine[K]{
@@ -201,8 +208,12 @@ func New[K any, P core.ObjectPtr[K]](c *client.Client, name string, o *Options) 
 	} else {
 		m.api = client.ClusterWide[K, P](c)
 	}
-	if !strings.Contains(name, "/") || len(validation.IsQualifiedName(name)) > 0 {
+	switch {
+	case !strings.Contains(name, "/") || len(validation.IsQualifiedName(name)) > 0:
 		m.wrong("the name %q is not qualified by a domain, such as example.com/database", name)
+	case len(name) > maxName || len(validation.IsQualifiedName(name+longestSuffix)) > 0:
+		m.wrong("the name %q is too long: use one of at most %d characters, with at most %d after the slash",
+			name, maxName, validation.LabelValueMaxLength-len(longestSuffix))
 	}
 	var err error
 	if m.fields, err = fieldsOf(reflect.TypeFor[K]()); err != nil {

@@ -5,12 +5,14 @@ package fsm
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kube-go/sdk/core/machine"
 	"github.com/kube-go/sdk/runtime/internal/fakeapi"
 )
 
@@ -115,14 +117,60 @@ type (
 		metav1.ObjectMeta
 		Status string `json:"status"`
 	}
+	named struct {
+		metav1.TypeMeta
+		metav1.ObjectMeta
+		Status struct {
+			machine.Status `json:"machine"`
+		} `json:"status"`
+	}
+	shadowing struct {
+		metav1.TypeMeta
+		metav1.ObjectMeta
+		Status struct {
+			machine.Status `json:",inline"`
+
+			Conditions []metav1.Condition `json:"conditions,omitempty"`
+		} `json:"status"`
+	}
+	ambiguous struct {
+		metav1.TypeMeta
+		metav1.ObjectMeta
+		Status struct {
+			machine.Status `json:",inline"`
+			barn           `json:",inline"`
+		} `json:"status"`
+	}
+	barn struct {
+		stock `json:",inline"`
+	}
+	stock struct {
+		Inventory int `json:"inventory"`
+	}
+	indirect struct {
+		metav1.TypeMeta
+		metav1.ObjectMeta
+		Status struct {
+			Weight int `json:"weight"`
+			common `json:",inline"`
+		} `json:"status"`
+	}
+	common struct {
+		Age            int `json:"age"`
+		machine.Status `json:",inline"`
+	}
 )
 
 // TestNewRejectsWrongArguments checks the errors of names, conditions and kinds.
 func TestNewRejectsWrongArguments(t *testing.T) {
 	c := fakeapi.New().Client()
+	tooLong := `" is too long: use one of at most 128 characters, with at most 55 after the slash`
+	long, domain := strings.Repeat("a", 56), strings.Repeat("abcdefgh.", 8)+"example.com/"+strings.Repeat("b", 45)
 	for want, check := range map[string]func() error{
-		`the name "animal" is not qualified`:                       New[animal](c, "animal", nil).Check,
-		`the name "" is not qualified`:                             New[animal](c, "", nil).Check,
+		long + tooLong:                       New[animal](c, "example.com/"+long, nil).Check,
+		domain + tooLong:                     New[animal](c, domain, nil).Check,
+		`the name "animal" is not qualified`: New[animal](c, "animal", nil).Check,
+		`the name "" is not qualified`:       New[animal](c, "", nil).Check,
 		`Options.Conditions has "Ready", which the machine writes`: New[animal](c, "example.com/a", &Options{Conditions: []string{"Ready"}}).Check,
 		`Options.Conditions has "no no", which is not`:             New[animal](c, "example.com/a", &Options{Conditions: []string{"no no"}}).Check,
 		`Options.Conditions has "end", which the machine`: func() error {
@@ -130,14 +178,52 @@ func TestNewRejectsWrongArguments(t *testing.T) {
 			Add(m, end{})
 			return m.Check()
 		},
-		"the client is nil":                          New[animal](nil, "example.com/a", nil).Check,
-		"fsm.bare has no field status":               New[bare](c, "example.com/a", nil).Check,
-		"does not embed machine.Status":              New[plain](c, "example.com/a", nil).Check,
-		"fsm.text: the field Status is not a struct": New[text](c, "example.com/a", nil).Check,
+		"the client is nil":                            New[animal](nil, "example.com/a", nil).Check,
+		"fsm.bare has no field status":                 New[bare](c, "example.com/a", nil).Check,
+		"does not embed machine.Status":                New[plain](c, "example.com/a", nil).Check,
+		"fsm.text: the field Status is not a struct":   New[text](c, "example.com/a", nil).Check,
+		`embeds machine.Status as the field "machine"`: New[named](c, "example.com/a", nil).Check,
+		`has the field Conditions with the JSON name`:  New[shadowing](c, "example.com/a", nil).Check,
+		`has the field Inventory with the JSON name`:   New[ambiguous](c, "example.com/a", nil).Check,
 	} {
 		if err := check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %v, want %q", err, want)
 		}
+	}
+}
+
+// TestTheLongestNamesAreValid checks that an object of a machine with the longest name can declare objects and be
+// suspended.
+func TestTheLongestNamesAreValid(t *testing.T) {
+	for _, name := range []string{
+		"example.com/" + strings.Repeat("a", 55), strings.Repeat("abcdefgh.", 8) + "example.com/" + strings.Repeat("b", 44),
+	} {
+		s := newStore(t, name)
+		m := New[animal](s.server.Client(), name, nil)
+		Add(m, end{})
+		m.states[0].step = declareSecrets(m.states[0].step, "end")
+		if got := s.pass(t, m, func(a *animal) { a.Annotations = map[string]string{"end": "hay"} }); got != "hay" {
+			t.Errorf("a name of %d characters: the secrets are %q", len(name), got)
+		}
+		s.pass(t, m, func(a *animal) {
+			err := machine.Suspend(a, name, machine.Suspension{Reason: "flood", By: "jane", WhenDeleted: machine.Wait})
+			if err != nil {
+				t.Errorf("a name of %d characters: %v", len(name), err)
+			}
+		})
+	}
+}
+
+// TestAStatusIsFoundInAnEmbeddedStruct checks a machine.Status that is embedded in a struct that is embedded itself.
+func TestAStatusIsFoundInAnEmbeddedStruct(t *testing.T) {
+	f, err := fieldsOf(reflect.TypeFor[indirect]())
+	obj := new(indirect)
+	obj.Status.FSM = storedAt("here")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, own := f.of(obj); own.FSM != obj.Status.FSM {
+		t.Errorf("the status is %+v", own)
 	}
 }
 

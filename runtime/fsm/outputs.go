@@ -111,6 +111,9 @@ func (w *walk[K]) output(ctx context.Context, out outcome) outcome {
 	part := w.part(w.current())
 	declared, deleted := w.declared, w.deleted
 	w.declared, w.deleted = nil, nil
+	if out.text = out.reason; out.how == fails && out.err != nil {
+		out.text = out.err.Error()
+	}
 	if out.how == fails || out.how == unset {
 		return out
 	}
@@ -143,7 +146,7 @@ func (w *walk[K]) output(ctx context.Context, out outcome) outcome {
 		return out
 	case out.how == stays:
 		if out.idle || out.reason == "" {
-			out.reason = waiting
+			out.reason, out.text = waiting, ""
 		} else {
 			out.reason += "; " + waiting
 		}

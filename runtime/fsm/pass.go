@@ -299,8 +299,9 @@ type announced[K any] struct {
 	walk     *walk[K]
 	state    string
 	how      how
-	idle     bool // of stays
-	failed   bool // of ends
+	idle     bool   // of stays
+	failed   bool   // of ends
+	text     string // of the step in the message of the condition; empty if the message does not have it
 	event    events.Event
 	repeated bool // the last pass has left the state, too; only for a child machine that is not durable
 }
@@ -407,7 +408,7 @@ func (w *walk[K]) follow(c *Ctx[K], s *state[K], out outcome) {
 	out.idle = out.idle && w.parent == nil && !w.deletes
 	if out.event != nil {
 		w.events = append(w.events, announced[K]{
-			walk: w, state: s.name, how: out.how, idle: out.idle, failed: out.failed, event: *out.event,
+			walk: w, state: s.name, how: out.how, idle: out.idle, failed: out.failed, text: out.text, event: *out.event,
 		})
 	}
 	switch out.how {

@@ -31,6 +31,11 @@ type Plan struct {
 // later steps, so a plan can go through several states. The object need not exist on the server. A suspension is
 // ignored: the plan is what happens when it ends.
 //
+// A pass of a durable machine notices a change of the spec by the generation, which the server increases with each one.
+// For the plan of a change that is not written yet, increase the generation of the object, too, or make a dry run of
+// the write: its result has the new generation. Otherwise, the plan continues at the stored state as if nothing had
+// changed.
+//
 // What a Step does other than with [Ctx.Apply] and [Ctx.Delete] takes effect even in a plan; a step can detect a plan
 // with [Ctx.Planning].
 //

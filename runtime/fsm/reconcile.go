@@ -10,7 +10,10 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -348,8 +351,18 @@ func (m *Machine[K]) suspended(
 	}
 	_, own := m.fields.of(obj)
 	others := slices.DeleteFunc(slices.Clone(own.Conditions), func(c metav1.Condition) bool {
-		return c.Type == suspendedType || !m.owns(c.Type)
+		return c.Type == suspendedType || deleted && c.Type == readyType || !m.owns(c.Type)
 	})
+	if deleted {
+		why := "suspended " + cond.Message
+		if invalid != nil {
+			why = "suspended: " + cond.Message
+		}
+		others = append(others, metav1.Condition{
+			Type: readyType, Status: metav1.ConditionFalse, Reason: reasonDeleting,
+			Message: shorten(why), ObservedGeneration: cond.ObservedGeneration,
+		})
+	}
 	known := slices.ContainsFunc(own.Conditions, func(c metav1.Condition) bool {
 		return c.Type == suspendedType && c.Status == cond.Status && c.Message == cond.Message
 	})
@@ -376,17 +389,21 @@ func (m *Machine[K]) announce(obj *K, w *walk[K], old []metav1.Condition) {
 		return c
 	}
 	for _, e := range w.events {
-		typ, child, message := e.state, e.walk.parent != nil, e.walk.message()
+		typ, child, text, how := e.state, e.walk.parent != nil, e.text, e.how
+		if (how == stays || how == ends) && e.walk.end.how == fails { // after the step, such as by a delete
+			how, text = fails, ""
+		}
+		whole := text == "" // the condition does not have the text of the step
+		if whole {
+			text = e.walk.message()
+		}
 		if child { // it has one condition for all of its states
-			typ, message = e.walk.name, e.walk.located(message)
+			typ, text = e.walk.name, e.walk.located(text)
 		}
 		was, entered, repeated := before(typ), e.walk.entered(), false
-		same := sameButDigits(was.Message, shorten(message))
+		same := beginsWith(was.Message, shorten(text))
 		stuck := was.Reason == reasonStuck && same // otherwise it may have stayed and fail now, or the reverse
-		how := e.how
-		if (how == stays || how == ends) && e.walk.end.how == fails { // after the step, such as by a delete
-			how = fails
-		}
+		same = same || whole
 		switch how {
 		case goes, restarts: // a durable machine does not repeat them
 			repeated = !m.opts.Durable && (child && e.repeated || !child && was.Reason == reasonCompleted)
@@ -395,11 +412,12 @@ func (m *Machine[K]) announce(obj *K, w *walk[K], old []metav1.Condition) {
 			if failed && was.Status != metav1.ConditionTrue {
 				failed = child && same
 			}
-			repeated = !entered && (e.failed && failed || !e.failed && was.Reason == reasonCompleted)
+			repeated = !entered && (e.failed && failed && same || !e.failed && was.Reason == reasonCompleted)
 		case stays:
-			repeated = !entered && (e.idle && was.Reason == reasonIdle || !e.idle && (was.Reason == reasonWaiting || stuck))
+			waits := was.Reason == reasonWaiting && same || stuck
+			repeated = !entered && (e.idle && was.Reason == reasonIdle && same || !e.idle && waits)
 		case fails:
-			repeated = !entered && (was.Reason == reasonFailed && was.Status != metav1.ConditionTrue || stuck)
+			repeated = !entered && (was.Reason == reasonFailed && was.Status != metav1.ConditionTrue && same || stuck)
 		case unset:
 		}
 		if !repeated {
@@ -412,6 +430,44 @@ func (m *Machine[K]) announce(obj *K, w *walk[K], old []metav1.Condition) {
 			Note: fmt.Sprintf("in state %s for %s: %s", w.current(), w.age().Round(time.Second), w.message()),
 		})
 	}
+}
+
+// beginsWith reports whether the message of a condition is that of a step with the given text, or has it before what
+// the state waits for or another error. Numbers and durations do not matter: a text with a counter would have an event
+// for each pass.
+func beginsWith(message, text string) bool {
+	rest, ok := strings.CutPrefix(withoutNumbers(message), withoutNumbers(text))
+	return ok && (rest == "" || strings.HasPrefix(rest, "; ") || strings.HasPrefix(rest, "\n"))
+}
+
+// withoutNumbers returns a text without numbers and durations, such as 2 and 1m30s.
+func withoutNumbers(text string) string {
+	var b strings.Builder
+	digit := func(i int) bool { return i < len(text) && '0' <= text[i] && text[i] <= '9' }
+	for i := 0; i < len(text); {
+		if !digit(i) {
+			b.WriteByte(text[i])
+			i++
+			continue
+		}
+		for digit(i) || i < len(text) && text[i] == '.' && digit(i+1) {
+			i++
+		}
+		for _, unit := range []string{"ns", "us", "µs", "ms", "s", "m", "h"} {
+			end := i + len(unit)
+			if strings.HasPrefix(text[i:], unit) && (digit(end) || !letter(text[end:])) {
+				i = end
+				break
+			}
+		}
+	}
+	return b.String()
+}
+
+// letter reports whether a text begins with a letter.
+func letter(text string) bool {
+	r, _ := utf8.DecodeRuneInString(text)
+	return unicode.IsLetter(r)
 }
 
 func (m *Machine[K]) event(obj *K, e events.Event) {

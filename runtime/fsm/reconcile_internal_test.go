@@ -18,7 +18,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/config"
@@ -29,6 +31,7 @@ import (
 	"github.com/kube-go/sdk/runtime/controller"
 	"github.com/kube-go/sdk/runtime/events"
 	"github.com/kube-go/sdk/runtime/internal/fakeapi"
+	"github.com/kube-go/sdk/runtime/inventory"
 )
 
 // farm is a server with one animal and a machine for it.
@@ -333,6 +336,9 @@ func TestASuspensionKeepsADeletedObject(t *testing.T) {
 	} {
 		f := newFarm(t, Options{})
 		f.api = client.ClusterWide[animal]((&finalizing{server: f.server}).client(t))
+		if _, _, err := f.reconcile(t); err != nil { // the object is ready
+			t.Error(err)
+		}
 		f.change(t, func(a *animal) { a.Annotations = map[string]string{f.name + ".suspend": value} })
 		_, _, _ = f.reconcile(t) // the error of a suspension that can't be parsed has a test of its own
 		if obj := f.get(t); slices.Contains(obj.Finalizers, f.name) != want {
@@ -345,6 +351,11 @@ func TestASuspensionKeepsADeletedObject(t *testing.T) {
 		for range 2 {
 			if _, _, _ = f.reconcile(t); !slices.Contains(f.get(t).Finalizers, f.name) {
 				t.Errorf("%s: the deleted object has lost its finalizer", value)
+			}
+			ready := meta.FindStatusCondition(f.get(t).Status.Conditions, readyType)
+			if ready == nil || ready.Status != metav1.ConditionFalse || ready.Reason != reasonDeleting ||
+				!strings.HasPrefix(ready.Message, "suspended") {
+				t.Errorf("%s: Ready of the deleted object is %+v", value, ready)
 			}
 		}
 		f.change(t, func(a *animal) { a.Annotations = nil })
@@ -499,6 +510,81 @@ func TestTheEventOfAnotherResultIsRecorded(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestTheEventOfAnotherTextIsRecorded checks that a state that stays or fails for another reason has the event of this
+// reason, unless only a number or a duration is another one, or what the state waits for besides.
+func TestTheEventOfAnotherTextIsRecorded(t *testing.T) {
+	results := map[string]func(text string) outcome{
+		"stays":    func(text string) outcome { return To[fromWork]{}.Stay(text, 0).outcome },
+		"is idle":  func(text string) outcome { return To[fromWork]{}.Idle(text, 0).outcome },
+		"fails":    func(text string) outcome { return To[fromWork]{}.Retry(errLabel(text)).outcome },
+		"is stuck": func(text string) outcome { return To[fromWork]{}.Stay(text, 0).outcome },
+		"waits":    func(text string) outcome { return To[fromWork]{}.Stay(text, 0).outcome },
+	}
+	for _, tc := range []struct {
+		texts []string
+		want  []string // of the events
+	}{
+		{[]string{"Dumping", "Copying"}, []string{"Copying", "Dumping"}},
+		{[]string{"Dump", "Dumping"}, []string{"Dump", "Dumping"}},
+		{[]string{"Dumping", "Dump"}, []string{"Dump", "Dumping"}},
+		{[]string{"1 of 3 after 30s", "2 of 3 after 1m30s"}, []string{"1 of 3 after 30s"}},
+	} {
+		for name, result := range results {
+			t.Run(name+" "+tc.texts[1], func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					o := Options{Durable: true}
+					if name == "is stuck" {
+						o.StuckAfter = time.Nanosecond
+					}
+					f := newFarm(t, o)
+					f.opts.StuckAfter = o.StuckAfter
+					f.api = client.ClusterWide[animal]((&finalizing{server: f.server}).client(t))
+					f.applier = inventory.New((&finalizing{server: f.server}).client(t), f.name, nil)
+					stop := f.record(t)
+					var text string
+					waits := 0
+					f.states[1].step = func(_ any, c *Ctx[animal]) outcome {
+						if name == "waits" {
+							waits++
+							c.Apply(inventory.Declaration{Object: hay("bale"), Ready: func(*unstructured.Unstructured) error {
+								return errLabel(strings.Repeat("x", waits))
+							}}, inventory.Declaration{Object: hay("stack"), Wave: 1})
+						}
+						out := result(text)
+						out.event = &events.Event{Reason: strings.Map(func(r rune) rune {
+							if r == ' ' {
+								return '_'
+							}
+							return r
+						}, text)}
+						return out
+					}
+					for _, text = range tc.texts {
+						for range 3 {
+							time.Sleep(time.Second)
+							_, _, _ = f.reconcile(t) // a failure is one of the results
+						}
+					}
+					stop()
+					var want []string
+					for _, text := range tc.want {
+						want = append(want, strings.ReplaceAll(text, " ", "_"))
+					}
+					if name == "is stuck" {
+						want = append(want, reasonStuck)
+					}
+					f.wantEvents(t, want...)
+				})
+			})
+		}
+	}
+}
+
+// hay returns a config map to declare.
+func hay(name string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
 // TestEventsOfAChildAreNotRepeated checks that each event of a child machine is recorded once, although its parent

@@ -122,9 +122,10 @@ func TestAChangeOfTheSpecIsNotLost(t *testing.T) {
 	}
 }
 
-// TestADeadlineThatIsOverPrecedesAChangeOfTheSpec checks that a change of the spec does not replace OnDeadline, and that
-// the change is not lost: the state after OnDeadline reacts to it.
+// TestADeadlineThatIsOverPrecedesAChangeOfTheSpec checks that a change of the spec does not replace OnDeadline, and
+// that the change is not lost: the state after OnDeadline reacts to it.
 func TestADeadlineThatIsOverPrecedesAChangeOfTheSpec(t *testing.T) {
+	leaves, stay := outcome{how: goes, next: work{"late"}}, outcome{how: stays, reason: "late"}
 	for name, tc := range map[string]struct {
 		late    outcome // the result of OnDeadline
 		reacts  bool    // the state work has OnSpecChange
@@ -132,11 +133,11 @@ func TestADeadlineThatIsOverPrecedesAChangeOfTheSpec(t *testing.T) {
 		state   string
 		pending bool // the next pass reacts to the change
 	}{
-		"goes":                              {outcome{how: goes, next: work{"late"}}, true, "OnDeadline work.OnSpecChange", "work", false},
-		"goes to a state without a method":  {outcome{how: goes, next: work{"late"}}, false, "OnDeadline start", "start", false},
+		"goes":                              {leaves, true, "OnDeadline work.OnSpecChange", "work", false},
+		"goes to a state without a method":  {leaves, false, "OnDeadline start", "start", false},
 		"goes back to the initial state":    {outcome{how: restarts}, false, "OnDeadline start", "start", false},
-		"stays":                             {outcome{how: stays, reason: "late"}, true, "OnDeadline", "rest", true},
-		"stays, without a method elsewhere": {outcome{how: stays, reason: "late"}, false, "OnDeadline", "rest", true},
+		"stays":                             {stay, true, "OnDeadline", "rest", true},
+		"stays, without a method elsewhere": {stay, false, "OnDeadline", "rest", true},
 		"fails":                             {outcome{how: fails, err: errLabel("ill")}, true, "OnDeadline", "rest", true},
 	} {
 		m, obj := newMachine(t, &Options{Durable: true}), new(animal)
@@ -164,8 +165,8 @@ func TestADeadlineThatIsOverPrecedesAChangeOfTheSpec(t *testing.T) {
 	}
 }
 
-// TestAFailingOnSpecChangeDoesNotSuspendTheDeadline checks the passes after a change of the spec that OnSpecChange can't
-// handle.
+// TestAFailingOnSpecChangeDoesNotSuspendTheDeadline checks the passes after a change of the spec that OnSpecChange
+// can't handle.
 func TestAFailingOnSpecChangeDoesNotSuspendTheDeadline(t *testing.T) {
 	for name, tc := range map[string]struct {
 		result outcome

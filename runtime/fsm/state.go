@@ -42,14 +42,15 @@ import (
 //
 // has a limited time: when the machine has been in the state for that long, OnDeadline is called instead of Step. A
 // pass takes place then, even if nothing changes, and also if Step fails and the back-off is longer. Only after a Stay
-// with a negative delay, it waits for the back-off. A time of 0 means no limit, and a negative time is over at once. The
-// time continues while the object is suspended.
+// with a negative delay, it waits for the back-off. A time of 0 means no limit, and a negative time is over at once.
+// The time continues while the object is suspended.
 //
 // If the spec has changed, too, OnDeadline is called first. The change is then one for the next state: its OnSpecChange
 // is called, or the pass begins at the initial state. If OnDeadline stays, the change waits as well.
 //
 // OnDeadline and OnSpecChange need not declare the objects of Step again: if such a method declares nothing, those that
-// Step has declared are kept. If it declares an object, also by a call of Step, the others are deleted, see [Ctx.Apply].
+// Step has declared are kept. If it declares an object, also by a call of Step, the others are deleted, see
+// [Ctx.Apply].
 type State[K, E any] interface {
 	// Step observes the object, does what the state is for, and returns what to do next: a result of to.
 	Step(c *Ctx[K], to To[E]) Result[E]
@@ -121,7 +122,9 @@ func Failed(to To[Terminal], reason string) Result[Terminal] {
 type Result[E any] struct{ outcome outcome }
 
 // Event returns the result with an event for the users of the object, see [Options.Events]. It is recorded when the
-// pass has been stored, and not again by passes that repeat the step with the same result.
+// pass has been stored, and not again by passes that repeat the step with the same result. Results of [To.Stay],
+// [To.Idle], [To.Retry] and [Failed] are the same if their texts differ only in numbers and durations, such as
+// "2 of 3 replicas" and "after 1m30s".
 func (r Result[E]) Event(e events.Event) Result[E] {
 	r.outcome.event = &e
 	return r
@@ -132,6 +135,7 @@ type outcome struct {
 	how    how
 	next   any           // of goes
 	reason string        // of stays, and of ends if it is failed
+	text   string        // the reason or the error without what the state waits for, if the message begins with it
 	delay  time.Duration // until the next pass at the latest, of stays and fails; 0 means no limit
 	soon   bool          // of stays and fails: the next pass takes place as soon as the back-off allows
 	idle   bool          // of stays: the object is ready

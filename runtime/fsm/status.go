@@ -70,16 +70,55 @@ func fieldsOf(kind reflect.Type) (fields, error) {
 		if f.Type == statusType {
 			return found, nil
 		}
-		for _, inner := range reflect.VisibleFields(f.Type) {
-			if inner.Anonymous && inner.Type == statusType {
-				found.machine = inner.Index
-				return found, nil
-			}
+		var err error
+		if found.machine, err = embedded(f.Type); err != nil {
+			return fields{}, fmt.Errorf("%v: the status %v %w", kind, f.Type, err)
 		}
-		return fields{}, fmt.Errorf("%v: the status %v does not embed machine.Status: embed the Status of "+
-			"github.com/kube-go/sdk/core/machine with the tag `json:\",inline\"`", kind, f.Type)
+		if found.machine == nil {
+			return fields{}, fmt.Errorf("%v: the status %v does not embed machine.Status: embed the Status of "+
+				"github.com/kube-go/sdk/core/machine with the tag `json:\",inline\"`", kind, f.Type)
+		}
+		return found, nil
 	}
 	return fields{}, fmt.Errorf("%v has no field status", kind)
+}
+
+// embedded returns the index of the machine.Status that a struct embeds inline, or nil. No other field may have the
+// name of one of its fields in JSON: only one of both would be encoded, or none.
+func embedded(t reflect.Type) (index []int, err error) {
+	statusType := reflect.TypeFor[machine.Status]()
+	for f := range t.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		inline := f.Anonymous && name == ""
+		switch {
+		case f.Type == statusType && f.Anonymous && !inline:
+			return nil, fmt.Errorf("embeds machine.Status as the field %q: use the tag `json:\",inline\"`", name)
+		case f.Type == statusType && inline:
+			index = f.Index
+		case inline && f.Type.Kind() == reflect.Struct:
+			inner, err := embedded(f.Type)
+			if err != nil {
+				return nil, err
+			}
+			if inner != nil {
+				index = append(slices.Clone(f.Index), inner...)
+			}
+		case slices.Contains(reserved(), name):
+			return nil, fmt.Errorf("has the field %s with the JSON name %q, which is one of machine.Status: remove it, and use "+
+				"that of machine.Status, or give it another name", f.Name, name)
+		}
+	}
+	return index, nil
+}
+
+// reserved returns the JSON names of the fields of a machine.Status.
+func reserved() []string {
+	var names []string
+	for f := range reflect.TypeFor[machine.Status]().Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		names = append(names, name)
+	}
+	return names
 }
 
 // isFlat reports whether an assignment copies a value of a type, apart from a machine.Status and locations of times.
@@ -201,11 +240,10 @@ func merge(old, wanted []metav1.Condition, owned func(typ string) bool, now meta
 	find := func(all []metav1.Condition, typ string) int {
 		return slices.IndexFunc(all, func(c metav1.Condition) bool { return c.Type == typ })
 	}
-	failed := find(wanted, stalledType) >= 0 // it is not retried, so the numbers in the texts matter
 	for i, c := range old {
 		next := c
 		if at := find(wanted, c.Type); at >= 0 {
-			next = follow(c, wanted[at], now, !failed)
+			next = follow(c, wanted[at], now)
 		} else if owned(c.Type) {
 			change(i)
 			continue
@@ -230,29 +268,13 @@ func merge(old, wanted []metav1.Condition, owned func(typ string) bool, now meta
 	return merged
 }
 
-// follow returns a condition as it follows the last one of its type. Retries is whether a failure is retried.
-func follow(last, next metav1.Condition, now metav1.Time, retries bool) metav1.Condition {
+// follow returns a condition as it follows the last one of its type.
+func follow(last, next metav1.Condition, now metav1.Time) metav1.Condition {
 	next.LastTransitionTime = last.LastTransitionTime
 	if next.Status != last.Status || last.LastTransitionTime.IsZero() {
 		next.LastTransitionTime = now
 	}
-	fixed := retries && next.Reason == last.Reason && (last.Reason == reasonFailed || last.Reason == reasonDeleting)
-	if fixed && sameButDigits(next.Message, last.Message) {
-		next.Message = last.Message
-	}
 	return next
-}
-
-// sameButDigits reports whether two error texts differ only in numbers, such as those of attempts and ports, so that
-// most retries write nothing.
-func sameButDigits(a, b string) bool {
-	digits := func(r rune) rune {
-		if r >= '0' && r <= '9' {
-			return -1
-		}
-		return r
-	}
-	return strings.Map(digits, a) == strings.Map(digits, b)
 }
 
 // owns reports whether the machine writes conditions of a type.

@@ -9,21 +9,42 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestErrorsThatDifferInNumbersAreOneMessage checks that a failed condition keeps its message if the next one differs
-// only in numbers, since each write starts another pass.
-func TestErrorsThatDifferInNumbersAreOneMessage(t *testing.T) {
-	for _, tc := range []struct{ reason, old, next, want string }{
-		{reasonFailed, "sent 2 times in 91ms", "sent 3 times in 1ms", "sent 2 times in 91ms"},
-		{reasonFailed, "port 80 refused", "port 80 reset", "port 80 reset"},
-		{reasonDeleting, "buried: sent 2 times", "buried: sent 3 times", "buried: sent 2 times"},
-		{"Waiting", "1 of 3 replicas", "2 of 3 replicas", "2 of 3 replicas"},
+// TestAConditionHasTheLastText checks that a text replaces one that differs only in numbers: they may be those of
+// names.
+func TestAConditionHasTheLastText(t *testing.T) {
+	for _, tc := range []struct{ reason, old, want string }{
+		{reasonFailed, "Pod prod/web-0 has failed", "Pod prod/web-1 has failed"},
+		{reasonDeleting, "Pod prod/web-0 is being deleted; and 2 more", "Pod prod/web-1 is being deleted; and 1 more"},
+		{reasonWaiting, "1 of 3 replicas", "2 of 3 replicas"},
 	} {
 		cond := func(message string) []metav1.Condition {
-			return []metav1.Condition{{Type: "work", Status: metav1.ConditionFalse, Reason: tc.reason, Message: message}}
+			return []metav1.Condition{{
+				Type: "work", Status: metav1.ConditionFalse, Reason: tc.reason, Message: message,
+				LastTransitionTime: metav1.NewTime(noon),
+			}}
 		}
 		owned := func(string) bool { return true }
-		if got := merge(cond(tc.old), cond(tc.next), owned, metav1.NewTime(noon))[0].Message; got != tc.want {
-			t.Errorf("%q after %q is %q, want %q", tc.next, tc.old, got, tc.want)
+		got := merge(cond(tc.old), cond(tc.want), owned, metav1.NewTime(noon.AddDate(0, 0, 1)))[0]
+		if got != cond(tc.want)[0] {
+			t.Errorf("%q after %q is %+v", tc.want, tc.old, got)
+		}
+	}
+}
+
+// TestTextsWithoutNumbers checks which parts of a text do not make another result.
+func TestTextsWithoutNumbers(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                              "",
+		"waiting":                       "waiting",
+		"2 of 3 replicas":               " of  replicas",
+		"sent 3 times in 1m30.5s":       "sent  times in ",
+		"took=91ms, then 250µs; 1h":     "took=, then ; ",
+		"the 1st of 5min, web-0 at 1.2": "the st of min, web- at ",
+		"until 12:30.":                  "until :.",
+		"5mé":                           "mé",
+	} {
+		if got := withoutNumbers(text); got != want {
+			t.Errorf("%q without numbers is %q, want %q", text, got, want)
 		}
 	}
 }

@@ -57,8 +57,8 @@ type Applier struct {
 }
 
 // New returns an applier. The manager is a name that is qualified by a domain, such as "example.com/database", and
-// unique among the controllers of the cluster: it is the field manager of all writes. The name after the slash has at
-// most 57 characters. Each method of the passes returns the error of an invalid manager.
+// unique among the controllers of the cluster: it is the field manager of all writes. It has at most 128 characters,
+// and at most 57 after the slash. Each method of the passes returns the error of an invalid manager.
 func New(c *client.Client, manager string, o *Options) *Applier {
 	a := &Applier{
 		client: c, manager: manager, mark: manager + ownerSuffix,
@@ -84,12 +84,16 @@ func New(c *client.Client, manager string, o *Options) *Applier {
 	return a
 }
 
+// maxManager is the maximum length of a field manager.
+const maxManager = 128
+
 func checkManager(manager string) error {
-	if strings.Contains(manager, "/") && len(validation.IsQualifiedName(manager+ownerSuffix)) == 0 {
+	qualified := strings.Contains(manager, "/") && len(validation.IsQualifiedName(manager+ownerSuffix)) == 0
+	if qualified && len(manager) <= maxManager {
 		return nil
 	}
 	return fmt.Errorf("the manager %q is not a name that is qualified by a domain, such as example.com/database, "+
-		"with at most 57 characters after the slash", manager)
+		"of at most %d characters, with at most 57 after the slash", manager, maxManager)
 }
 
 // OwnersOf returns a function for Map of a source of a controller, so that an object without an owner reference starts

@@ -132,8 +132,8 @@ func TestObjectsAreReadFromViews(t *testing.T) {
 	}
 }
 
-// TestGetReturnsWhatThePassHasWritten checks that an object is not read from a view that has not observed the applies and
-// deletes of the same pass, or of the last one.
+// TestGetReturnsWhatThePassHasWritten checks that an object is not read from a view that has not observed the applies
+// and deletes of the same pass, or of the last one.
 func TestGetReturnsWhatThePassHasWritten(t *testing.T) {
 	c := fakeapi.New(resourceOf[corev1.ConfigMap](t)).Client()
 	maps := client.Namespaced[corev1.ConfigMap](c, "prod")

@@ -127,8 +127,8 @@ func (s Start) Step(c ctx, to fsm.To[fromStart]) fsm.Result[fromStart] {
 }
 
 // Step waits until the container ends, and decides whether it is restarted. As in a kubelet, the first restart is
-// immediate, a container that has run for ten minutes is taken for a new one, and so is one with a new image, which runs
-// whatever the policy is.
+// immediate, a container that has run for ten minutes is taken for a new one, and so is one with a new image, which
+// runs whatever the policy is.
 func (s Running) Step(c ctx, to fsm.To[fromRunning]) fsm.Result[fromRunning] {
 	env, status := fsm.Env[*Env](c), find(c.Obj, c.Child())
 	state, ok := env.Containers.State(ID{c.Obj.UID, status.Name})

@@ -25,7 +25,7 @@ func Registered(t testing.TB, g *fsm.Graph, dir string) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("fsmtest: %s has %d Go files, %v", dir, len(files), err)
 	}
-	s := sources{edges: map[string][]string{}, methods: map[string][]string{}, next: map[string]string{}}
+	s := sources{edges: map[string]edge{}, methods: map[string][]string{}, next: map[string]string{}}
 	for _, file := range files {
 		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
 		if err != nil {
@@ -40,7 +40,7 @@ func Registered(t testing.TB, g *fsm.Graph, dir string) {
 		added[state.Name[strings.LastIndexByte(state.Name, '.')+1:]] = true
 	}
 	for _, from := range slices.Sorted(maps.Keys(s.next)) {
-		want := s.edges[s.next[from]]
+		want := s.wanted(s.next[from])
 		for _, to := range slices.Sorted(maps.Keys(s.methods)) {
 			lacks := func(method string) bool { return !slices.Contains(s.methods[to], method) }
 			switch follows := len(want) > 0 && !slices.ContainsFunc(want, lacks); {
@@ -57,9 +57,48 @@ func Registered(t testing.TB, g *fsm.Graph, dir string) {
 
 // sources are the declarations of a package that concern states.
 type sources struct {
-	edges   map[string][]string // the methods of each interface
+	edges   map[string]edge     // the interfaces
 	methods map[string][]string // the methods of each type; "*T" has those of the pointer only
 	next    map[string]string   // the interface of the next states of each state
+}
+
+// edge is an interface.
+type edge struct {
+	methods []string
+	embeds  []ast.Expr // the interfaces that it embeds
+}
+
+func edgeOf(x *ast.InterfaceType) (e edge) {
+	for _, m := range x.Methods.List {
+		for _, name := range m.Names {
+			e.methods = append(e.methods, name.Name)
+		}
+		if len(m.Names) == 0 {
+			e.embeds = append(e.embeds, m.Type)
+		}
+	}
+	return e
+}
+
+// wanted returns the methods of an interface, also those of the interfaces that it embeds. It returns none if one of
+// these is not in the package.
+func (s *sources) wanted(name string) []string {
+	e, ok := s.edges[name]
+	if !ok {
+		return nil
+	}
+	methods := slices.Clone(e.methods)
+	for _, x := range e.embeds {
+		var inner []string
+		if embedded, ok := x.(*ast.Ident); ok && embedded.Name != name {
+			inner = s.wanted(embedded.Name)
+		}
+		if inner == nil {
+			return nil
+		}
+		methods = append(methods, inner...)
+	}
+	return methods
 }
 
 // read adds a declaration.
@@ -71,12 +110,11 @@ func (s *sources) read(decl ast.Decl) {
 			if !ok {
 				continue
 			}
-			if i, ok := typ.Type.(*ast.InterfaceType); ok {
-				for _, m := range i.Methods.List {
-					for _, name := range m.Names {
-						s.edges[typ.Name.Name] = append(s.edges[typ.Name.Name], name.Name)
-					}
-				}
+			switch x := typ.Type.(type) {
+			case *ast.InterfaceType:
+				s.edges[typ.Name.Name] = edgeOf(x)
+			case *ast.Ident: // of another interface, if it is one
+				s.edges[typ.Name.Name] = edge{embeds: []ast.Expr{x}}
 			}
 		}
 	case *ast.FuncDecl:
