@@ -222,7 +222,10 @@ func (a *Applier) resource(ctx context.Context, gvk schema.GroupVersionKind) (co
 	}
 	res, err := a.mapper.ForKind(ctx, gvk)
 	if _, unknown := errors.AsType[*discovery.UnknownResourceError](err); unknown {
-		res, err = a.mapper.ForKind(ctx, gvk.GroupKind().WithVersion(""))
+		var d *discovery.Discovery
+		if d, err = a.mapper.Discovery(ctx); err == nil { // without another wait
+			res, err = d.ForKind(gvk.GroupKind().WithVersion(""))
+		}
 	}
 	if err == nil {
 		a.kinds.Store(gvk.GroupKind(), res)

@@ -45,10 +45,15 @@ func newKinds(c *client.Client) *kinds {
 func (k *kinds) check(ctx context.Context, w *abi.Watch) error {
 	ctx, cancel := context.WithTimeout(ctx, kindTime)
 	defer cancel()
-	res, err := k.find(ctx, w)
-	if err == nil && !isResource(w, res) && k.refresh.Allow() { // the definition may have changed
-		if _, err = k.mapper.Refresh(ctx); err == nil {
-			res, err = k.find(ctx, w)
+	d, err := k.mapper.Discovery(ctx)
+	if err != nil {
+		return nil //nolint:nilerr // see the comment
+	}
+	name := schema.GroupVersionResource{Group: w.Group, Version: w.Version, Resource: w.Resource}
+	res, err := d.ForResource(name)
+	if (err != nil || !isResource(w, res)) && k.refresh.Allow() { // the definition may be new, or have changed
+		if d, err = k.mapper.Refresh(ctx); err == nil {
+			res, err = d.ForResource(name)
 		}
 	}
 	if err != nil || isResource(w, res) {
@@ -56,10 +61,6 @@ func (k *kinds) check(ctx context.Context, w *abi.Watch) error {
 	}
 	return &abi.Error{Code: abi.Invalid, Message: fmt.Sprintf("the watch of %s has the kind %q and namespaced %t: set the "+
 		"kind %q and namespaced %t, as on the server", resourceOf(w), w.Kind, w.Namespaced, res.Kind, res.Namespaced)}
-}
-
-func (k *kinds) find(ctx context.Context, w *abi.Watch) (core.Resource, error) {
-	return k.mapper.ForResource(ctx, schema.GroupVersionResource{Group: w.Group, Version: w.Version, Resource: w.Resource})
 }
 
 // isResource reports whether a watch has the kind and the scope of a resource.
