@@ -77,7 +77,7 @@
 // # kube-derive deepcopy
 //
 // Writes zz_generated.deepcopy.go for packages with complete types, as controller-gen does. Packages with
-// zz_generated.kube.go have their deep copies there.
+// zz_generated.kube.go have their deep copies there: remove the zz_generated.deepcopy.go of controller-gen from them.
 //
 // # kube-derive apply
 //

@@ -88,7 +88,6 @@ type renderer struct {
 func (r *renderer) printf(format string, args ...any) { fmt.Fprintf(r.out, format, args...) }
 
 func (r *renderer) kind(k Kind) {
-	runtime := r.im.name(RuntimePath, "runtime")
 	if k.Root == nil {
 		r.typeOf(k)
 		r.constructor(k)
@@ -100,7 +99,7 @@ func (r *renderer) kind(k Kind) {
 			fields = append(fields, "Status")
 		}
 		r.copies.Kind(k.Name, fields...)
-		r.copies.Object(k.Name, runtime)
+		r.copies.Object(k.Name, r.im.name(RuntimePath, "runtime"))
 	}
 }
 
