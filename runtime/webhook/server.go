@@ -81,7 +81,7 @@ type Options struct {
 	// large. A handler in another HTTP server has only the limit of [HandlerOptions] for each body. Default: 64 MiB.
 	BodyBytes int64
 
-	// Logger logs changes of certificates, and failures. Default: [slog.Default].
+	// Logger logs changes of certificates, failures, and that the server drains. Default: [slog.Default].
 	Logger *slog.Logger
 }
 
@@ -335,6 +335,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	s.draining.Store(true)
 	if s.options.Drain > 0 {
+		s.options.Logger.InfoContext(ctx, "the webhook server drains before it stops", "duration", s.options.Drain)
 		timer := time.NewTimer(s.options.Drain)
 		defer timer.Stop()
 		select {

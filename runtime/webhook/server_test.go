@@ -371,6 +371,10 @@ func TestServerDrains(t *testing.T) {
 		if took := time.Since(begun); took != 30*time.Second {
 			t.Errorf("Run returned after %v", took)
 		}
+		const want = `level=INFO msg="the webhook server drains before it stops" duration=1m0s`
+		if log := w.log.String(); strings.Count(log, want) != 1 {
+			t.Errorf("log = %s, want %s once", log, want)
+		}
 	})
 }
 

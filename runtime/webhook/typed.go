@@ -39,9 +39,9 @@ func (r *Request[K]) Warn(format string, args ...any) {
 // Validate returns a handler of a validating webhook. f returns nil to allow the request, or an error that denies it.
 // The user gets its message: name the field and the remedy.
 //
-// The status of a denial is 403. If the error contains a [*core.StatusError], the status is that of the error, so that
-// f chooses it. If it contains a [*client.OpError], a request of f itself has failed: the status is 500, as for the
-// end of the context.
+// The status of a denial is 403. If the error contains a [*core.StatusError], or another error with a method Status such
+// as those of package errors of apimachinery, the status is that of the error, so that f chooses it. If it contains a
+// [*client.OpError], a request of f itself has failed: the status is 500, as for the end of the context.
 //
 // K may be unstructured.Unstructured. Otherwise a request for another kind or version is denied with status 400: name
 // only the version of K in the rules of the webhook. With the default matchPolicy, API servers convert objects to it.
@@ -118,6 +118,10 @@ func decode[K any, P core.ObjectPtr[K]](packed wire.Packed) (*K, error) {
 func denial(err error) *admission.Response {
 	_, own := errors.AsType[*client.OpError](err)
 	chosen, ok := errors.AsType[*core.StatusError](err)
+	other, hasStatus := errors.AsType[interface {
+		error
+		Status() metav1.Status
+	}](err)
 	switch {
 	case own, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return admission.Errored(errors.New(err.Error())) // the status of the request of f means something else
@@ -125,6 +129,10 @@ func denial(err error) *admission.Response {
 		return deny(chosen.Status)
 	case ok:
 		return admission.Errored(err)
+	case hasStatus:
+		status := other.Status()
+		status.Message = err.Error()
+		return deny(status)
 	default:
 		return admission.Denied(err.Error())
 	}

@@ -12,8 +12,11 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/core"
@@ -39,6 +42,8 @@ func TestTypedHandlers(t *testing.T) {
 	notFound := &core.StatusError{Status: metav1.Status{
 		Code: 404, Reason: metav1.StatusReasonNotFound, Message: "no quota",
 	}}
+	invalidPod := apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "a",
+		field.ErrorList{field.Required(field.NewPath("spec", "x"), "")})
 	for _, tt := range []struct {
 		name    string
 		handler http.Handler
@@ -53,6 +58,14 @@ func TestTypedHandlers(t *testing.T) {
 		},
 		{
 			"a StatusError is the response", fails(notFound), toAdmit, `"message":"no quota","reason":"NotFound","code":404}`,
+		},
+		{
+			"an error of apimachinery is the response", fails(invalidPod), toAdmit, `"reason":"Invalid","details":{"name":"a",` +
+				`"kind":"Pod","causes":[{"reason":"FieldValueRequired","message":"Required value","field":"spec.x"}]},"code":422}`,
+		},
+		{
+			"a wrapped error of apimachinery keeps its status", fails(fmt.Errorf("check: %w", invalidPod)), toAdmit,
+			`"message":"check: Pod \"a\" is invalid: spec.x: Required value","reason":"Invalid"`,
 		},
 		{
 			"the error of an own request is not the response", fails(fmt.Errorf("quota: %w", &client.OpError{
