@@ -59,7 +59,7 @@ const (
 	writeTimeout = 15 * time.Second // longer than the default timeout of an admission webhook, 10 s
 	shortestWait = time.Second      // after a failure; it doubles
 	longestWait  = 30 * time.Second
-	idleWait     = 30 * time.Second // before it is logged that events wait while Run is not running
+	idleWait     = 10 * time.Second // before it is logged that events wait while Run is not running
 	idleReport   = time.Minute      // between reports of dropped events while Run is not running
 )
 
@@ -73,14 +73,15 @@ type Recorder struct {
 	mu       sync.Mutex // guards the fields below
 	book     *book
 	running  bool
-	idle     time.Time // the time of the first event while Run is not running
-	warned   time.Time // when it was logged that Run is not running
-	reported uint64    // the part of book.dropped that was logged
+	idle     *time.Timer // logs that Run is not running, some time after the first event
+	warned   time.Time   // when that was logged because of a dropped event
+	reported uint64      // the part of book.dropped that was logged
 
 	swept time.Time // used by Run only
 }
 
-// NewRecorder returns a recorder. It writes events while [Recorder.Run] runs; earlier events are queued.
+// NewRecorder returns a recorder. It writes events while [Recorder.Run] runs; earlier events are queued. If Run is not
+// running 10 s after the first event, this is logged.
 func NewRecorder(c *client.Client, o *Options) *Recorder {
 	r := &Recorder{api: client.ClusterWide[object](c), wake: make(chan struct{}, 1)}
 	if o != nil {
@@ -157,13 +158,24 @@ func (r *Recorder) Event(obj core.Object, e Event) {
 		r.options.Logger.Warn("event recorded without its related object", "reason", e.Reason, "err", unrelated)
 	}
 	if r.observe(id, e.Note, err == nil) {
-		r.options.Logger.Warn("events are not written while Recorder.Run is not running")
+		r.reportIdle()
 		r.report()
 	}
 }
 
-// observe adds an event to the book, or only counts it as dropped if it is invalid. It reports whether to log that Run
-// is not running.
+// reportIdle logs that Run is not running, if that is so.
+func (r *Recorder) reportIdle() {
+	r.mu.Lock()
+	idle := !r.running
+	r.mu.Unlock()
+	if idle {
+		r.options.Logger.Warn("events are not written while Recorder.Run is not running: add the recorder to a manager with " +
+			"AddToAll, or call its Run")
+	}
+}
+
+// observe adds an event to the book, or only counts it as dropped if it is invalid. It reports whether to log now that
+// Run is not running, since an event was dropped.
 func (r *Recorder) observe(id identity, note string, valid bool) (warn bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -181,14 +193,10 @@ func (r *Recorder) observe(id identity, note string, valid bool) (warn bool) {
 	if r.running {
 		return false
 	}
-	if r.idle.IsZero() {
-		r.idle = now
+	if r.idle == nil {
+		r.idle = time.AfterFunc(idleWait, r.reportIdle)
 	}
-	if r.book.dropped > before {
-		warn = now.Sub(r.warned) >= idleReport
-	} else {
-		warn = r.warned.IsZero() && now.Sub(r.idle) >= idleWait
-	}
+	warn = r.book.dropped > before && now.Sub(r.warned) >= idleReport
 	if warn {
 		r.warned = now
 	}
@@ -263,7 +271,10 @@ func (r *Recorder) start() error {
 	if r.running {
 		return errors.New("event recorder: Run was called while it was running")
 	}
-	r.running, r.idle, r.warned = true, time.Time{}, time.Time{}
+	if r.idle != nil {
+		r.idle.Stop()
+	}
+	r.running, r.idle, r.warned = true, nil, time.Time{}
 	return nil
 }
 
