@@ -79,10 +79,14 @@ func Example() {
 }
 
 // server stands in for an API server in a unit test: it records each write, and responds with the object that was sent.
-// It opens no socket, so that it also works in a bubble of testing/synctest.
+// It opens no socket, so that it also works in a bubble of testing/synctest. It refuses protobuf, in which clients send
+// the kinds of k8s.io/api, and so gets JSON.
 type server struct{ requests []string }
 
 func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Header.Get("Content-Type") == "application/vnd.kubernetes.protobuf" {
+		return &http.Response{StatusCode: http.StatusUnsupportedMediaType, Body: http.NoBody}, nil
+	}
 	object, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, err
@@ -108,6 +112,11 @@ func ExampleClientOptions_unitTest() {
 			Data:       map[string]string{"phase": string(pod.Status.Phase)},
 		}
 		_, err := kube.ClusterWide[corev1.ConfigMap](c).Apply(ctx, data, &kube.ApplyOptions{FieldManager: "phases"})
+		if err != nil {
+			return kube.AwaitChange(), err
+		}
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
+		_, err = kube.ClusterWide[corev1.Secret](c).Create(ctx, secret, nil)
 		return kube.AwaitChange(), err
 	}
 
@@ -120,6 +129,7 @@ func ExampleClientOptions_unitTest() {
 	// Output:
 	// true <nil>
 	// PATCH /api/v1/namespaces/prod/configmaps/web-0 {"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"web-0","namespace":"prod"},"data":{"phase":"Running"}}
+	// POST /api/v1/namespaces/prod/secrets {"kind":"Secret","apiVersion":"v1","metadata":{"name":"web-0","namespace":"prod"}}
 }
 
 func ExampleClusterWide() {

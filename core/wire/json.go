@@ -4,6 +4,7 @@
 package wire
 
 import (
+	"bytes"
 	stdjson "encoding/json"
 	"errors"
 	"reflect"
@@ -115,6 +116,9 @@ func unmarshalJSON(data []byte, v any) error {
 		opts = jsonOptions // saves a look-up for each field: there are no empty interfaces, since protobuf has none
 	}
 	err := json.Unmarshal(data, v, opts)
+	if err != nil && bytes.HasPrefix(data, []byte(magic)) {
+		return errNotJSON
+	}
 	if isTagError(err) {
 		return describeLegacy(json.Unmarshal(data, v, opts, legacyErrors))
 	}
@@ -124,6 +128,9 @@ func unmarshalJSON(data []byte, v any) error {
 // unmarshalMap decodes the content of an unstructured object.
 func unmarshalMap(data []byte, m *map[string]any) error {
 	v, err := parseAny(data)
+	if err != nil && bytes.HasPrefix(data, []byte(magic)) {
+		return errNotJSON
+	}
 	if err != nil {
 		return err
 	}

@@ -34,6 +34,10 @@ func (e *fieldError) Error() string {
 
 func (e *fieldError) Unwrap() error { return e.err }
 
+// errNotJSON is the error of a protobuf message that is said to be JSON, for example by the fake server of a test.
+var errNotJSON = errors.New("want JSON, but the data is protobuf, which begins with k8s: the Content-Type must be " +
+	"application/vnd.kubernetes.protobuf")
+
 // describe rewrites an error of the JSON library with the path of the field and the terms of Kubernetes.
 func describe(err error) error {
 	semantic, ok := errors.AsType[*json.SemanticError](err)

@@ -22,6 +22,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/internal/apitest"
 	"github.com/kube-go/sdk/core/wire"
 )
@@ -190,6 +191,19 @@ func TestErrorsInJSONHaveTheirPosition(t *testing.T) {
 				t.Errorf("UnmarshalJSON(%s) = %v, want an error with %q", tt.in, err, tt.want)
 			}
 		})
+	}
+}
+
+func TestProtobufThatIsSaidToBeJSONIsNamed(t *testing.T) {
+	body, err := wire.Marshal(&corev1.Pod{}, core.Resource{Version: "v1", Kind: "Pod"}, wire.Protobuf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, obj := range []core.Object{&corev1.Pod{}, &unstructured.Unstructured{}} {
+		const want = "the data is protobuf"
+		if err := wire.Unmarshal(body, "application/json", obj); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Unmarshal into %T = %v, want an error with %q", obj, err, want)
+		}
 	}
 }
 
