@@ -83,7 +83,8 @@ func Source[K any, P core.ObjectPtr[K]](c *Cache) controller.Secondary[K] {
 	return controller.Source[K, P](c)
 }
 
-// SourceView is [Source] for the objects of one or more views. See [controller.SourceView].
+// SourceView is [Source] for the objects of one or more views, which Owns and Watches do not take themselves. See
+// [controller.SourceView].
 func SourceView[K any](v *View[K], more ...*View[K]) controller.Secondary[K] {
 	return controller.SourceView(v, more...)
 }

@@ -17,6 +17,9 @@ import (
 type (
 	// Object is implemented by pointers to structs that embed metav1.TypeMeta and metav1.ObjectMeta. See [core.Object].
 	Object = core.Object
+	// ObjectPtr is the constraint of functions for any kind K: *K is an [Object]. The compiler infers the second parameter
+	// of func list[K any, P kube.ObjectPtr[K]](c *kube.Client). See [core.ObjectPtr].
+	ObjectPtr[K any] = core.ObjectPtr[K]
 	// ObjectRef identifies an object of a known kind by Namespace and Name. It can be a map key. [RefOf] returns one.
 	// See [core.ObjectRef].
 	ObjectRef = core.ObjectRef

@@ -33,6 +33,16 @@ type (
 	ExitError = pod.ExitError
 )
 
+// Evictions.
+type (
+	// EvictOptions are the options of Evict: GracePeriod, Propagation, UID, ResourceVersion, DryRun. See
+	// [request.EvictOptions].
+	EvictOptions = request.EvictOptions
+	// BudgetError is the error of Evict if a PodDisruptionBudget does not allow the eviction now: Budget, Detail,
+	// RetryAfter, Err. See [pod.BudgetError].
+	BudgetError = pod.BudgetError
+)
+
 // Logs of containers.
 type (
 	// LogOptions are the options of Logs and LogLines: Container, Follow, Previous, Since, SinceTime, TailLines,

@@ -52,8 +52,8 @@ func Ready[K any](obj *K) error { return wait.Ready(obj) }
 // [wait.JSONPath].
 func JSONPath[K any](path, value string) Condition[K] { return wait.JSONPath[K](path, value) }
 
-// StatusCondition returns the condition for [Await] that an entry of status.conditions has a status. See
-// [wait.StatusCondition].
+// StatusCondition returns the condition for [Await] that an entry of status.conditions has a status. The compiler can't
+// infer the kind: write StatusCondition[corev1.Pod]("Ready", metav1.ConditionTrue). See [wait.StatusCondition].
 func StatusCondition[K any](conditionType string, status metav1.ConditionStatus) Condition[K] {
 	return wait.StatusCondition[K](conditionType, status)
 }
@@ -62,7 +62,8 @@ func StatusCondition[K any](conditionType string, status metav1.ConditionStatus)
 type InstallOptions = install.Options
 
 // InstallCRDs applies CustomResourceDefinitions and waits until their kinds can be used. A definition that lacks a
-// version or a field of the installed one is an error. See [install.CRDs].
+// version or a field of the installed one is an error. A [Mapper] finds the kinds afterwards: its lookup of an unknown
+// kind waits until it may discover again. See [install.CRDs].
 func InstallCRDs(ctx context.Context, c *Client, crds []*unstructured.Unstructured, o *InstallOptions) error {
 	return install.CRDs(ctx, c, crds, o)
 }
