@@ -192,7 +192,7 @@ func newEngine(primary *source, o *Options) *engine {
 }
 
 // Owns reconciles an object when an object that it controls changes, see core.ControllerRef. The owner is in the
-// cluster of the changed object.
+// cluster of the changed object. Pass [Source] of a cache, or [SourceView] of a view: a view itself has no method source.
 func (c *Controller[K]) Owns(s Owned) *Controller[K] {
 	src := s.source()
 	src.refs = eachState(controllerOf(c.engine.resource))

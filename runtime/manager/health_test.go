@@ -284,6 +284,15 @@ func TestMetricsAndDebugPageOfEverything(t *testing.T) {
 	}
 }
 
+func TestErrorOfAViewNamesItsResource(t *testing.T) {
+	c := connect(t, newServer(), nil)
+	m := manager.New(c, &manager.Options{Logger: discard})
+	m.Add(cache.Of[corev1.ConfigMap](cache.New(c, &cache.Options{Logger: discard}), &cache.Selection{LabelSelector: "a in"}))
+	if err := m.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "view of configmaps: ") {
+		t.Errorf("Run() = %v, want an error of the view of configmaps", err)
+	}
+}
+
 // TestMetricsAndDebugPageOfShards checks that the metrics and the debug page of a manager have its shards.
 func TestMetricsAndDebugPageOfShards(t *testing.T) {
 	s, addr := newServer(), freeAddr(t)

@@ -461,5 +461,8 @@ func name(r Runnable) string {
 	if n, ok := r.(interface{ Name() string }); ok {
 		return n.Name()
 	}
+	if v, ok := r.(view); ok {
+		return "view of " + v.Resource().String()
+	}
 	return fmt.Sprintf("%T", r)
 }

@@ -163,7 +163,7 @@ func (t *table) selected(o *SelectOptions, take collector) error {
 	}
 	selector, err := labels.Parse(o.LabelSelector)
 	if err != nil {
-		return fmt.Errorf("select %s: %w", t.resource, err)
+		return fmt.Errorf("select %s: label selector %q: %w", t.resource, o.LabelSelector, err)
 	}
 	if o.Namespace != "" && !t.resource.Namespaced {
 		return fmt.Errorf("select %s: the namespace is %q: leave SelectOptions.Namespace empty, because they are "+

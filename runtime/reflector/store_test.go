@@ -108,7 +108,7 @@ func TestAllRejectsAnInvalidSelector(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pairs := 0
 		for obj, err := range run(t, newServer(t, wire.JSON, "prod/a")).All(&reflector.SelectOptions{LabelSelector: "=,"}) {
-			if pairs++; obj != nil || err == nil || !strings.HasPrefix(err.Error(), "select configmaps: ") {
+			if pairs++; obj != nil || err == nil || !strings.HasPrefix(err.Error(), `select configmaps: label selector "=,": `) {
 				t.Errorf("got %v, %v", obj, err)
 			}
 		}
