@@ -65,7 +65,7 @@ type Options struct {
 	// Retry configures the retries of failed requests. Default: see [middleware.RetryOptions].
 	Retry *middleware.RetryOptions
 
-	// RateLimit delays requests that exceed a rate. Default: no limit.
+	// RateLimit delays requests that exceed a rate, except those for the leases of replicas. Default: no limit.
 	RateLimit *middleware.RateLimitOptions
 
 	// OnWarning is called for each warning of the server, such as deprecated APIs and unknown fields, in the goroutine
@@ -224,6 +224,16 @@ func (c *Client) Server() string {
 func (c *Client) Config() *config.Config {
 	own := *c.config
 	return &own
+}
+
+// Reconnect makes later requests use new connections, including those of clients that share the connections. Requests
+// in progress, such as watches, end on the current ones. Call it after requests without a response, since the
+// connection may be dead: HTTP/2 uses one connection for all requests, and notices after 30 seconds that it is dead.
+// With Options.Transport, it does nothing.
+func (c *Client) Reconnect() {
+	if t, ok := c.conns.requests.(interface{ reconnect() }); ok {
+		t.reconnect()
+	}
 }
 
 // CloseIdleConnections closes the idle connections, including those of clients that share them. The client can still be

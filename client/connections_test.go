@@ -5,6 +5,7 @@ package client_test
 
 import (
 	"crypto/tls"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -60,6 +61,57 @@ func TestSharingClientsUseOneConnection(t *testing.T) {
 	if err := getNode(t.Context(), first); err != nil || len(remotes) != 2 {
 		t.Errorf("after closing: %v over %d connections, want a second connection", err, len(remotes))
 	}
+}
+
+// TestReconnectKeepsRequestsInProgress checks that later requests use a new connection, including those of a client
+// that shares it, while a watch continues on the old one.
+func TestReconnectKeepsRequestsInProgress(t *testing.T) {
+	var mu sync.Mutex // guards remotes
+	remotes, proceed := map[string]bool{}, make(chan struct{})
+	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		remotes[r.RemoteAddr] = true
+		mu.Unlock()
+		if !r.URL.Query().Has("watch") {
+			testserver.Reply(w, 200, jsonType, []byte(`{"kind":"Node","apiVersion":"v1"}`))
+			return
+		}
+		w.Header().Set("Content-Type", jsonType)
+		const object = `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"x"}}`
+		for range 2 {
+			_, _ = io.WriteString(w, `{"type":"ADDED","object":`+object+`}`)
+			w.(http.Flusher).Flush()
+			<-proceed
+		}
+	})
+	first := testserver.NewClient(t, &client.Options{Config: s.Config()})
+	other := testserver.NewClient(t, &client.Options{Share: first})
+	events := 0
+	for _, err := range client.Namespaced[leanConfigMap](first, "prod").WatchOnce(t.Context(), nil) {
+		if events++; events == 1 {
+			other.Reconnect()
+			for _, c := range []*client.Client{first, other} {
+				if err := getNode(t.Context(), c); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if mu.Lock(); len(remotes) != 2 {
+				t.Errorf("%d connections, want 2", len(remotes))
+			}
+			mu.Unlock()
+			close(proceed)
+		}
+		if err != nil && events < 3 {
+			t.Errorf("event %d is the error %v", events, err)
+		}
+	}
+	if events < 2 {
+		t.Errorf("the watch had %d events, want 2", events)
+	}
+	testserver.NewClient(t, &client.Options{
+		Config:    &config.Config{Server: "https://cluster.test"},
+		Transport: middleware.RoundTripperFunc(func(*http.Request) (*http.Response, error) { return nil, io.EOF }),
+	}).Reconnect() // does nothing
 }
 
 // TestShareRejectsOtherConnectionSettings checks that a client with shared connections can't have different settings

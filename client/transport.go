@@ -70,7 +70,7 @@ func boundsOf(o *Options) *bounds {
 
 // transport is the connection to one server. The files of its TLS settings may be replaced while it is in use, and its
 // source may return another certificate. Both require new connections, because a connection keeps its certificates:
-// requests in progress, such as watches, end on the old connections.
+// requests in progress, such as watches, end on the old connections. So they do when a connection may be dead.
 type transport struct {
 	cfg     *config.Config
 	upgrade bool    // for requests that are upgraded to streams
@@ -175,14 +175,29 @@ func (t *transport) connection(cert *tls.Certificate) *http.Transport {
 		t.stamp = stamp
 		return t.current
 	}
+	if t.replace(loaded, cert) {
+		t.stamp = stamp
+	}
+	return t.current
+}
+
+// reconnect makes later requests use new connections. Requests in progress end on the current ones.
+func (t *transport) reconnect() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.replace(t.loaded, t.cert)
+}
+
+// replace replaces the current transport, and reports whether the new one can be used. The caller holds the mutex.
+func (t *transport) replace(loaded *config.Config, cert *tls.Certificate) bool {
 	next, err := newHTTP(loaded, t.upgrade, cert, t.bounds)
 	if err != nil {
-		return t.current
+		return false
 	}
-	t.retired = append(t.retired, retired{t.current, now})
+	t.retired = append(t.retired, retired{t.current, time.Now()})
 	t.closeRetired()
-	t.current, t.loaded, t.stamp, t.cert = next, loaded, stamp, cert
-	return next
+	t.current, t.loaded, t.cert = next, loaded, cert
+	return true
 }
 
 func stampsOf(files []string) []os.FileInfo {

@@ -18,8 +18,8 @@ import (
 // Connecting to a server.
 type (
 	// Client connects to one API server with one identity. It is safe for concurrent use. [NewClient] returns one.
-	// Methods: Server, Namespace, Config, CloseIdleConnections, and Do, Upgrade and RoundTrip for requests that no API
-	// has. See [client.Client].
+	// Methods: Server, Namespace, Config, Reconnect, CloseIdleConnections, and Do, Upgrade and RoundTrip for requests
+	// that no API has. See [client.Client].
 	Client = client.Client
 	// ClientOptions are the options of [NewClient]: Context (of the kubeconfig) or Config, FieldManager, UserAgent,
 	// Logger, Middleware, PerAttempt, Retry, RateLimit, OnWarning, ResponseHeaderTimeout, StreamBufferBytes, Limits,

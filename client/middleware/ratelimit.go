@@ -13,7 +13,8 @@ import (
 	"github.com/kube-go/sdk/client/internal/backoff"
 )
 
-// RateLimitOptions are the options of [RateLimit].
+// RateLimitOptions are the options of [RateLimit]. The requests for the leases of packages election and sharding are
+// not limited, see [WithoutRateLimit]: they are few, and a delay would end the term of a replica.
 type RateLimitOptions struct {
 	// PerSecond is the maximum average number of requests per second. Required: it must be positive.
 	PerSecond float64
@@ -49,13 +50,23 @@ func RateLimit(o *RateLimitOptions) (Func, error) {
 	b := newBucket(o.PerSecond, defaulted(o.Burst, int(math.Ceil(o.PerSecond))))
 	return func(next http.RoundTripper) http.RoundTripper {
 		return RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
-			if err := b.await(r.Context(), onWait); err != nil {
-				closeBody(r)
-				return nil, err
+			if r.Context().Value(unlimitedKey{}) == nil {
+				if err := b.await(r.Context(), onWait); err != nil {
+					closeBody(r)
+					return nil, err
+				}
 			}
 			return next.RoundTrip(r)
 		})
 	}, nil
+}
+
+type unlimitedKey struct{}
+
+// WithoutRateLimit returns a context whose requests [RateLimit] neither delays nor counts. Use it for few requests that
+// must not wait behind many others, such as the renewal of a lease.
+func WithoutRateLimit(ctx context.Context) context.Context {
+	return context.WithValue(ctx, unlimitedKey{}, true)
 }
 
 // await waits for a token.

@@ -117,6 +117,25 @@ func TestRateLimitGivesUp(t *testing.T) {
 	})
 }
 
+// TestWithoutRateLimit checks that a request with this context neither waits nor counts.
+func TestWithoutRateLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{steps: []step{{status: 200}}}
+		send := limited(t, &middleware.RateLimitOptions{PerSecond: 0.1}, s)
+		start := time.Now()
+		for _, ctx := range []context.Context{
+			t.Context(), middleware.WithoutRateLimit(t.Context()), middleware.WithoutRateLimit(t.Context()),
+		} {
+			if err := send(ctx); err != nil || time.Since(start) != 0 {
+				t.Fatalf("the request left after %v, %v; want at once", time.Since(start), err)
+			}
+		}
+		if err := send(t.Context()); err != nil || time.Since(start) != 10*time.Second {
+			t.Errorf("the next request with a limit left after %v, %v; want 10s", time.Since(start), err)
+		}
+	})
+}
+
 // TestRateLimitOptions checks that the error for an invalid option names it.
 func TestRateLimitOptions(t *testing.T) {
 	for _, tc := range []struct {
