@@ -42,6 +42,13 @@
 //
 // Leases and times are those of client-go's leaderelection: programs that use either package can compete for one lease.
 //
+// # Requests
+//
+// A rate limit of the client does not delay the requests for the lease. A request without a response fails after half
+// of [Options.RenewDeadline]. The next one is sent at once, over a new connection, since HTTP/2 notices later than the
+// end of a term that a connection is dead, see [client.Client.Reconnect]. A client with Options.Transport must notice
+// that itself: set the timeouts of its pings to less than half of RenewDeadline.
+//
 // # Permissions
 //
 // The program needs the verbs get, create and update for leases of the group coordination.k8s.io, in

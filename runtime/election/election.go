@@ -15,12 +15,15 @@ import (
 	"slices"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/runtime/internal/apierr"
 	"github.com/kube-go/sdk/runtime/internal/leases"
 	"github.com/kube-go/sdk/runtime/internal/terms"
 )
@@ -126,6 +129,8 @@ func (o *Options) check() error {
 		return fmt.Errorf("election: Options.Name is %q: set lower-case letters, digits, hyphens and dots", o.Name)
 	case o.Namespace == "":
 		return errors.New("election: Options.Namespace is empty, and the client has no namespace: set one of them")
+	case !utf8.ValidString(o.Identity): // the lease would have another one
+		return fmt.Errorf("election: Options.Identity is %q: set valid UTF-8", o.Identity)
 	}
 	if err := terms.CheckDurations(o.LeaseDuration, o.RenewDeadline, o.RetryPeriod); err != nil {
 		return fmt.Errorf("election: %w", err)
@@ -162,7 +167,7 @@ func (e *Elector) Status() Status {
 	s := &e.state
 	return Status{
 		Lease: core.ObjectRef{Namespace: e.options.Namespace, Name: e.options.Name}, Identity: e.options.Identity,
-		Leading: s.leads(now), Leader: s.stored.holder, Transitions: int(s.stored.transitions), Err: e.err,
+		Leading: s.leads(now), Leader: s.stored.leader(), Transitions: int(s.stored.transitions), Err: e.err,
 	}
 }
 
@@ -233,7 +238,7 @@ func (e *Elector) apply(in input) (state, action) {
 	after, act := before.step(in)
 	e.state = after
 	e.mu.Unlock() // before the log, whose handler may call Status
-	if leader := after.stored.holder; leader != before.stored.holder && leader != "" {
+	if leader := after.stored.leader(); leader != before.stored.leader() && leader != "" {
 		e.logger.Info("new leader", "leader", leader)
 	}
 	return after, act
@@ -245,7 +250,8 @@ func (e *Elector) send(ctx context.Context, act action) input {
 	s, l := e.state, e.lease
 	e.mu.Unlock()
 	// Half of RenewDeadline, so that a leader can send another request before its term ends.
-	limit := time.Now().Add(s.renewDeadline / 2)
+	sent := time.Now()
+	limit := sent.Add(s.renewDeadline / 2)
 	if s.leading && s.end().Before(limit) {
 		limit = s.end()
 	}
@@ -254,7 +260,7 @@ func (e *Elector) send(ctx context.Context, act action) input {
 		// The end of ctx does not interrupt the requests of a leader, and those that may make this replica the leader.
 		ctx = context.WithoutCancel(ctx)
 	}
-	ctx, cancel := context.WithDeadline(ctx, limit)
+	ctx, cancel := context.WithDeadline(middleware.WithoutRateLimit(ctx), limit)
 	defer cancel()
 	var err error
 	kind := stored
@@ -277,18 +283,20 @@ func (e *Elector) send(ctx context.Context, act action) input {
 	case err == nil:
 		e.note(l, nil)
 		return input{kind: kind, version: l.ResourceVersion, record: recordOf(l)}
-	case act.kind == read && errors.Is(err, core.ErrNotFound):
+	case act.kind == read && apierr.NotFound(err):
 		e.note(nil, nil)
 		return input{kind: missing}
 	case errors.Is(err, core.ErrConflict), errors.Is(err, core.ErrAlreadyExists),
-		act.kind == update && errors.Is(err, core.ErrNotFound):
+		act.kind == update && apierr.NotFound(err):
 		return input{kind: conflict}
 	case ctx.Err() != nil && candidate.Err() != nil && !s.leading && !s.unknown:
 		return input{kind: stop}
-	default:
-		e.note(nil, err)
-		return input{kind: failed}
 	}
+	if ctx.Err() != nil { // the connection may be dead, and the next request would use it
+		e.leases.Client().Reconnect()
+	}
+	e.note(nil, err)
+	return input{kind: failed, sent: sent}
 }
 
 // note takes note of the result of a request. It logs an error that differs from the last one.
@@ -383,6 +391,13 @@ func (t *term) wait(ctx context.Context, until time.Time) input {
 	}
 }
 
+// reason returns why the term ended before its time, or "".
+func (e *Elector) reason() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.state.reason
+}
+
 // unfinished reports whether a part of the work continues, although it has returned.
 func (t *term) unfinished() bool {
 	return slices.ContainsFunc(terms.Left(t.err), func(done <-chan struct{}) bool {
@@ -416,6 +431,9 @@ func (t *term) finish(ctx context.Context) error {
 	switch status := e.Status(); {
 	case t.lost:
 		err := fmt.Errorf("lease %s/%s: %w", e.options.Namespace, e.options.Name, ErrLost)
+		if reason := e.reason(); reason != "" {
+			err = fmt.Errorf("%w: %s", err, reason)
+		}
 		if status.Err != nil {
 			err = fmt.Errorf("%w: %w", err, status.Err)
 		}

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"runtime"
@@ -315,6 +316,134 @@ func TestOneHungRenewalDoesNotEndTheTerm(t *testing.T) {
 			t.Error("no write hung")
 		}
 	})
+}
+
+// TestARateLimitDoesNotDelayRenewals checks that a term lasts while the work uses up the rate limit of its client.
+func TestARateLimitDoesNotDelayRenewals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		api, err := client.New(t.Context(), &client.Options{
+			Config:    &config.Config{Server: "https://cluster.test", Namespace: "prod"},
+			RateLimit: &middleware.RateLimitOptions{PerSecond: 20},
+			Transport: c.server,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := election.New(api, &election.Options{Name: "shop", Logger: slog.New(slog.DiscardHandler)})
+		secrets := client.Namespaced[corev1.Secret](api, "prod")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		err = e.Run(ctx, func(ctx context.Context) error {
+			for range 300 {
+				go func() {
+					for err := error(nil); err == nil; { // until the limit exceeds what is left of the minute
+						_, err = secrets.GetOrNil(ctx, "x", nil)
+					}
+				}()
+			}
+			return untilEnd(ctx)
+		})
+		if errors.Is(err, election.ErrLost) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Run = %v, want %v", err, context.DeadlineExceeded)
+		}
+	})
+}
+
+// TestAResponseOfAProxyDoesNotEndTheTerm checks that a short fault of a proxy does not end the term, and is logged,
+// even if its response is "not found".
+func TestAResponseOfAProxyDoesNotEndTheTerm(t *testing.T) {
+	for _, code := range []int{http.StatusBadGateway, http.StatusNotFound} {
+		synctest.Test(t, func(t *testing.T) {
+			c, wrong := newCluster(t), atomic.Bool{}
+			api, err := client.New(t.Context(), &client.Options{
+				Config: &config.Config{Server: "https://cluster.test", Namespace: "prod"},
+				Transport: middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+					if !wrong.Load() {
+						return c.server.RoundTrip(r)
+					}
+					return &http.Response{
+						StatusCode: code, Header: http.Header{"Content-Type": {"text/plain"}}, Request: r,
+						Body: io.NopCloser(strings.NewReader("404 page not found\n")),
+					}, nil
+				}),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := election.New(api, &election.Options{Name: "shop", Logger: slog.New(slog.NewTextHandler(&c.logs, nil))})
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			err = e.Run(ctx, func(ctx context.Context) error {
+				time.Sleep(1500 * time.Millisecond)
+				wrong.Store(true)
+				time.Sleep(3 * time.Second)
+				wrong.Store(false)
+				return untilEnd(ctx)
+			})
+			if errors.Is(err, election.ErrLost) || !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("status %d for 3 s: Run = %v, want %v", code, err, context.DeadlineExceeded)
+			}
+			if !strings.Contains(c.logs.String(), "a request for the lease has failed") {
+				t.Errorf("status %d is not logged:\n%s", code, c.logs.String())
+			}
+		})
+	}
+}
+
+// TestALostTermHasAReason checks that the error of a term that somebody else has ended says how, and that a deleted
+// lease has no leader.
+func TestALostTermHasAReason(t *testing.T) {
+	edited := func(edit func(*coordinationv1.Lease)) func(*testing.T, *client.API[coordinationv1.Lease]) {
+		return func(t *testing.T, leases *client.API[coordinationv1.Lease]) {
+			t.Helper()
+			_, err := leases.Modify(t.Context(), "shop", func(l *coordinationv1.Lease) error {
+				edit(l)
+				return nil
+			}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for reason, change := range map[string]func(*testing.T, *client.API[coordinationv1.Lease]){
+		"the lease was deleted": func(t *testing.T, leases *client.API[coordinationv1.Lease]) {
+			t.Helper()
+			if err := leases.Delete(t.Context(), "shop", nil); err != nil {
+				t.Fatal(err)
+			}
+		},
+		`the lease is held by "b"`: edited(func(l *coordinationv1.Lease) { l.Spec.HolderIdentity = new("b") }),
+		"somebody has removed the holder of the lease": edited(func(l *coordinationv1.Lease) {
+			l.Spec.HolderIdentity = nil
+		}),
+		"somebody has edited the lease, or another replica has the same identity": edited(func(l *coordinationv1.Lease) {
+			l.Spec.AcquireTime = nil
+		}),
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCluster(t)
+			r := c.replica(election.Options{Identity: "a", Logger: slog.New(slog.NewTextHandler(&c.logs, nil))})
+			result := r.start(t.Context(), untilEnd)
+			time.Sleep(5 * time.Second)
+			change(t, client.Namespaced[coordinationv1.Lease](c.server.Client(), "prod"))
+			want := "lease prod/shop: the leadership is lost: " + reason
+			if err := <-result; !errors.Is(err, election.ErrLost) || err.Error() != want {
+				t.Errorf("Run = %v, want %s", err, want)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			_ = r.Run(ctx, untilEnd)
+			switch leader := r.Status().Leader; leader {
+			case "", "a", "b":
+			default:
+				t.Errorf("%s: the leader is %q", reason, leader)
+			}
+			if strings.Contains(c.logs.String(), "nobody") {
+				t.Errorf("%s: the log has a leader that does not exist:\n%s", reason, c.logs.String())
+			}
+		})
+	}
 }
 
 func TestACandidateThatStopsLeavesTheLease(t *testing.T) {
@@ -653,6 +782,7 @@ func TestInvalidOptionsAreErrors(t *testing.T) {
 		{"no namespace", election.Options{}, "Options.Namespace is empty"},
 		{"a part of a second", election.Options{LeaseDuration: 15500 * time.Millisecond}, "set whole seconds"},
 		{"the deadline is too short", election.Options{RenewDeadline: time.Second}, "more than RetryPeriod"},
+		{"an identity that the lease would change", election.Options{Identity: "node\xff"}, "set valid UTF-8"},
 		{"negative", election.Options{RetryPeriod: -1}, "set a positive duration"},
 		{
 			"a term could end after the next one begins",

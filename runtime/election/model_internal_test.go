@@ -204,14 +204,14 @@ func (w *world) send(r *replica, name string, act action) {
 	if r.state.leading {
 		limit = min(limit, r.state.end().Sub(r.clock(w)))
 	}
-	version, answered := r.state.version, false
+	version, answered, sent := r.state.version, false, r.clock(w)
 	respond := func(in input) {
 		if !answered {
 			answered = true
 			w.deliver(r, name, in)
 		}
 	}
-	w.after(r.truly(max(limit, 0)), func() { respond(input{kind: failed}) })
+	w.after(r.truly(max(limit, 0)), func() { respond(input{kind: failed, sent: sent}) })
 	if w.now.Before(r.cut) || w.chance(0.02) {
 		return
 	}
@@ -432,22 +432,22 @@ func TestWrongStepsAreFound(t *testing.T) {
 		mutant func(*world, *state, *input)
 	}{
 		"a held lease expires too early": {0, func(_ *world, s *state, _ *input) { s.observed = s.observed.Add(-time.Second) }},
-		"a term counts from the response": {110, func(_ *world, s *state, in *input) {
+		"a term counts from the response": {190, func(_ *world, s *state, in *input) {
 			if in.kind == stored {
 				s.sent = in.now
 			}
 		}},
-		"a read renews the term": {430, func(_ *world, s *state, in *input) {
+		"a read renews the term": {460, func(_ *world, s *state, in *input) {
 			if in.kind == found && s.leading && in.record.holder == s.identity {
 				s.renewal = in.now
 			}
 		}},
 		"the time of a suspension does not count": {0, func(w *world, _ *state, _ *input) { w.oneClock = true }},
 		"a missing lease is free":                 {10, func(_ *world, s *state, _ *input) { s.known = false }},
-		"a term continues when a clock is set back": {3890, func(_ *world, s *state, _ *input) {
+		"a term continues when a clock is set back": {1870, func(_ *world, s *state, _ *input) {
 			s.leading = s.leading || !s.renewal.IsZero() && !s.stopping
 		}},
-		"each lease with the identity is of the current term": {455, func(_ *world, s *state, in *input) {
+		"each lease with the identity is of the current term": {8780, func(_ *world, s *state, in *input) {
 			if in.kind == found && in.record.holder == s.identity {
 				s.acquired = in.record.acquired
 			}

@@ -3,7 +3,10 @@
 
 package election
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // record is the content of a lease. Its times are microseconds since 1970, as precise as in the lease.
 type record struct {
@@ -16,6 +19,27 @@ type record struct {
 
 // deleted is the holder of a lease that replaces a deleted one. No replica has this identity.
 const deleted = "nobody: the lease was deleted"
+
+// leader returns the identity of the replica that holds the lease, or "".
+func (r record) leader() string {
+	if r.holder == deleted {
+		return ""
+	}
+	return r.holder
+}
+
+// taken returns why the lease is not of the term of a replica any more.
+func (r record) taken(identity string) string {
+	switch r.holder {
+	case deleted:
+		return "the lease was deleted"
+	case "":
+		return "somebody has removed the holder of the lease"
+	case identity:
+		return "somebody has edited the lease, or another replica has the same identity"
+	}
+	return fmt.Sprintf("the lease is held by %q", r.holder)
+}
 
 // state is a replica's knowledge of a lease.
 type state struct {
@@ -37,6 +61,7 @@ type state struct {
 	unknown  bool      // its outcome is unknown
 
 	leading  bool
+	reason   string    // why the last term ended before its time; empty if it did not
 	renewal  time.Time // when the write was sent on which the term rests
 	stopping bool      // the work has ended: release the lease
 	resume   time.Time // the next request is sent at this time
@@ -44,7 +69,7 @@ type state struct {
 
 // begin returns the state for a new term: the work of the last one has ended.
 func (s state) begin() state {
-	s.leading, s.stopping, s.fresh = false, false, false
+	s.leading, s.stopping, s.fresh, s.reason = false, false, false, ""
 	s.renewal, s.resume = time.Time{}, time.Time{}
 	return s
 }
@@ -53,9 +78,10 @@ func (s state) begin() state {
 type input struct {
 	kind    inputKind
 	now     time.Time
-	version string  // of found and stored
-	record  record  // of found and stored
-	jitter  float64 // random, from 0 to 1
+	sent    time.Time // of failed: when the request was sent
+	version string    // of found and stored
+	record  record    // of found and stored
+	jitter  float64   // random, from 0 to 1
 }
 
 type inputKind int
@@ -100,7 +126,7 @@ func (s state) step(in input) (state, action) {
 	case missing:
 		s.exists, s.version, s.stored, s.fresh = false, "", record{transitions: s.stored.transitions}, true
 		if s.leading { // somebody has deleted the lease: a replica that has not known it may create it now
-			s.leading = false
+			s.leading, s.reason = false, "the lease was deleted"
 			return s, action{kind: lost}
 		}
 	case stored:
@@ -108,8 +134,8 @@ func (s state) step(in input) (state, action) {
 		s.resume = s.sent.Add(s.retryPeriod)
 	case conflict:
 		s.fresh, s.resume = false, in.now.Add(s.retryPeriod/20)
-	case failed:
-		s.fresh, s.resume = false, in.now.Add(s.retryPeriod)
+	case failed: // at once if it has taken longer than the period, since little of the term may remain
+		s.fresh, s.resume = false, in.sent.Add(s.retryPeriod)
 	case stop:
 		if !s.stopping {
 			s.stopping, s.resume = true, in.now
@@ -133,6 +159,9 @@ func (s state) observe(in input) state {
 	s.exists, s.known, s.version, s.fresh = true, true, in.version, true
 	switch {
 	case !s.mine():
+		if s.leading {
+			s.reason = s.stored.taken(s.identity)
+		}
 		s.leading = false
 	case s.isOver(): // it does not begin again
 	case in.record == s.attempt && in.now.Sub(s.sent) < s.renewDeadline:

@@ -35,8 +35,8 @@ type Options struct {
 	ElectionOptions *election.Options
 
 	// Sharding is the name of the group in which the replicas of the program divide the objects of the controllers among
-	// themselves, such as "shop", see package sharding. It excludes LeaderElection. Default: every replica reconciles all
-	// objects.
+	// themselves, such as "shop", see package sharding. It excludes LeaderElection. A Deployment that changes from one to
+	// the other needs the strategy Recreate. Default: every replica reconciles all objects.
 	Sharding string
 
 	// ShardingOptions has further options of the sharding; its Name must be empty. Default: those of package sharding.

@@ -42,6 +42,13 @@
 //   - The end of a term ends the context of the work, which stops cooperatively. [Member.Begin] refuses new work at
 //     once. [Member.Fence] also refuses the writes of work that continues.
 //
+// # Changes of a Deployment
+//
+// Replicas of an old and a new version of a program run beside each other during a rolling update. They must divide the
+// objects in the same way: a change of [Options.ByNamespace], and one from or to the election of a leader, need the
+// strategy Recreate of the Deployment. Replicas that differ in ByNamespace from the members of the group own nothing,
+// but those with another name of the group, or with an election, do not know of the members.
+//
 // # Permissions
 //
 // The program needs the verbs get, list, create, update and delete for leases of the group coordination.k8s.io, in

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
+	"github.com/kube-go/sdk/runtime/internal/apierr"
 	"github.com/kube-go/sdk/runtime/internal/leases"
 )
 
@@ -28,19 +29,27 @@ const (
 // tableName returns the name of the Lease with the table.
 func (o *Options) tableName() string { return o.Name + "-shards" }
 
+// by returns what divides the objects.
+func (o *Options) by() string {
+	if o.ByNamespace {
+		return byNamespace
+	}
+	return byUID
+}
+
 // newTable returns the Lease with the table of a group without members.
 func (o *Options) newTable() *leases.Lease {
 	return &leases.Lease{ObjectMeta: metav1.ObjectMeta{
 		Name:        o.tableName(),
 		Labels:      map[string]string{groupLabel: o.Name},
-		Annotations: map[string]string{tableAnnotation: table{}.encode()},
+		Annotations: map[string]string{tableAnnotation: table{by: o.by()}.encode()},
 	}}
 }
 
 // send sends a request, and returns its result.
 func (t *turn) send(ctx context.Context, act action) input {
 	m := t.member
-	ctx, cancel := m.limit(ctx)
+	ctx, cancel := m.limit(context.WithoutCancel(ctx)) // the end of the term's context does not interrupt it
 	defer cancel()
 	var in input
 	var err error
@@ -60,7 +69,7 @@ func (t *turn) send(ctx context.Context, act action) input {
 	case err == nil:
 		m.note(nil)
 		return in
-	case act.kind != list && (errors.Is(err, core.ErrConflict) || errors.Is(err, core.ErrNotFound)):
+	case act.kind != list && (errors.Is(err, core.ErrConflict) || apierr.NotFound(err)):
 		return input{kind: conflict}
 	default:
 		m.note(err)
@@ -96,7 +105,12 @@ func (t *turn) list(ctx context.Context) (input, error) {
 	if group != nil {
 		in.group, in.version = string(group.UID), group.ResourceVersion
 		in.table, err = decode(group.Annotations[tableAnnotation])
-		if err != nil {
+		switch by := m.options.by(); {
+		case err == nil && in.table.foreign(by):
+			return in, fmt.Errorf("the lease %s/%s divides the objects by %s, and this replica by %s, see "+
+				"Options.ByNamespace: end the other replicas first, and delete the lease if it still has members",
+				m.options.Namespace, group.Name, in.table.by, by)
+		case err != nil:
 			return in, fmt.Errorf("the annotation %s of the lease %s/%s is invalid: delete the lease, so that its members "+
 				"start again: %w", tableAnnotation, m.options.Namespace, group.Name, err)
 		}
@@ -117,6 +131,7 @@ func (t *turn) write(ctx context.Context, next table) (input, error) {
 	l := new(*m.group)
 	m.mu.Unlock()
 	l.Annotations = maps.Clone(l.Annotations)
+	next.by = m.options.by()
 	l.Annotations[tableAnnotation] = next.encode()
 	l, err := m.leases.Update(ctx, l, nil)
 	if err != nil {

@@ -17,12 +17,15 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/runtime/election"
+	"github.com/kube-go/sdk/runtime/internal/apierr"
 	"github.com/kube-go/sdk/runtime/internal/leases"
 	"github.com/kube-go/sdk/runtime/internal/terms"
 )
@@ -41,10 +44,12 @@ type Options struct {
 	Identity string
 
 	// ByNamespace divides the objects by their namespaces instead of their UIDs: all objects of a namespace have one
-	// owner, and so have all cluster-scoped objects. The replicas must agree. Use it only with many namespaces whose names
-	// differ in more than the last characters: the hash, which is that of the API server, does not distinguish the others
-	// well. Default: the slot of an object is that of its UID. An object and a later one of the same name may then have
-	// different owners, and the later one may be reconciled before the owner of the former one has noticed the deletion.
+	// owner, and so have all cluster-scoped objects. The replicas must agree: one that differs from the others owns
+	// nothing, and Status.Err says why. So a Deployment that changes it needs the strategy Recreate. Use it only with
+	// many namespaces whose names differ in more than the last characters: the hash, which is that of the API server,
+	// does not distinguish the others well. Default: the slot of an object is that of its UID. An object and a later one
+	// of the same name may then have different owners, and the later one may be reconciled before the owner of the former
+	// one has noticed the deletion.
 	ByNamespace bool
 
 	// LeaseDuration, RenewDeadline and RetryPeriod are those of the lease of this replica, see [election.Options]. A
@@ -156,6 +161,8 @@ func (o *Options) check() error {
 		return fmt.Errorf("sharding: Options.Name is %q: set at most 40 lower-case letters, digits and hyphens", o.Name)
 	case o.Namespace == "":
 		return errors.New("sharding: Options.Namespace is empty, and the client has no namespace: set one of them")
+	case !utf8.ValidString(o.Identity): // the lease would have another one
+		return fmt.Errorf("sharding: Options.Identity is %q: set valid UTF-8", o.Identity)
 	}
 	if err := terms.CheckDurations(o.LeaseDuration, o.RenewDeadline, o.RetryPeriod); err != nil {
 		return fmt.Errorf("sharding: %w", err)
@@ -305,9 +312,9 @@ func (m *Member) stop() {
 	m.running = false
 }
 
-// limit returns the context of a request, which the end of a term's context does not interrupt.
+// limit returns the context of a request, which no rate limit delays.
 func (m *Member) limit(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), m.options.RenewDeadline/2)
+	return context.WithTimeout(middleware.WithoutRateLimit(ctx), m.options.RenewDeadline/2)
 }
 
 // find returns the UID of the object with the table. It creates the object if it does not exist. Lists do not have an
@@ -337,10 +344,10 @@ func (m *Member) find(ctx context.Context) (string, error) {
 }
 
 func (m *Member) tableLease(ctx context.Context) (*leases.Lease, error) {
-	ctx, cancel := context.WithTimeout(ctx, m.options.RenewDeadline/2)
+	ctx, cancel := m.limit(ctx)
 	defer cancel()
 	l, err := m.leases.Get(ctx, m.options.tableName(), nil)
-	if !errors.Is(err, core.ErrNotFound) {
+	if !apierr.NotFound(err) {
 		return l, err
 	}
 	l, err = m.leases.Create(ctx, m.options.newTable(), nil)
@@ -354,7 +361,7 @@ func (m *Member) tableLease(ctx context.Context) (*leases.Lease, error) {
 func (m *Member) remove(ctx context.Context, name string) {
 	ctx, cancel := m.limit(ctx)
 	defer cancel()
-	if err := m.leases.Delete(ctx, name, nil); err != nil && !errors.Is(err, core.ErrNotFound) {
+	if err := m.leases.Delete(ctx, name, nil); err != nil && !apierr.NotFound(err) {
 		m.logger.Warn("the lease of this replica is not deleted", "lease", name, "err", err)
 	}
 }

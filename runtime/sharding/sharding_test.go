@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -573,6 +574,65 @@ func TestNamespacesHaveOneOwner(t *testing.T) {
 	})
 }
 
+// TestMembersThatDivideDifferentlyDoNotMix checks that replicas that differ from the members of the group own nothing
+// and report why, and that they begin when the members have left.
+func TestMembersThatDivideDifferentlyDoNotMix(t *testing.T) {
+	for _, old := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCluster(t)
+			a := c.start("old", func(o *sharding.Options) { o.ByNamespace = old })
+			time.Sleep(5 * time.Second)
+			b := c.start("new", func(o *sharding.Options) { o.ByNamespace = !old })
+			time.Sleep(time.Minute)
+			if x, y := a.Status().Slots, b.Status().Slots; x != 256 || y != 0 {
+				t.Errorf("they own %d and %d slots, want all and none", x, y)
+			}
+			const want = "end the other replicas first"
+			if err := b.Status().Err; err == nil || !strings.Contains(err.Error(), want) || a.Status().Err != nil {
+				t.Errorf("the errors are %v and %v, want nil and one with %q", a.Status().Err, err, want)
+			}
+			c.end(a)
+			time.Sleep(5 * time.Second)
+			if n := b.Status().Slots; n != 256 {
+				t.Errorf("it owns %d slots after the others have left", n)
+			}
+			c.end(b)
+		})
+	}
+}
+
+// TestATableOfAnOlderVersionFitsAll checks that replicas join a table that does not say what divides the objects.
+func TestATableOfAnOlderVersionFitsAll(t *testing.T) {
+	for _, byNamespace := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCluster(t)
+			by := func(o *sharding.Options) { o.ByNamespace = byNamespace }
+			a := c.start("a", by)
+			time.Sleep(5 * time.Second)
+			table := client.Namespaced[coordinationv1.Lease](c.server.Client(), "prod")
+			_, err := table.Modify(t.Context(), "shop-shards", func(l *coordinationv1.Lease) error {
+				const key = "sharding.kube-go.github.io/table"
+				text := l.Annotations[key]
+				l.Annotations[key] = regexp.MustCompile(`"by":"[a-z]+",`).ReplaceAllString(text, "")
+				if l.Annotations[key] == text {
+					t.Errorf("the table is %s", text)
+				}
+				return nil
+			}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := c.start("b", by)
+			time.Sleep(5 * time.Second)
+			if x, y := a.Status().Slots, b.Status().Slots; x != 128 || y != 128 {
+				t.Errorf("they own %d and %d slots", x, y)
+			}
+			c.end(a)
+			c.end(b)
+		})
+	}
+}
+
 // asking is a log handler that asks a member for its status.
 type asking struct {
 	slog.Handler
@@ -631,6 +691,7 @@ func TestInvalidOptions(t *testing.T) {
 		{sharding.Options{Name: "shop", Namespace: "prod", LeaseDuration: 5 * time.Second}, "Options.LeaseDuration is 5s"},
 		{sharding.Options{Name: "shop", Namespace: "prod", RetryPeriod: time.Minute}, "Options.RenewDeadline is 10s"},
 		{sharding.Options{Name: "shop"}, "Options.Namespace is empty"},
+		{sharding.Options{Name: "shop", Namespace: "prod", Identity: "node\xff"}, `Options.Identity is "node\xff"`},
 	} {
 		c, err := client.New(t.Context(), &client.Options{
 			Config: &config.Config{Server: "https://cluster.test"},

@@ -19,6 +19,7 @@ type member struct {
 // table says which member owns which slot. It is immutable: methods return other tables.
 type table struct {
 	generation int64    // grows with each write
+	by         string   // what divides the objects: byUID or byNamespace; empty if an older version has written it
 	members    []member // in the order in which they have joined, at most maxMembers
 	owners     owners
 }
@@ -44,6 +45,15 @@ func (t table) of(uid string) (s slots) {
 	}
 	return s
 }
+
+// What divides the objects, see Options.ByNamespace.
+const (
+	byUID       = "uid"
+	byNamespace = "namespace"
+)
+
+// foreign reports whether the members of the table divide the objects by something else.
+func (t table) foreign(by string) bool { return t.by != "" && t.by != by && len(t.members) > 0 }
 
 // join returns a table with another member, unless there are too many.
 func (t table) join(m member) table {
@@ -170,6 +180,7 @@ func (t *table) heir(slot int, excess []int) uint8 {
 // stored is the JSON of a table.
 type stored struct {
 	Slots      int            `json:"slots"`
+	By         string         `json:"by,omitempty"`
 	Generation int64          `json:"generation"`
 	Members    []storedMember `json:"members"`
 }
@@ -181,7 +192,7 @@ type storedMember struct {
 }
 
 func (t table) encode() string {
-	s := stored{Slots: slotCount, Generation: t.generation, Members: []storedMember{}}
+	s := stored{Slots: slotCount, By: t.by, Generation: t.generation, Members: []storedMember{}}
 	for _, m := range t.members {
 		s.Members = append(s.Members, storedMember{m.uid, m.identity, t.of(m.uid).String()})
 	}
@@ -201,7 +212,7 @@ func decode(text string) (t table, err error) {
 	case len(s.Members) > maxMembers:
 		return table{}, fmt.Errorf("it has %d members, which is more than %d", len(s.Members), maxMembers)
 	}
-	t.generation = s.Generation
+	t.generation, t.by = s.Generation, s.By
 	for i, m := range s.Members {
 		own, err := parseSlots(m.Slots)
 		switch {

@@ -63,11 +63,11 @@ func fewest(t table) (moves int) {
 }
 
 func TestTablesAreStored(t *testing.T) {
-	tab := table{generation: 7}.join(member{"u1", "a"}).join(member{"u2", "b"})
+	tab := table{generation: 7, by: byUID}.join(member{"u1", "a"}).join(member{"u2", "b"})
 	tab.owners = tab.balanced()
 	tab = tab.join(member{"u3", "c"})
 	got, err := decode(tab.encode())
-	if err != nil || !got.same(tab) || got.generation != 7 {
+	if err != nil || !got.same(tab) || got.generation != 7 || got.by != byUID {
 		t.Errorf("decode(%s) = %v, %v", tab.encode(), got, err)
 	}
 	for text, want := range map[string]string{

@@ -325,11 +325,13 @@ func allowed() map[string]map[string]string {
 		},
 		"./runtime/election": {
 			"./client":                  "reads and writes the lease",
-			"./client/middleware":       "refuses writes of replicas that do not lead",
+			"./client/middleware":       "refuses writes of replicas that do not lead, and exempts leases from rate limits",
+			"./runtime/internal/apierr": "reports which errors mean that the lease does not exist",
 			"./runtime/internal/leases": "the type of the lease",
 			"./runtime/internal/terms":  "the term in which its work runs",
 		},
 		"./runtime/events": {
+			"./runtime/internal/apierr":  "reports which errors mean that an event does not exist",
 			"./runtime/internal/excerpt": "shortens texts to the limits of API servers",
 			"./client":                   "writes events",
 		},
@@ -441,8 +443,9 @@ func allowed() map[string]map[string]string {
 		},
 		"./runtime/sharding": {
 			"./client":                      "reads and writes the leases",
-			"./client/middleware":           "refuses the writes of a replica that is not a member",
+			"./client/middleware":           "refuses writes of replicas without a term, and exempts leases from rate limits",
 			"./runtime/election":            "keeps the lease of a member",
+			"./runtime/internal/apierr":     "reports which errors mean that an object does not exist",
 			"./runtime/internal/leases":     "the type of the leases",
 			"./runtime/internal/terms":      "the term in which its work runs",
 			"./runtime/watcher":             "the shards of watches",
@@ -461,6 +464,7 @@ func allowed() map[string]map[string]string {
 			"./core/admission":             "reviews of requests",
 			"./core/conversion":            "reviews of versions",
 			"./runtime/histogram":          "the durations of requests",
+			"./runtime/internal/apierr":    "reports which errors mean that a configuration does not exist",
 			"./runtime/internal/durations": "counts the durations of requests",
 			"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured": "configurations, which are written back unchanged",
 		},
