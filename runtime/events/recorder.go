@@ -23,6 +23,7 @@ import (
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
+	"github.com/kube-go/sdk/runtime/internal/apierr"
 	"github.com/kube-go/sdk/runtime/internal/excerpt"
 )
 
@@ -353,7 +354,7 @@ func (r *Recorder) settle(w write, err error) (trouble bool) {
 		r.tell(func(b *book) { b.written(w, now) })
 	case w.create && errors.Is(err, core.ErrAlreadyExists): // the response to an earlier attempt was lost
 		r.tell(func(b *book) { b.existed(w, now) })
-	case !w.create && errors.Is(err, core.ErrNotFound):
+	case !w.create && apierr.NotFound(err):
 		r.tell(func(b *book) { b.expired(w) })
 	case errors.Is(err, core.ErrInternal):
 		atLeast, _ := core.RetryAfter(err)
@@ -374,10 +375,14 @@ func (r *Recorder) settle(w write, err error) (trouble bool) {
 	return trouble
 }
 
-// isTransient reports whether the write may succeed later: the server is unreachable or overloaded.
+// isTransient reports whether the write may succeed later: the server is unreachable or overloaded, or a proxy responds
+// in its place, as all servers serve events.
 func isTransient(err error) bool {
 	if _, unsent := errors.AsType[*request.InvalidError](err); unsent {
 		return false
+	}
+	if _, notServed := errors.AsType[*client.NotServedError](err); notServed {
+		return true
 	}
 	_, answered := errors.AsType[*core.StatusError](err)
 	return !answered || core.IsRetryable(err)

@@ -196,12 +196,49 @@ func TestExpiredEventIsCreatedAgain(t *testing.T) {
 	})
 }
 
+// TestAResponseOfAProxyDoesNotDuplicateAnEvent checks that an event that a proxy does not find is not created again.
+func TestAResponseOfAProxyDoesNotDuplicateAnEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wrong := false
+		s := &server{refuse: func(string) int {
+			if wrong {
+				return 404
+			}
+			return 0
+		}}
+		rec := s.recorder(t, nil)
+		stop := run(t, rec)
+		set := func(to bool) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			wrong = to
+		}
+		rec.Event(doc("a"), rendered)
+		synctest.Wait()
+		set(true)
+		rec.Event(doc("a"), rendered)
+		time.Sleep(30 * time.Second)
+		set(false)
+		time.Sleep(time.Minute)
+		stop()
+		if got := s.one(t).count(); got != 2 {
+			t.Errorf("count = %d, want 2", got)
+		}
+	})
+}
+
 func TestEventsAreWrittenAfterAnOutage(t *testing.T) {
+	for _, code := range []int{503, 404} { // a proxy without its server may respond 404
+		testOutage(t, code)
+	}
+}
+
+func testOutage(t *testing.T, code int) {
 	synctest.Test(t, func(t *testing.T) {
 		down := true
 		s := &server{refuse: func(string) int {
 			if down {
-				return 503
+				return code
 			}
 			return 0
 		}}

@@ -33,7 +33,7 @@
 //
 // If somebody deletes the secret, a running replica writes it again. To replace the authority before it expires, remove
 // ca.key from the secret. With [Options.CertDir], another program makes the certificates, such as cert-manager: the
-// server only reads them again when they change.
+// server only reads them again when they change, and logs each new one, and one that has expired.
 //
 // # Readiness
 //

@@ -28,18 +28,23 @@ type files struct {
 	serving  *atomic.Pointer[tls.Certificate]
 
 	last    [2][]byte
-	problem string
+	until   time.Time // the end of the certificate of last
+	problem string    // the last one that was logged
+	logged  time.Time // when it was
 }
+
+// repeatAfter is the time after which a problem that continues is logged again.
+const repeatAfter = time.Hour
 
 // run reads the files until ctx ends.
 func (f *files) run(ctx context.Context) {
 	tick := time.NewTicker(f.interval)
 	defer tick.Stop()
 	for {
-		if err := f.load(); err == nil {
+		if err := f.load(ctx); err == nil {
 			f.problem = ""
-		} else if err.Error() != f.problem {
-			f.problem = err.Error()
+		} else if err.Error() != f.problem || time.Since(f.logged) >= repeatAfter {
+			f.problem, f.logged = err.Error(), time.Now()
 			f.logger.WarnContext(ctx, "can't use the certificate of webhooks", "err", err)
 		}
 		select {
@@ -51,8 +56,8 @@ func (f *files) run(ctx context.Context) {
 }
 
 // load reads the files and uses them if they have changed. While only one of the files is new, they do not match: the
-// old certificate stays in use.
-func (f *files) load() error {
+// old certificate stays in use. It returns an error if the certificate has expired.
+func (f *files) load(ctx context.Context) error {
 	var pair [2][]byte
 	for i, name := range []string{certKey, privateKey} {
 		data, err := readFile(filepath.Join(f.dir, name))
@@ -62,18 +67,28 @@ func (f *files) load() error {
 		pair[i] = data
 	}
 	if bytes.Equal(pair[0], f.last[0]) && bytes.Equal(pair[1], f.last[1]) {
-		return nil
+		return f.expired(f.until)
 	}
 	cert, err := tls.X509KeyPair(pair[0], pair[1])
 	if err != nil {
 		return fmt.Errorf("%s: %s and %s are not a certificate and its key", f.dir, certKey, privateKey)
 	}
-	if !cert.Leaf.NotAfter.After(time.Now()) {
-		return fmt.Errorf("%s: the certificate expired at %s", f.dir, cert.Leaf.NotAfter.Format(time.RFC3339))
+	until := cert.Leaf.NotAfter
+	if err := f.expired(until); err != nil {
+		return err
 	}
-	f.last = pair
+	f.last, f.until = pair, until
 	f.serving.Store(&cert)
+	f.logger.InfoContext(ctx, "the certificate of webhooks has changed", "dir", f.dir, "validUntil", until)
 	return nil
+}
+
+// expired returns the error of a certificate that is valid until a time which has passed.
+func (f *files) expired(until time.Time) error {
+	if until.After(time.Now()) {
+		return nil
+	}
+	return fmt.Errorf("%s: the certificate expired at %s", f.dir, until.Format(time.RFC3339))
 }
 
 func readFile(name string) ([]byte, error) {

@@ -56,6 +56,10 @@ func Conversion(convert conversion.Func, o *HandlerOptions) http.Handler {
 
 // Admission returns a handler that reviews requests with review. [Validate] and [Mutate] decode the objects.
 func Admission(review func(context.Context, *admission.Request) *admission.Response, o *HandlerOptions) http.Handler {
+	return newAdmission(review, o)
+}
+
+func newAdmission(review func(context.Context, *admission.Request) *admission.Response, o *HandlerOptions) *handler {
 	opts := optionsOf(o)
 	if opts.Limits == nil {
 		opts.Limits = &wire.Limits{ObjectBytes: 16 << 20}
@@ -121,6 +125,7 @@ func (e *refusedError) Unwrap() error { return e.err }
 type handler struct {
 	opts    HandlerOptions
 	respond func(context.Context, io.Reader, *wire.Limits) ([]byte, error)
+	mistake error // of the caller, which Server.Run returns
 
 	// refuse returns a review that says why a request is invalid. Its UID is empty if that of the request can't be read.
 	// The body is nil if err is from reading it.

@@ -24,6 +24,7 @@ import (
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
+	"github.com/kube-go/sdk/runtime/internal/apierr"
 )
 
 // fieldManager owns the fields that a keeper writes. It is not that of the program: package install migrates the writes
@@ -137,7 +138,7 @@ func (k *keeper) readTargets(ctx context.Context) (found []seen, problem error) 
 			if logged >= 0 {
 				k.missing = slices.Delete(k.missing, logged, logged+1)
 			}
-		case !errors.Is(err, core.ErrNotFound):
+		case !apierr.NotFound(err):
 			problem = errors.Join(problem, err)
 		case logged < 0: // it may be created later, or its name in the options may be wrong
 			k.missing = append(k.missing, t.String())
@@ -199,7 +200,7 @@ func (k *keeper) store(ctx context.Context, st *stored, d decision) (again bool,
 			"newAuthority", d.add, "newCertificate", d.sign, "validUntil", next.leaf.end,
 			"authorities", len(next.authorities))
 		return true, nil
-	case errors.Is(err, core.ErrConflict), errors.Is(err, core.ErrAlreadyExists), errors.Is(err, core.ErrNotFound):
+	case errors.Is(err, core.ErrConflict), errors.Is(err, core.ErrAlreadyExists), apierr.NotFound(err):
 		return true, nil // another replica was faster
 	default:
 		return false, err
@@ -214,7 +215,7 @@ func (k *keeper) patch(ctx context.Context, stale []seen) (again bool, problem e
 		case err == nil:
 			k.logger.InfoContext(ctx, "the bundle of a configuration has changed", "configuration", t.String())
 			again = true
-		case errors.Is(err, core.ErrConflict), errors.Is(err, core.ErrNotFound):
+		case errors.Is(err, core.ErrConflict), apierr.NotFound(err):
 			again = true
 		default:
 			problem = errors.Join(problem, err)

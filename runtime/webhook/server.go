@@ -250,6 +250,14 @@ func (o *Options) names() []string {
 	return slices.Compact(names)
 }
 
+// mistakeOf returns the mistake of a handler of this package that can't serve.
+func mistakeOf(h http.Handler) error {
+	if own, ok := h.(*handler); ok {
+		return own.mistake
+	}
+	return nil
+}
+
 // Handle adds a handler, such as that of [Validate], for the path of a clientConfig. Call it before Run.
 func (s *Server) Handle(path string, h http.Handler) {
 	switch {
@@ -259,6 +267,8 @@ func (s *Server) Handle(path string, h http.Handler) {
 		s.wrong("the path %q has a handler already", path)
 	case h == nil:
 		s.wrong("the handler of the path %q is nil: pass one, such as that of Validate", path)
+	case mistakeOf(h) != nil:
+		s.wrong("the handler of the path %q is invalid: %w", path, mistakeOf(h))
 	default:
 		s.paths = append(s.paths, path)
 		m := newMeter(path, h)

@@ -31,6 +31,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/config"
 	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/admission"
@@ -561,6 +562,45 @@ func TestFailedServerClosesItsConnections(t *testing.T) {
 	})
 }
 
+// TestAConfigurationThatAProxyDoesNotFindIsAnError checks that a response that does not come from an API server is not
+// taken for a configuration that does not exist.
+func TestAConfigurationThatAProxyDoesNotFindIsAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		api, err := client.New(t.Context(), &client.Options{
+			Config: &config.Config{Server: "https://cluster.test", Namespace: "prod"},
+			Transport: middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+				if !strings.Contains(r.URL.Path, "webhookconfigurations") {
+					return w.api.RoundTrip(r)
+				}
+				return &http.Response{
+					StatusCode: http.StatusNotFound, Header: http.Header{"Content-Type": {"text/plain"}}, Request: r,
+					Body: io.NopCloser(strings.NewReader("404 page not found\n")),
+				}, nil
+			}),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := webhook.NewServer(api, &webhook.Options{
+			Service: "shop", Validating: []string{"shop"}, Logger: w.log.logger(), Listener: newPipe(), Drain: -1,
+		})
+		s.Handle("/validate", allowing[corev1.Pod]())
+		ctx, stop := context.WithCancelCause(t.Context())
+		result := make(chan error, 1)
+		go func() { result <- s.Run(ctx) }()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if text := w.log.String(); strings.Contains(text, "does not exist") || !strings.Contains(text, "does not serve") {
+			t.Errorf("the log is %s", text)
+		}
+		stop(errStop)
+		if err := <-result; err != errStop {
+			t.Error(err)
+		}
+	})
+}
+
 func TestMissingConfigurationIsLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -673,6 +713,58 @@ func TestFilesAreReadAgain(t *testing.T) {
 			if strings.Contains(log.String(), strings.TrimSpace(line)) {
 				t.Error("the log contains the key")
 			}
+		}
+	})
+}
+
+// TestCertificatesOfFilesAreLogged checks that a new certificate is logged with its end, and that one that has expired
+// is logged again each hour.
+func TestCertificatesOfFilesAreLogged(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		source := w.start(webhook.Options{Drain: -1, CertificateLifetime: time.Hour, AuthorityLifetime: 3 * time.Hour})
+		synctest.Wait()
+		source.stop(errStop)
+		if err := <-source.result; err != errStop {
+			t.Error(err)
+		}
+		secrets := client.Namespaced[corev1.Secret](w.api.Client(), "prod")
+		secret, err := secrets.Get(t.Context(), "shop-webhook-tls", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"tls.crt", "tls.key"} {
+			if err := os.WriteFile(filepath.Join(dir, name), secret.Data[name], 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var log logs
+		r := &replica{pipe: newPipe(), result: make(chan error, 1)}
+		r.Server = webhook.NewServer(nil, &webhook.Options{
+			CertDir: dir, Listener: r.pipe, Drain: -1, Interval: time.Minute, Logger: log.logger(),
+		})
+		r.Handle("/validate", allowing[corev1.Pod]())
+		ctx, stop := context.WithCancelCause(t.Context())
+		go func() { r.result <- r.Run(ctx) }()
+		for _, tt := range []struct {
+			after    time.Duration
+			expiries int
+		}{{30 * time.Minute, 0}, {40 * time.Minute, 1}, {time.Hour, 2}} {
+			time.Sleep(tt.after)
+			synctest.Wait()
+			text := log.String()
+			if n := strings.Count(text, "the certificate expired at"); n != tt.expiries {
+				t.Errorf("%d records of the expiry, want %d:\n%s", n, tt.expiries, text)
+			}
+			n := strings.Count(text, "the certificate of webhooks has changed")
+			if n != 1 || !strings.Contains(text, "validUntil=") {
+				t.Errorf("%d records of the certificate, want 1 with its end:\n%s", n, text)
+			}
+		}
+		stop(errStop)
+		if err := <-r.result; err != errStop {
+			t.Error(err)
 		}
 	})
 }

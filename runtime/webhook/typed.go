@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/core"
@@ -43,8 +45,11 @@ func (r *Request[K]) Warn(format string, args ...any) {
 // as those of package errors of apimachinery, the status is that of the error, so that f chooses it. If it contains a
 // [*client.OpError], a request of f itself has failed: the status is 500, as for the end of the context.
 //
-// K may be unstructured.Unstructured. Otherwise a request for another kind or version is denied with status 400: name
-// only the version of K in the rules of the webhook. With the default matchPolicy, API servers convert objects to it.
+// K may be unstructured.Unstructured or metav1.PartialObjectMetadata. Otherwise a request for another kind or version
+// is denied with status 400: name only the version of K in the rules of the webhook. With the default matchPolicy, API
+// servers convert objects to it. K may also be the Eviction of policy/v1 or the Scale of autoscaling/v1, which
+// subresources have. A type whose kind [core.ResourceOf] does not know is an error of [Server.Run]; without a Server,
+// all requests are denied with status 500.
 func Validate[K any, P core.ObjectPtr[K]](
 	f func(ctx context.Context, r *Request[K]) error, o *HandlerOptions,
 ) http.Handler {
@@ -78,9 +83,11 @@ func Mutate[K any, P core.ObjectPtr[K]](
 func typed[K any, P core.ObjectPtr[K]](
 	o *HandlerOptions, review func(context.Context, *Request[K]) *admission.Response,
 ) http.Handler {
-	resource, err := core.ResourceOf[K, P]()
-	anyKind := err != nil // such as unstructured objects
-	return Admission(func(ctx context.Context, req *admission.Request) *admission.Response {
+	resource, anyKind, unknown := kindOf[K, P]()
+	h := newAdmission(func(ctx context.Context, req *admission.Request) *admission.Response {
+		if unknown != nil {
+			return admission.Errored(unknown)
+		}
 		got := req.Kind
 		// An object of another version would be decoded without the fields that only its version has.
 		if !anyKind && (got.Group != resource.Group || got.Version != resource.Version || got.Kind != resource.Kind) {
@@ -100,6 +107,28 @@ func typed[K any, P core.ObjectPtr[K]](
 		resp.Warnings = append(resp.Warnings, r.warnings...)
 		return resp
 	}, o)
+	h.mistake = unknown
+	return h
+}
+
+// kindOf returns the kind of a Go type, of which only Group, Version and Kind are set for the body of a subresource. It
+// reports whether the objects of the type may have any kind.
+func kindOf[K any, P core.ObjectPtr[K]]() (kind core.Resource, anyKind bool, err error) {
+	switch any(P(new(K))).(type) {
+	case *unstructured.Unstructured, *metav1.PartialObjectMetadata:
+		return kind, true, nil
+	}
+	// The names of the types, so that programs without them do not link them.
+	switch t := reflect.TypeFor[K](); t.PkgPath() + "." + t.Name() {
+	case "k8s.io/api/policy/v1.Eviction":
+		return core.Resource{Group: "policy", Version: "v1", Kind: "Eviction"}, false, nil
+	case "k8s.io/api/autoscaling/v1.Scale", "github.com/kube-go/sdk/core.Scale":
+		return core.Resource{Group: "autoscaling", Version: "v1", Kind: "Scale"}, false, nil
+	}
+	if kind, err = core.ResourceOf[K, P](); err != nil {
+		err = fmt.Errorf("%w; a webhook needs a type with a method KubeResource() core.Resource", err)
+	}
+	return kind, false, err
 }
 
 // decode returns the object, or nil if it is empty.

@@ -11,7 +11,10 @@ import (
 	"strings"
 	"testing"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -117,6 +120,62 @@ func TestTypedHandlersReceiveBothObjects(t *testing.T) {
 	if got := strings.Join(seen, ""); got != "CREATE true false\nUPDATE true true\nDELETE false true\n" {
 		t.Errorf("the callback received %q", got)
 	}
+}
+
+// TestBodiesOfSubresourcesHaveAKind checks that handlers of types that no resource has receive only requests for them.
+func TestBodiesOfSubresourcesHaveAKind(t *testing.T) {
+	quiet(t)
+	review := func(group, kind string) string {
+		return fmt.Sprintf(`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u1",`+
+			`"kind":{"group":%q,"version":"v1","kind":%q},"operation":"CREATE","object":{"metadata":{"name":"web"}}}}`,
+			group, kind)
+	}
+	for _, tt := range []struct {
+		name, group string
+		handler     http.Handler
+	}{
+		{name: "Eviction", group: "policy", handler: allowing[policyv1.Eviction]()},
+		{name: "Scale", group: "autoscaling", handler: allowing[autoscalingv1.Scale]()},
+		{name: "Scale", group: "autoscaling", handler: allowing[core.Scale]()},
+	} {
+		body := post(tt.handler, "application/json", review(tt.group, tt.name)).Body.String()
+		if !strings.Contains(body, `"allowed":true`) {
+			t.Errorf("the response to %s is %s", tt.name, body)
+		}
+		body = post(tt.handler, "application/json", review("", "Pod")).Body.String()
+		if !strings.Contains(body, `"code":400`) {
+			t.Errorf("the response of the handler of %s to a Pod is %s", tt.name, body)
+		}
+	}
+}
+
+// TestAHandlerOfAnUnknownKindIsAnError checks that a server refuses it, and that it denies requests without a server.
+func TestAHandlerOfAnUnknownKindIsAnError(t *testing.T) {
+	quiet(t)
+	type own struct {
+		metav1.TypeMeta
+		metav1.ObjectMeta
+	}
+	for name, h := range map[string]http.Handler{
+		"own": allowing[own](), "TokenRequest": allowing[authenticationv1.TokenRequest](),
+	} {
+		s := webhook.NewServer(nil, &webhook.Options{CertDir: t.TempDir()})
+		s.Handle("/x", h)
+		err := s.Run(t.Context())
+		for _, want := range []string{`the handler of the path "/x" is invalid`, name, "KubeResource() core.Resource"} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("Run = %v, want an error with %q", err, want)
+			}
+		}
+		body := post(h, "application/json", toAdmit).Body.String()
+		if !strings.Contains(body, `"code":500`) || !strings.Contains(body, "KubeResource") {
+			t.Errorf("the response is %s", body)
+		}
+	}
+}
+
+func allowing[K any, P core.ObjectPtr[K]]() http.Handler {
+	return webhook.Validate[K, P](func(context.Context, *webhook.Request[K]) error { return nil }, nil)
 }
 
 func TestTypedHandlersOfAnyKind(t *testing.T) {
