@@ -356,6 +356,13 @@ func (a *Applier[K, C]) Stats() Stats {
 	return a.state.stats(a.now())
 }
 
+// Totals returns the numbers of [Applier.Stats] that only grow.
+func (a *Applier[K, C]) Totals() (adds, retries, overdue uint64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.state.adds, a.state.retries, a.state.numOverdue
+}
+
 // drain begins a drain and returns a channel that is closed when it is complete.
 func (a *Applier[K, C]) drain() <-chan struct{} {
 	a.mu.Lock()

@@ -347,6 +347,9 @@ func TestStats(t *testing.T) {
 			if diff := cmp.Diff(want, q.Stats()); diff != "" {
 				t.Errorf("Stats() %s (-want +got):\n%s", when, diff)
 			}
+			if adds, retries, overdue := q.Totals(); adds != want.Adds || retries != want.Retries || overdue != want.Overdue {
+				t.Errorf("Totals() %s = %d, %d, %d; want those of %+v", when, adds, retries, overdue, want)
+			}
 		}
 		want("at first", applier.Stats{})
 		q.Add("a", applier.Low, "")

@@ -32,6 +32,7 @@ type engine struct {
 
 	mu      sync.Mutex    // guards the fields below
 	session *session      // the current one, or nil
+	former  totals        // of the ones before
 	size    int           // the number of workers
 	engaged []string      // the clusters of all calls of engage
 	begun   chan struct{} // closed when a session begins; nil if nobody waits
@@ -163,8 +164,12 @@ func (s *session) close() {
 // end makes room for the next session.
 func (s *session) end() {
 	s.trackers.end()
+	adds, retries, overdue := s.applier.Totals() // final, as it is closed
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.former.adds += adds
+	s.former.retries += retries
+	s.former.overdue += overdue
 	s.engine.session = nil
 }
 

@@ -19,7 +19,8 @@ import (
 type Metrics struct {
 	Name string // see [Options.Name]
 
-	// Applier is the state of the applier of the current Run: the objects that wait, run or are held back.
+	// Applier is the state of the applier of the current Run: the objects that wait, run or are held back. Its Adds,
+	// Retries and Overdue include those of all earlier Runs.
 	Applier applier.Stats
 
 	// Mapping is the number of changed objects that wait for a function of [Secondary.Map].
@@ -58,23 +59,30 @@ func (c monitor) Metrics() Metrics {
 		Waited: sum.waited.Histogram(), Took: sum.took.Histogram(),
 	}
 	m.Succeeded = m.Took.Number - m.RequeuedNow - m.RequeuedLater - m.Failed
-	if current := e.current(); current != nil {
+	e.mu.Lock()
+	current, former := e.session, e.former
+	m.Workers = e.size
+	e.mu.Unlock()
+	if current != nil {
 		m.Applier = current.applier.Stats()
 		for _, stage := range current.stages {
 			m.Mapping += stage.waiting()
 		}
 		m.OldestRun, m.OldestKey = current.pool.oldest()
 	}
+	m.Applier.Adds += former.adds
+	m.Applier.Retries += former.retries
+	m.Applier.Overdue += former.overdue
 	for _, r := range e.runHealth() {
 		if r.Source.Kind == "" {
 			m.Unfinished += r.Age
 		}
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	m.Workers = e.size
 	return m
 }
+
+// totals are the numbers of appliers that only grow.
+type totals struct{ adds, retries, overdue uint64 }
 
 // limits returns the limits of the buckets, in ascending order.
 func limits() []time.Duration {

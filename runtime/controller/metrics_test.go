@@ -105,6 +105,33 @@ func TestMetricsCountRuns(t *testing.T) {
 	})
 }
 
+// TestTotalsOfAQueueIncludeEarlierRuns checks that the counters do not decrease at the end of a Run or at the next one.
+func TestTotalsOfAQueueIncludeEarlierRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		c := controller.New(controller.For[document](w.cache), &controller.Options{Logger: w.log.logger()})
+		failed := false
+		reconcile := func(context.Context, *document) (controller.Action, error) {
+			if failed = !failed; failed {
+				return controller.Action{}, errors.New("failed")
+			}
+			return controller.AwaitChange(), nil
+		}
+		w.Put(documents, doc("prod/a", ""))
+		for n := range uint64(3) {
+			stop := start(t, c, reconcile)
+			after(5 * time.Second)
+			for _, when := range []string{"during", "after"} {
+				// Each Run adds the object and retries it once.
+				if m := c.Metrics().Applier; m.Adds != 2*(n+1) || m.Retries != n+1 {
+					t.Errorf("%s Run %d: %d adds and %d retries", when, n+1, m.Adds, m.Retries)
+				}
+				stop()
+			}
+		}
+	})
+}
+
 func checkRuns(t *testing.T, m, want controller.Metrics) {
 	t.Helper()
 	got := controller.Metrics{
