@@ -155,7 +155,9 @@ func (m *Manager) serve() (*servers, error) {
 			return nil, fmt.Errorf("manager: %w", err)
 		}
 		s.listeners = append(s.listeners, l)
-		s.all = append(s.all, &http.Server{Handler: handlers[addr], ReadHeaderTimeout: 10 * time.Second})
+		s.all = append(s.all, &http.Server{
+			Handler: handlers[addr], ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 90 * time.Second,
+		})
 		o.Logger.Info("serving", "addr", l.Addr().String(), "paths", strings.Join(paths[addr], " "))
 	}
 	return s, nil

@@ -4,6 +4,7 @@
 package metrics
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -15,7 +16,7 @@ type Type string
 
 // The types.
 const (
-	Counter   Type = "counter"
+	Counter   Type = "counter" // never decreases
 	Gauge     Type = "gauge"
 	Histogram Type = "histogram"
 )
@@ -27,6 +28,41 @@ type Family struct {
 	Type    Type
 	Labels  []string // their names
 	Samples []Sample // sorted by the values of the labels
+}
+
+// check returns an error if the family would make all metrics unreadable.
+func (f *Family) check() error {
+	if !isName(f.Name, true) {
+		return fmt.Errorf("the name %q of a metric is invalid: use letters, digits, _ and :, and no digit first", f.Name)
+	}
+	switch f.Type {
+	case Counter, Gauge, Histogram:
+	default:
+		return fmt.Errorf("the metric %s has the type %q: use Counter, Gauge or Histogram", f.Name, f.Type)
+	}
+	for i, l := range f.Labels {
+		switch {
+		case !isName(l, false) || strings.HasPrefix(l, "__"):
+			return fmt.Errorf("the metric %s has the label %q: use letters, digits and _, and neither a digit nor __ first",
+				f.Name, l)
+		case slices.Contains(f.Labels[:i], l):
+			return fmt.Errorf("the metric %s has the label %q twice: remove one of them", f.Name, l)
+		case l == "le" && f.Type == Histogram:
+			return fmt.Errorf("the metric %s has the label %q, which is that of its buckets: use another name", f.Name, l)
+		}
+	}
+	return nil
+}
+
+// isName reports whether a name is valid in the text format.
+func isName(name string, colons bool) bool {
+	for i, c := range []byte(name) {
+		letter := 'a' <= c|0x20 && c|0x20 <= 'z' || c == '_' || colons && c == ':'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return name != ""
 }
 
 // Sample is the value of a [Family] for some values of its labels.

@@ -262,13 +262,53 @@ func TestRegistryHasFamiliesOfOtherParts(t *testing.T) {
 		t.Errorf("Add of the same families = %v, want an error that names the metric", err)
 	}
 	for _, name := range []string{"workqueue_depth", "go_goroutines", "twice"} {
-		twice := []metrics.Family{{Name: "twice"}, {Name: name}}
+		twice := []metrics.Family{{Name: "twice", Type: metrics.Gauge}, {Name: name, Type: metrics.Gauge}}
 		if err := r.Add(func() []metrics.Family { return twice }); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("Add of %s, which exists = %v, want an error that names it", name, err)
 		}
 	}
 	if err := r.Add(nil); err == nil || !strings.Contains(err.Error(), "is nil") {
 		t.Errorf("Add(nil) = %v", err)
+	}
+}
+
+// TestInvalidFamiliesAreErrors checks that a family that would make all metrics unreadable is refused by its name.
+func TestInvalidFamiliesAreErrors(t *testing.T) {
+	for _, tt := range []struct {
+		want string
+		in   metrics.Family
+	}{
+		{`the name "orders-total"`, metrics.Family{Name: "orders-total", Type: metrics.Counter}},
+		{`the name "1st_total"`, metrics.Family{Name: "1st_total", Type: metrics.Counter}},
+		{`the name "größe"`, metrics.Family{Name: "größe", Type: metrics.Gauge}},
+		{`the name ""`, metrics.Family{Type: metrics.Counter}},
+		{`orders_total has the type "Counter"`, metrics.Family{Name: "orders_total", Type: "Counter"}},
+		{`orders_total has the type ""`, metrics.Family{Name: "orders_total"}},
+		{`orders_total has the label "a-b"`, metrics.Family{
+			Name: "orders_total", Type: metrics.Counter, Labels: []string{"ok", "a-b"},
+		}},
+		{`orders_total has the label "a:b"`, metrics.Family{
+			Name: "orders_total", Type: metrics.Counter, Labels: []string{"a:b"},
+		}},
+		{`orders_total has the label "__name__"`, metrics.Family{
+			Name: "orders_total", Type: metrics.Counter, Labels: []string{"__name__"},
+		}},
+		{`orders_total has the label "a" twice`, metrics.Family{
+			Name: "orders_total", Type: metrics.Counter, Labels: []string{"a", "b", "a"},
+		}},
+		{`orders_seconds has the label "le"`, metrics.Family{
+			Name: "orders_seconds", Type: metrics.Histogram, Labels: []string{"le"},
+		}},
+		{"", metrics.Family{Name: "a:Orders_2", Type: metrics.Gauge, Labels: []string{"le", "_b2", "Z"}}},
+	} {
+		r := metrics.NewRegistry()
+		err := r.Add(func() []metrics.Family { return []metrics.Family{{Name: "good", Type: metrics.Gauge}, tt.in} })
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("Add(%+v) = %v, want %q", tt.in, err, tt.want)
+		}
+		if added := len(r.Families()) > len(metrics.NewRegistry().Families()); added != (err == nil) {
+			t.Errorf("Add(%+v) = %v, and the families were added: %v", tt.in, err, added)
+		}
 	}
 }
 

@@ -101,7 +101,8 @@ func add[T any](r *Registry, to *[]*T, part *T, what string) error {
 // Add adds families that another part of the program has. The function returns them with their current samples; their
 // names and the names of their labels are always the same. Invalid UTF-8 in a label is replaced. A sample with another
 // number of labels than its family, or with the labels of an earlier one, is left out, and counted by the metric
-// kube_metrics_invalid_samples. It is an error if the registry has one of the families already.
+// kube_metrics_invalid_samples. It is an error if the registry has one of the families already, or if the name, the
+// type or a label of a family is invalid, since nobody could read any of the metrics then.
 func (r *Registry) Add(more func() []Family) error {
 	if more == nil {
 		return errors.New("the function is nil")
@@ -111,6 +112,9 @@ func (r *Registry) Add(more func() []Family) error {
 		known = append(known, f.Name)
 	}
 	for _, f := range more() { // may use the registry
+		if err := f.check(); err != nil {
+			return err
+		}
 		names = append(names, f.Name)
 	}
 	r.mu.Lock()
