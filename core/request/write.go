@@ -104,20 +104,8 @@ func Apply(t Target, obj core.Object, o *ApplyOptions) (*Request, error) {
 			"is empty; name the owner of the applied fields, or set a default for the client",
 		)
 	}
-	if len(obj.GetManagedFields()) > 0 {
-		return nil, invalid(
-			"metadata.managedFields",
-			"must be empty in an apply; build the object anew, with only the fields you own",
-		)
-	}
-	// By reflection, because a call of the method would link it for each kind. An unstructured object has no such field.
-	created := reflect.Indirect(reflect.ValueOf(obj)).FieldByName("CreationTimestamp")
-	if created.IsValid() && !created.IsZero() {
-		return nil, invalid(
-			"metadata.creationTimestamp",
-			"is set, so the object was read from a server or a cache, and an apply would claim all of its fields; "+
-				"build the object anew, with only the fields you own",
-		)
+	if field := readField(obj); field != "" {
+		return nil, invalid(field, "must be empty in an apply; build the object anew, with only the fields you own")
 	}
 	q := url.Values{}
 	if err := encodeWrite(q, "ApplyOptions.", o.DryRun, cmp.Or(o.FieldManager, t.FieldManager), ""); err != nil {
@@ -155,6 +143,20 @@ func Apply(t Target, obj core.Object, o *ApplyOptions) (*Request, error) {
 		Accept: t.accept(), ContentType: wire.MediaTypeApply, Body: body, Target: t,
 		Conditional: obj.GetResourceVersion() != "",
 	}, nil
+}
+
+// readField returns the path of a field that only objects have that were read from a server or a cache, or nothing. An
+// unstructured object may have a creation timestamp, since files that were exported have one.
+func readField(obj core.Object) string {
+	if len(obj.GetManagedFields()) > 0 {
+		return "metadata.managedFields"
+	}
+	// By reflection, because a call of the method would link it for each kind. An unstructured object has no such field.
+	created := reflect.Indirect(reflect.ValueOf(obj)).FieldByName("CreationTimestamp")
+	if created.IsValid() && !created.IsZero() {
+		return "metadata.creationTimestamp"
+	}
+	return ""
 }
 
 func withObject(t Target, n need, verb, method string, q url.Values, obj core.Object) (*Request, error) {

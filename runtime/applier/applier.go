@@ -359,8 +359,9 @@ func (a *Applier[K, C]) Stats() Stats {
 // Totals returns the numbers of [Applier.Stats] that only grow.
 func (a *Applier[K, C]) Totals() (adds, retries, overdue uint64) {
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.state.adds, a.state.retries, a.state.numOverdue
+	adds, retries, overdue = a.state.adds, a.state.retries, a.state.numOverdue
+	a.mu.Unlock()
+	return adds, retries, overdue
 }
 
 // drain begins a drain and returns a channel that is closed when it is complete.

@@ -101,7 +101,7 @@ func (c Cause) ChangedFields() ([]string, error) {
 }
 
 // event returns the cause of the runs for a change.
-func (f *memberFeed) event(c reflector.Change, record bool) *event {
+func (f *memberFeed) event(c *reflector.Change, record bool) *event {
 	e := &event{what: CauseModified, feed: f, ref: c.Ref}
 	switch {
 	case c.Initial:
@@ -112,7 +112,8 @@ func (f *memberFeed) event(c reflector.Change, record bool) *event {
 		e.what = CauseDeleted
 	}
 	if record {
-		e.change = &c
+		kept := *c
+		e.change = &kept
 	}
 	return e
 }

@@ -41,7 +41,7 @@ func (f *memberFeed) addLost(s *session, list []ownWrite) {
 
 // deliver records that the feed has delivered a change. It adds the keys whose written objects have disappeared. It
 // returns the step of the change if the change may be ignored.
-func (f *memberFeed) deliver(s *session, c reflector.Change) *step {
+func (f *memberFeed) deliver(s *session, c *reflector.Change) *step {
 	ignores := s.ignoresOwn(f)
 	f.mu.Lock()
 	expected := len(f.unobserved.byRef[c.Ref]) > 0
@@ -49,7 +49,7 @@ func (f *memberFeed) deliver(s *session, c reflector.Change) *step {
 	if !ignores && !expected {
 		return nil
 	}
-	at, ok := stepOf(c)
+	at, ok := stepOf(*c)
 	if !ok {
 		return nil
 	}
@@ -89,7 +89,7 @@ func (e *event) isOwn(key Key) bool {
 // isOld reports whether a change is the existing state of an object, which has the priority of initial objects. An
 // object that has changed since the subscription began, and before it was delivered, is delivered with its new state
 // only: it is a change like those that follow.
-func (f *memberFeed) isOld(c reflector.Change) bool {
+func (f *memberFeed) isOld(c *reflector.Change) bool {
 	if !c.Initial || f.began == 0 || f.version.Load() == f.began { // nothing has changed
 		return c.Initial
 	}

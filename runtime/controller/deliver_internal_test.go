@@ -36,7 +36,7 @@ func TestInitialObjectIsOldUnlessItHasChangedSinceTheSubscriptionBegan(t *testin
 			}
 			f := &memberFeed{began: test.began}
 			f.version.Store(test.current)
-			if got := f.isOld(reflector.Change{Initial: test.initial, New: reflector.StateOf(p)}); got != test.want {
+			if got := f.isOld(&reflector.Change{Initial: test.initial, New: reflector.StateOf(p)}); got != test.want {
 				t.Errorf("isOld() = %v, want %v", got, test.want)
 			}
 		})

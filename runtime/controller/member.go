@@ -208,13 +208,13 @@ func (f *memberFeed) follow(ctx context.Context, s *session) error {
 	}
 	f.began = f.version.Load()
 	if f.isDirect(s) {
-		return f.feed.Follow(ctx, func(c reflector.Change) { f.enqueue(ctx, c, s) })
+		return f.feed.Follow(ctx, func(c reflector.Change) { f.enqueue(ctx, &c, s) })
 	}
 	for change, err := range f.feed.Subscribe(ctx) {
 		if err != nil {
 			return err
 		}
-		f.enqueue(ctx, change, s)
+		f.enqueue(ctx, &change, s)
 	}
 	return nil // not reached: the sequence ends with an error
 }
@@ -225,7 +225,7 @@ func (f *memberFeed) isDirect(s *session) bool {
 	return f.source == s.sources[0] && f.source.filter == nil && !s.opts.IgnoreOwnWrites
 }
 
-func (f *memberFeed) enqueue(ctx context.Context, c reflector.Change, s *session) {
+func (f *memberFeed) enqueue(ctx context.Context, c *reflector.Change, s *session) {
 	if c.Type == core.Bookmark {
 		return
 	}
@@ -241,23 +241,27 @@ func (f *memberFeed) enqueue(ctx context.Context, c reflector.Change, s *session
 	if f.isOld(c) {
 		priority = applier.Low
 	}
-	if stage, ok := s.stages[f.source]; ok {
-		stage.offer(key, c, priority, f.event(c, s.opts.RecordChanges))
-		return
-	}
-	if c.Type == core.Deleted && primary && s.gone != nil {
-		head, _ := c.Old.Head()
-		s.gone.mark(key, head.UID)
-	}
-	refs, err := f.source.refs(c)
-	if err != nil {
-		s.opts.Logger.LogAttrs(ctx, slog.LevelError, "can't use a changed object",
-			describe(f.feed.Resource().Kind, key, err)...)
-	}
-	if len(refs) == 0 {
-		return
+	stage, staged := s.stages[f.source]
+	var refs []core.ObjectRef
+	if !staged {
+		if c.Type == core.Deleted && primary && s.gone != nil {
+			head, _ := c.Old.Head()
+			s.gone.mark(key, head.UID)
+		}
+		var err error
+		if refs, err = f.source.refs(*c); err != nil {
+			s.opts.Logger.LogAttrs(ctx, slog.LevelError, "can't use a changed object",
+				describe(f.feed.Resource().Kind, key, err)...)
+		}
+		if len(refs) == 0 {
+			return
+		}
 	}
 	cause := f.event(c, s.opts.RecordChanges)
+	if staged {
+		stage.offer(key, *c, priority, cause)
+		return
+	}
 	cause.step = at
 	for _, ref := range refs {
 		s.applier.Add(Key{f.feed.Cluster(), ref}, priority, cause)

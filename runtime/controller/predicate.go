@@ -206,12 +206,12 @@ func (f *filter) with(predicates []Predicate) *filter {
 }
 
 // passes reports whether a change passes the predicates of the source.
-func (f *memberFeed) passes(ctx context.Context, c reflector.Change, logger *slog.Logger) bool {
+func (f *memberFeed) passes(ctx context.Context, c *reflector.Change, logger *slog.Logger) bool {
 	filter := f.source.filter
 	if filter == nil || c.Type != core.Modified {
 		return true
 	}
-	ok, err := filter.passes(filter.predicates, c)
+	ok, err := filter.passes(filter.predicates, *c)
 	if err != nil {
 		logger.LogAttrs(ctx, slog.LevelError, "a predicate has failed",
 			describe(f.feed.Resource().Kind, Key{f.feed.Cluster(), c.Ref}, err)...)

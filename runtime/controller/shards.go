@@ -44,7 +44,7 @@ type ownership interface {
 
 // anyOwned reports whether a state of a changed object is in the shard. If only the old one is, another replica has the
 // object that has replaced it, and the run forgets the old one.
-func anyOwned(o ownership, cluster string, c reflector.Change) bool {
+func anyOwned(o ownership, cluster string, c *reflector.Change) bool {
 	return c.New.Exists() && o.owns(cluster, c.New) || c.Old.Exists() && o.owns(cluster, c.Old)
 }
 

@@ -120,7 +120,8 @@ type pending struct {
 	changed bool // it is among the changed ones
 	merged  bool // it is several changes
 	synced  bool // it is the Bookmark: all existing objects were delivered
-	between []wire.Packed
+
+	between []wire.Packed // the states between
 }
 
 // loadBatch is the number of existing objects that are queued in one critical section. Writers wait for it.
@@ -342,18 +343,18 @@ func (t *table) next(s *subscription) (Change, bool, error) {
 		return Change{Type: core.Bookmark}, true, nil
 	}
 	c := Change{Type: core.Deleted, Ref: detached(p.ref), Old: t.past(p.old)}
-	for _, state := range p.between {
-		c.Between = append(c.Between, t.past(state))
-	}
 	if e := t.objects[p.ref.Namespace][p.ref.Name]; e != nil {
 		c.New = t.state(e.object)
 		c.Type, c.Merged = core.Modified, p.merged
 		if p.old.Len() == 0 || p.unknown && t.isOf(e, c.Old) {
-			if p.unknown && s.keeps {
-				c.Between = append(c.Between, c.Old)
+			if p.unknown {
+				s.keep(p, p.old)
 			}
 			c.Type, c.Initial, c.Merged, c.Old = core.Added, p.initial, false, State{}
 		}
+	}
+	for _, state := range p.between {
+		c.Between = append(c.Between, t.past(state))
 	}
 	return c, true, nil
 }
