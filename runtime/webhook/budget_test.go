@@ -64,7 +64,7 @@ func TestBodiesOfAllRequestsAreBounded(t *testing.T) {
 		transport := &http.Transport{
 			DialContext: r.pipe.dial, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // not the subject
 		}
-		defer transport.CloseIdleConnections()
+		closeAtEnd(t, transport)
 		send := func(body io.Reader) (code int, text, retry string) {
 			req, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://shop/validate", body)
 			if err != nil {

@@ -798,7 +798,7 @@ func TestMetricsCountRequests(t *testing.T) {
 		transport := &http.Transport{
 			DialContext: r.pipe.dial, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // not the subject
 		}
-		defer transport.CloseIdleConnections()
+		closeAtEnd(t, transport)
 		var calls sync.WaitGroup
 		for _, path := range []string{"slow", "slow", "panics", "aborts", "teapot"} {
 			calls.Go(func() {
@@ -847,5 +847,15 @@ func TestMetricsCountRequests(t *testing.T) {
 		if err := <-r.result; err != errStop {
 			t.Error(err)
 		}
+	})
+}
+
+// closeAtEnd closes the idle connections of a transport at the end of a test. If both ends of a pipe send the end of TLS
+// at once, each waits for seconds.
+func closeAtEnd(t *testing.T, transport *http.Transport) {
+	t.Helper()
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		time.Sleep(time.Minute)
 	})
 }
