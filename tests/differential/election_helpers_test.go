@@ -101,6 +101,7 @@ func (s *leaseServer) writes() []coordinationv1.LeaseSpec {
 func refuse(w http.ResponseWriter, code int32, reason metav1.StatusReason) {
 	respond(w, int(code), &metav1.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: code, Reason: reason,
+		Details: &metav1.StatusDetails{Name: leaseName},
 	})
 }
 
