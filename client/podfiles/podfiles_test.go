@@ -276,13 +276,13 @@ func TestFilesThatTarCannotReadAreListed(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			here, there := t.TempDir(), t.TempDir()
 			write(t, filepath.Join(there, "from", "a"), "one")
-			script := tc.script
+			script := []string{tc.script}
 			for _, line := range tc.said {
-				script += fmt.Sprintf("echo %q >&2; ", line)
+				script = append(script, fmt.Sprintf("echo %q >&2;", line))
 			}
-			script += fmt.Sprintf("exit %d", tc.exit)
+			script = append(script, fmt.Sprintf("exit %d", tc.exit))
 			files := podBehind(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				serve(w, r, there, []string{"sh", "-c", script})
+				serve(w, r, there, []string{"sh", "-c", strings.Join(script, " ")})
 			}), nil)
 			_, err := files.Download(t.Context(), "from", filepath.Join(here, "to"))
 			var got []string

@@ -93,7 +93,12 @@ func unpackFrom(r io.Reader, dir string) error {
 				err = nil
 			}
 			header.Name = file
-			folders = append(folders, header)
+			i := slices.IndexFunc(folders, func(f *tar.Header) bool { return f.Name == file })
+			if i < 0 {
+				folders = append(folders, header)
+			} else {
+				folders[i] = header // the last one counts, as for other programs
+			}
 		case tar.TypeReg:
 			err = unpackFile(in, file, header)
 		case tar.TypeSymlink:
