@@ -132,6 +132,7 @@ func (l *leases) respond(r *http.Request) (code int, body []byte, err error) {
 	refuse := func(code int32, reason metav1.StatusReason) (int, []byte, error) {
 		body, err := json.Marshal(&metav1.Status{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: code, Reason: reason,
+			Details: &metav1.StatusDetails{Kind: "leases"},
 		})
 		return int(code), body, err
 	}
