@@ -24,7 +24,7 @@ type MapperOptions struct {
 	Discover *Options
 
 	// MinInterval is the minimum time between two discoveries. A lookup of an unknown name waits until it has passed, and
-	// discovers. The same name is unknown without another wait until MinInterval has passed again. There is no wait after
+	// discovers. The same name is unknown without another wait until MinInterval has passed again. It does not wait after
 	// a discovery that has used a cached document without a request. Default: 2 s.
 	MinInterval time.Duration
 }

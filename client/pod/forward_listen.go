@@ -181,7 +181,7 @@ func (l *PortListener) Close() error {
 // Run serves connections. When the context ends, it closes the port and all connections, and returns the cause. After
 // [PortListener.Close], it waits for the existing connections, and returns net.ErrClosed. It may be called once.
 func (l *PortListener) Run(ctx context.Context) error {
-	stop := context.AfterFunc(ctx, func() { _ = l.Close() }) // the port is no longer used
+	stop := context.AfterFunc(ctx, func() { _ = l.Close() }) // frees the port
 	defer stop()
 	var running sync.WaitGroup
 	for _, listener := range l.listeners {

@@ -172,9 +172,9 @@ func TestAFailingOnSpecChangeDoesNotSuspendTheDeadline(t *testing.T) {
 		result outcome
 		out    fakeOutputs
 	}{
-		"fails":          {result: outcome{how: fails, err: errLabel("no food")}},
-		"fails for good": {result: outcome{how: fails, err: controller.Terminal(errLabel("no food"))}},
-		"goes and waits": {result: outcome{how: goes, next: work{"plough"}}, out: fakeOutputs{waiting: "for a secret"}},
+		"fails":             {result: outcome{how: fails, err: errLabel("no food")}},
+		"fails permanently": {result: outcome{how: fails, err: controller.Terminal(errLabel("no food"))}},
+		"goes and waits":    {result: outcome{how: goes, next: work{"plough"}}, out: fakeOutputs{waiting: "for a secret"}},
 	} {
 		m, obj := newMachine(t, &Options{Durable: true}), new(animal)
 		at, late := m.states[m.find("rest")], 0

@@ -101,7 +101,7 @@ func (c *logCollector) join(ctx context.Context, pod *corev1.Pod, first bool) {
 	}
 }
 
-// joined does the work of join, and returns the runs for which there is no room.
+// joined does the work of join, and returns the runs that do not fit.
 func (c *logCollector) joined(ctx context.Context, pod *corev1.Pod, first bool) (excess []*logRun) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

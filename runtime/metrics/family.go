@@ -169,7 +169,7 @@ func ofControllers() []Family {
 
 		{"workqueue_depth", "Current number of objects that wait for a worker.", Gauge, queue, nil},
 		{"workqueue_adds_total", "Total number of adds, not counting those merged into a pending run.", Counter, queue, nil},
-		{"workqueue_retries_total", "Total number of retries.", Counter, queue, nil},
+		{"workqueue_retries_total", "Total number of runs that failed or asked for another as soon as possible.", Counter, queue, nil},
 		{"workqueue_queue_duration_seconds", "How long objects wait for a worker.", Histogram, queue, nil},
 		{"workqueue_work_duration_seconds", "How long the reconcile of an object takes.", Histogram, queue, nil},
 		{"workqueue_unfinished_work_seconds", "Sum of the ages of the current reconciles.", Gauge, queue, nil},
