@@ -9,10 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -439,10 +440,35 @@ func beginsWith(message, text string) bool {
 	return ok && (rest == "" || strings.HasPrefix(rest, "; ") || strings.HasPrefix(rest, "\n"))
 }
 
-// numbers are durations such as 1m30s, with the character after them, and other numbers.
-var numbers = regexp.MustCompile(`(\d+(\.\d+)?(ns|us|µs|ms|[smh]))+([^\pL\d]|$)|\d+(\.\d+)*`)
+// withoutNumbers returns a text without numbers and durations, such as 2 and 1m30s.
+func withoutNumbers(text string) string {
+	var b strings.Builder
+	digit := func(i int) bool { return i < len(text) && '0' <= text[i] && text[i] <= '9' }
+	for i := 0; i < len(text); {
+		if !digit(i) {
+			b.WriteByte(text[i])
+			i++
+			continue
+		}
+		for digit(i) || i < len(text) && text[i] == '.' && digit(i+1) {
+			i++
+		}
+		for _, unit := range []string{"ns", "us", "µs", "ms", "s", "m", "h"} {
+			end := i + len(unit)
+			if strings.HasPrefix(text[i:], unit) && (digit(end) || !letter(text[end:])) {
+				i = end
+				break
+			}
+		}
+	}
+	return b.String()
+}
 
-func withoutNumbers(text string) string { return numbers.ReplaceAllString(text, "$4") }
+// letter reports whether a text begins with a letter.
+func letter(text string) bool {
+	r, _ := utf8.DecodeRuneInString(text)
+	return unicode.IsLetter(r)
+}
 
 func (m *Machine[K]) event(obj *K, e events.Event) {
 	if m.opts.Events != nil {
