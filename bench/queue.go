@@ -19,6 +19,7 @@ import (
 	"github.com/kube-go/sdk/runtime/controller"
 )
 
+// queueFigures has a bar of 0.2 µs on a machine on which client-go's queue takes 0.15 µs. On others, the ratio counts.
 func queueFigures() []*figure {
 	var all []*figure
 	for _, waiting := range []int{0, 10_000} {
@@ -30,7 +31,7 @@ func queueFigures() []*figure {
 		work := fmt.Sprintf("add, get, done; %d keys wait", waiting)
 		all = append(all, &figure{
 			name: "queue: " + work, unit: inUS, ours: value{"", ours, "time"},
-			peers: []value{{"client-go", classic, "time"}, {"controller-runtime", priorities, "time"}}, bar: bar{limit: 0.2e-6},
+			peers: []value{{"client-go", classic, "time"}, {"controller-runtime", priorities, "time"}}, bar: bar{ratio: 4.0 / 3},
 		}, &figure{
 			name: "queue: CPU of " + work, unit: inUS, ours: value{"", ours, "cpu"},
 			peers: []value{{"client-go", classic, "cpu"}, {"controller-runtime", priorities, "cpu"}}, bar: bar{ratio: 1},

@@ -26,7 +26,7 @@ type model struct {
 	held   []*modelKey // the held keys
 	delays []*modelKey // the delayed keys
 	keys   map[string]*modelKey
-	passed int
+	turn   int
 	closed bool
 
 	adds, retries, overdue uint64
@@ -296,13 +296,8 @@ func (m *model) take(now time.Duration) (Item[string, string], bool) {
 	if first == nil || m.limit > 0 && m.running() >= m.limit {
 		return Item[string, string]{}, false
 	}
-	if oldest != first && now-oldest.since >= m.aging {
-		m.passed++
-	} else {
-		m.passed = 0
-	}
-	if m.passed == agedShare {
-		first, m.passed = oldest, 0
+	if m.turn = (m.turn + 1) % agedShare; m.turn == 0 && now-oldest.since >= m.aging {
+		first = oldest
 	}
 	m.line = slices.DeleteFunc(m.line, func(o *modelKey) bool { return o == first })
 	first.waits, first.runs, first.failed = false, true, false
@@ -370,7 +365,7 @@ func (m *model) close() {
 }
 
 func (m *model) dropWaiting() {
-	m.line, m.passed = nil, 0
+	m.line, m.turn = nil, 0
 	for _, k := range m.keys {
 		k.waits, k.again, k.causes = false, false, nil
 	}

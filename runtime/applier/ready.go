@@ -20,7 +20,7 @@ type ready[K comparable, C any] struct {
 	levels []level[K, C] // highest priority first; there are at most 256, and empty ones stay
 	len    int
 	aging  time.Duration
-	passed int // consecutive turns that did not go to an aged key
+	turn   int // turns since the last one for the key that has waited longest
 }
 
 // A level is the list of waiting entries of one priority.
@@ -46,30 +46,24 @@ func (r *ready[K, C]) remove(e *entry[K, C]) {
 	r.len--
 }
 
-// pop removes and returns the entry whose turn it is, or returns nil.
+// pop removes and returns the entry whose turn it is. There must be one.
 func (r *ready[K, C]) pop(now instant) *entry[K, C] {
-	e := r.first()
-	if e == nil {
-		return nil
-	}
-	if aged := r.oldest(); aged == e || now-aged.since < r.aging {
-		r.passed = 0
-	} else if r.passed++; r.passed == agedShare {
-		r.passed = 0
-		e = aged
-	}
-	r.remove(e)
-	return e
-}
-
-// first returns the first entry of the highest priority that has entries.
-func (r *ready[K, C]) first() *entry[K, C] {
-	for i := range r.levels {
-		if e := r.levels[i].head; e != nil {
+	if r.turn++; r.turn == agedShare {
+		r.turn = 0
+		if e := r.oldest(); now-e.since >= r.aging {
+			r.remove(e)
 			return e
 		}
 	}
-	return nil
+	l := &r.levels[0]
+	for i := 1; l.head == nil; i++ {
+		l = &r.levels[i]
+	}
+	e := l.head
+	l.remove(e)
+	l.len--
+	r.len--
+	return e
 }
 
 // oldest returns the first entry that has waited longest among those of all priorities. Every entry becomes the first
@@ -94,7 +88,7 @@ func (r *ready[K, C]) oldestWait(now instant) time.Duration {
 
 // clear removes all entries.
 func (r *ready[K, C]) clear() {
-	r.levels, r.len, r.passed = nil, 0, 0
+	r.levels, r.len, r.turn = nil, 0, 0
 }
 
 // level returns the list of a priority, and creates it if necessary.
