@@ -40,8 +40,8 @@ export RACE := -race -trimpath $(foreach p,$(WITHOUT_RACE),-gcflags=$(p)=-race=f
 E2E := $(GO) test -json $(RACE) -vet=off -count=1 -timeout=60m -parallel=5
 
 # The targets of `make test`, and the further targets of `make check`. None runs beside another: beside make race on
-# two processors, end-to-end tests exceeded their limits.
-TEST := test-deps cluster-build race no-race e2e cluster-test
+# two processors, end-to-end tests exceeded their limits. clusters is cluster-test beside e2e.
+TEST := test-deps cluster-build race no-race clusters
 LINTS := vet modern golangci arch hygiene
 VERIFY := $(LINTS) fuzz check-clean wasip1 demo
 # Makes each of the given targets, even after a failure, and prints the results at the end.
@@ -55,7 +55,7 @@ GUESTS := hello-controller document-controller moose database
 # omitempty has no effect on a struct. But Kubernetes' types use it everywhere, and our types have the same tags.
 FIX := $(GO) fix -omitzero=false
 
-.PHONY: help demo test unit race no-race test-deps cluster-build cluster-test e2e e2e-versions e2e-k3d soak node-deps cluster-up \
+.PHONY: help demo test unit race no-race test-deps cluster-build cluster-test e2e clusters e2e-versions e2e-k3d soak node-deps cluster-up \
 	cluster-down wasm-guests go-get weight bench seeds tools lint vet modern golangci arch hygiene fix fuzz generate tidy check verify check-clean wasip1 clean
 
 help:
@@ -101,6 +101,10 @@ cluster-test: $(REPORT)
 ## e2e: run the end-to-end tests on the cluster of KUBECONFIG, or else on the built-in one
 e2e: test-deps
 	$(E2E) ./tests/e2e/... | $(REPORT)
+
+# Runs the tests of cluster-test beside those of e2e, whose first minutes need one processor.
+clusters: test-deps
+	$(E2E) -p=2 ./tests/e2e ./tests/cluster/... ./tests/e2e/... | $(REPORT)
 
 ## e2e-versions: run the end-to-end tests on the supported older versions of Kubernetes; builds each version once
 e2e-versions:
