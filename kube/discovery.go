@@ -20,7 +20,7 @@ type (
 	// Refresh. See [discovery.Mapper].
 	Mapper = discovery.Mapper
 	// UnknownResourceError says that a server has no resource of a name: Name, Nearby (similar names), IsCategory,
-	// Failed. See [discovery.UnknownResourceError].
+	// Failed. It is not [ErrNotFound]. See [discovery.UnknownResourceError].
 	UnknownResourceError = discovery.UnknownResourceError
 )
 

@@ -81,7 +81,10 @@ func Example() {
 // server stands in for an API server in a unit test: it records each write, and responds with the object that was sent.
 // It opens no socket, so that it also works in a bubble of testing/synctest. It refuses protobuf, in which clients send
 // the kinds of k8s.io/api, and so gets JSON.
-type server struct{ requests []string }
+type server struct {
+	requests []string
+	object   string // the response to a JSON patch, such as that of kube.Finalize: the patched object
+}
 
 func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Header.Get("Content-Type") == "application/vnd.kubernetes.protobuf" {
@@ -92,6 +95,9 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	s.requests = append(s.requests, r.Method+" "+r.URL.Path+" "+string(object))
+	if r.Header.Get("Content-Type") == "application/json-patch+json" {
+		object = []byte(s.object)
+	}
 	header := http.Header{"Content-Type": {"application/json"}}
 	return &http.Response{StatusCode: http.StatusOK, Header: header, Body: io.NopCloser(bytes.NewReader(object))}, nil
 }

@@ -40,6 +40,11 @@
 // logged or marshaled, and neither are the arguments and the environment of exec plugins or the user information in
 // URLs. [Kubeconfig.Encode] shows all of them.
 //
+// # Kubeconfigs of others
+//
+// A kubeconfig can name a plugin to run, and files whose content its server receives. Use one that somebody else has
+// written only if [Kubeconfig.CheckSelfContained] returns no error.
+//
 // # Errors
 //
 // Mistakes are [FieldError] values, which name the file, the stanza and the field, and say what is wrong and what to

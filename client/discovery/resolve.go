@@ -16,7 +16,8 @@ import (
 	"github.com/kube-go/sdk/core"
 )
 
-// UnknownResourceError is the error for a name that matches no resource of the server.
+// UnknownResourceError is the error for a name that matches no resource of the server. It does not wrap
+// [core.ErrNotFound]. A verb on a kind that is no longer served fails with a client.NotServedError, which does.
 type UnknownResourceError struct {
 	Name       string
 	IsCategory bool          // the name is a category of resources
@@ -33,6 +34,12 @@ func (e *UnknownResourceError) Error() string {
 	msg := fmt.Sprintf("the server has no resource %q%s", e.Name, asFarAsKnown(e.Failed))
 	if len(e.Nearby) > 0 {
 		return msg + "; did you mean " + strings.Join(e.Nearby, " or ") + "?"
+	}
+	switch {
+	case e.Name == "":
+		return msg + "; the name is empty"
+	case strings.Contains(e.Name, "/"):
+		return msg + "; leave out the slash and what follows it"
 	}
 	return msg + "; a resource that a CustomResourceDefinition defines must be installed first"
 }
@@ -195,9 +202,12 @@ func (d *Discovery) nearby(name string) []string {
 	limit := max(1, len(name)/3)
 	for _, r := range d.served {
 		far := limit + 1
-		for _, other := range []string{r.Plural, r.Singular, strings.ToLower(r.Kind)} {
+		for i, other := range append([]string{r.Plural, r.Singular, strings.ToLower(r.Kind)}, r.ShortNames...) {
+			if other == "" || i >= 3 && len(other) < minNearBytes {
+				continue
+			}
 			// The distance is at least the difference of the lengths. A server may send very long names.
-			if other != "" && max(len(other)-len(name), len(name)-len(other)) <= limit {
+			if max(len(other)-len(name), len(name)-len(other)) <= limit {
 				far = min(far, spelling.Distance(name, other))
 			}
 		}
@@ -214,6 +224,10 @@ func (d *Discovery) nearby(name string) []string {
 	}
 	return names[:min(len(names), 3)]
 }
+
+// minNearBytes is the minimum length of a short name that may be similar to another name: shorter ones are similar to
+// many.
+const minNearBytes = 3
 
 // maxNameBytes is the maximum length of a resource's name, which is a DNS label.
 const maxNameBytes = 63

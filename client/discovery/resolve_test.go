@@ -73,7 +73,9 @@ func TestResolveUnknown(t *testing.T) {
 			"a name without similar names", "unicorns", known,
 			"a resource that a CustomResourceDefinition defines must be installed first",
 		},
-		{"an empty name", "", known, "a resource that a CustomResourceDefinition defines must be installed first"},
+		{"a misspelled short name", "deployy", known, "did you mean deployments.apps?"},
+		{"an empty name", "", known, "the name is empty"},
+		{"an object", "unicorns/a", known, "leave out the slash and what follows it"},
 		{
 			"a resource of the failed group", "loads.metrics.example.com", known,
 			"a resource that a CustomResourceDefinition defines must be installed first",

@@ -196,7 +196,7 @@ func newEngine(primary *source, o *Options) *engine {
 func (c *Controller[K]) Owns(s Owned) *Controller[K] {
 	src := s.source()
 	src.refs = eachState(controllerOf(c.engine.resource))
-	c.engine.add(src)
+	c.engine.extend(src)
 	return c
 }
 
@@ -207,7 +207,7 @@ func (c *Controller[K]) Watches(t Trigger) *Controller[K] {
 		c.engine.wrong(errNoTrigger)
 		return c
 	}
-	c.engine.add(t.source)
+	c.engine.extend(t.source)
 	return c
 }
 
@@ -219,7 +219,7 @@ func (c *Controller[K]) Reads(s Owned) *Controller[K] {
 		c.engine.wrong(fmt.Errorf("source %s: Where has no effect on Reads: leave it out", src.resource()))
 	}
 	src.refs = func(reflector.Change) ([]core.ObjectRef, error) { return nil, nil }
-	c.engine.add(src)
+	c.engine.extend(src)
 	return c
 }
 

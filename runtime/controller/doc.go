@@ -51,11 +51,11 @@
 // context ends, too, with the same cause. Run returns when all of them have returned, or 10 s after the end of their
 // context, with an error that names the objects of the runs that ignore it. It logs the stack of each of these runs.
 //
-// [Options.RunTimeout] limits each run, and each call of a function of [Secondary.Map]. [Controller.Runs] reports the
-// current runs and calls, such as for a health check.
+// [Options.RunTimeout] limits each run, and each call of a function of [Secondary.Map]. [Controller.Runs] reports them.
 //
 // # Concurrency
 //
-// A [Controller] is built in one goroutine, and only one Run may be active at a time. Its other methods are safe for
-// concurrent use. Different objects are reconciled concurrently, up to [Options.Concurrency].
+// A [Controller] is built in one goroutine before Run: a source that is added later has no effect, and an error is
+// logged. Only one Run may be active at a time. The other methods are safe for concurrent use. Different objects are
+// reconciled concurrently, up to [Options.Concurrency].
 package controller

@@ -65,6 +65,16 @@ func (e *engine) add(s *source) {
 	e.sources = append(e.sources, s)
 }
 
+// extend adds a source besides the primary one. A run that is active does not get it.
+func (e *engine) extend(s *source) {
+	if e.current() != nil {
+		e.opts.Logger.Error("the source has no effect, because Run is active: call Owns, Watches and Reads before Run",
+			"source", s.resource())
+		return
+	}
+	e.add(s)
+}
+
 // wrong records a mistake of the caller, which Run returns.
 func (e *engine) wrong(err error) { e.invalid = errors.Join(e.invalid, err) }
 

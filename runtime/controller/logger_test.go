@@ -5,7 +5,9 @@ package controller_test
 
 import (
 	"context"
+	"iter"
 	"log/slog"
+	"slices"
 	"testing"
 	"testing/synctest"
 
@@ -55,4 +57,18 @@ func TestLoggerIsTheDefaultOneUnlessAnotherIsGiven(t *testing.T) {
 	if controller.Logger(t.Context()) != slog.Default() {
 		t.Error("outside of a run, Logger is not the default logger")
 	}
+}
+
+func TestASourceThatIsAddedDuringARunIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(documents, doc("prod/a", "1"))
+		ctl := controller.New(controller.For[document](w.cache), &controller.Options{Logger: w.log.logger()})
+		start(t, ctl, func(context.Context, *document) (controller.Action, error) { return controller.Action{}, nil })
+		ctl.Owns(controller.Source[document](w.cache)).Reads(controller.Source[document](w.cache)).
+			Watches(controller.On(func(context.Context) iter.Seq[controller.Key] { return slices.Values([]controller.Key{}) }))
+		if got := w.log.with("level=ERROR"); len(got) != 3 {
+			t.Errorf("the log has %d errors, want one for each source:\n%s", len(got), w.log)
+		}
+	})
 }
