@@ -21,7 +21,8 @@ type WatchOptions = watcher.WatchOptions
 
 // Watch yields the existing objects of an API as Added, and then their changes, until the context ends. The Object of
 // an event of type Bookmark has only a version: Watch yields one after the existing objects, and others later. It
-// recovers from failures; WatchOptions.OnError receives them. See [watcher.Watch].
+// recovers from failures, which WatchOptions.OnError receives, and also retries a request that the server always
+// refuses. See [watcher.Watch].
 func Watch[K any, P core.ObjectPtr[K]](
 	ctx context.Context, api *API[K], o *WatchOptions,
 ) iter.Seq2[WatchEvent[K], error] {

@@ -11,37 +11,47 @@ import (
 	"strings"
 )
 
+// shown returns attributes of names and their texts. It leaves out empty texts.
+func shown(pairs ...string) (out []slog.Attr) {
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			out = append(out, slog.String(pairs[i], pairs[i+1]))
+		}
+	}
+	return out
+}
+
+// count returns a number with a unit, such as "2 bytes", or "" for 0.
+func count(n int, unit string) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		unit = strings.TrimSuffix(unit, "s")
+	}
+	return fmt.Sprintf("%d %s", n, unit)
+}
+
 // A Config prints its fields that are set, without secrets: attrs is the only list of the fields that may be shown.
 // Certificates are public, so their size is shown; of secrets only their presence is shown.
-func (c Config) attrs() []slog.Attr {
-	var out []slog.Attr
-	size := func(data []byte) string {
-		if len(data) == 0 {
-			return ""
-		}
-		return fmt.Sprintf("%d bytes", len(data))
-	}
-	for _, field := range []struct{ name, value string }{
-		{"source", c.Source},
-		{"server", redactURL(c.Server)},
-		{"namespace", c.Namespace},
-		{"tlsServerName", c.TLSServerName},
-		{"caFile", c.CAFile},
-		{"caData", size(c.CAData)},
-		{"clientCertFile", c.ClientCertFile},
-		{"clientCertData", size(c.ClientCertData)},
-		{"clientKeyFile", c.ClientKeyFile},
-		{"clientKeyData", c.ClientKeyData.String()},
-		{"bearerToken", c.BearerToken.String()},
-		{"bearerTokenFile", c.BearerTokenFile},
-		{"username", c.Username},
-		{"password", c.Password.String()},
-		{"proxyURL", redactURL(c.ProxyURL)},
-	} {
-		if field.value != "" {
-			out = append(out, slog.String(field.name, field.value))
-		}
-	}
+func (c *Config) attrs() []slog.Attr {
+	out := shown(
+		"source", c.Source,
+		"server", redactURL(c.Server),
+		"namespace", c.Namespace,
+		"tlsServerName", c.TLSServerName,
+		"caFile", c.CAFile,
+		"caData", count(len(c.CAData), "bytes"),
+		"clientCertFile", c.ClientCertFile,
+		"clientCertData", count(len(c.ClientCertData), "bytes"),
+		"clientKeyFile", c.ClientKeyFile,
+		"clientKeyData", c.ClientKeyData.String(),
+		"bearerToken", c.BearerToken.String(),
+		"bearerTokenFile", c.BearerTokenFile,
+		"username", c.Username,
+		"password", c.Password.String(),
+		"proxyURL", redactURL(c.ProxyURL),
+	)
 	if c.InsecureSkipTLSVerify {
 		out = append(out, slog.Bool("insecureSkipTLSVerify", true))
 	}
@@ -52,37 +62,21 @@ func (c Config) attrs() []slog.Attr {
 		out = append(out, slog.GroupAttrs("exec", c.Exec.attrs()...))
 	}
 	if c.AuthProvider != nil {
-		out = append(out, slog.GroupAttrs("authProvider", slog.String("name", c.AuthProvider.Name)))
+		out = append(out, slog.GroupAttrs("authProvider", shown("name", c.AuthProvider.Name)...))
 	}
-	if !c.Impersonate.isZero() {
-		out = append(out, slog.GroupAttrs("impersonate", c.Impersonate.attrs()...))
-	}
-	return out
-}
-
-func (i Impersonation) attrs() []slog.Attr {
-	out := []slog.Attr{slog.String("user", i.User)}
-	if i.UID != "" {
-		out = append(out, slog.String("uid", i.UID))
-	}
-	if len(i.Groups) > 0 {
-		out = append(out, slog.String("groups", strings.Join(i.Groups, ",")))
-	}
-	if len(i.Extra) > 0 {
-		out = append(out, slog.String("extra", fmt.Sprintf("%d keys", len(i.Extra))))
+	if as := c.Impersonate.attrs(); as != nil {
+		out = append(out, slog.GroupAttrs("impersonate", as...))
 	}
 	return out
 }
 
-func (e ExecConfig) attrs() []slog.Attr {
-	out := []slog.Attr{slog.String("command", e.Command)}
-	if len(e.Args) > 0 {
-		out = append(out, slog.String("args", fmt.Sprintf("%d %s", len(e.Args), redacted)))
-	}
-	if len(e.Env) > 0 {
-		out = append(out, slog.String("env", fmt.Sprintf("%d %s", len(e.Env), redacted)))
-	}
-	return append(out, slog.String("apiVersion", e.APIVersion))
+func (i *Impersonation) attrs() []slog.Attr {
+	return shown("user", i.User, "uid", i.UID, "groups", strings.Join(i.Groups, ","), "extra", count(len(i.Extra), "keys"))
+}
+
+func (e *ExecConfig) attrs() []slog.Attr {
+	return shown("command", e.Command, "args", count(len(e.Args), redacted), "env", count(len(e.Env), redacted),
+		"apiVersion", e.APIVersion)
 }
 
 // joinAttrs formats attributes as "{name: value, group: {name: value}}".

@@ -22,7 +22,7 @@ import (
 //   - a field that is nil;
 //   - a struct with no field set, whatever its tag says;
 //   - the status, if it has no field set, unless the object is applied to the subresource status and the status encodes
-//     to more than {}.
+//     to more than {}. Other structs with no field set, such as the spec, are left out then.
 //
 // A zero number, string or bool, or a zero struct that is encoded as one of them, such as a metav1.Duration, is
 // ambiguous if its tag has neither omitempty nor omitzero: its author may mean the zero value, or may not have set the
@@ -162,7 +162,7 @@ func (p *pruner) member(out []byte, m member, v reflect.Value) ([]byte, error) {
 			return nil, nil
 		case !omitEmpty && p.inside == 0 && (!isStruct || isScalar(m.value)):
 			p.zeros = append(p.zeros, strings.Join(p.path, "."))
-		case isStruct && !p.ZeroValues && (p.inside == 0 || !isScalar(m.value)):
+		case isStruct && (!p.ZeroValues || p.Status && len(p.path) == 1) && (p.inside == 0 || !isScalar(m.value)):
 			return nil, nil
 		}
 	}

@@ -279,8 +279,6 @@ func TestMarshalApplyRejectsAmbiguousZeroValues(t *testing.T) {
 	}
 }
 
-// Only unset fields are omitted: decoding the result returns the same object. An empty object of any kind has no null,
-// status or time.
 // TestMarshalApplyOfAStatusWithoutSetFields checks that a status that becomes zero is not left out of an apply to the
 // subresource, since the server would then remove it.
 func TestMarshalApplyOfAStatusWithoutSetFields(t *testing.T) {
@@ -302,8 +300,26 @@ func TestMarshalApplyOfAStatusWithoutSetFields(t *testing.T) {
 	if err != nil || strings.Contains(string(body), "status") {
 		t.Errorf("MarshalApply of a status whose fields all have omitempty = %s, %v", body, err)
 	}
+	type machine struct {
+		metav1.TypeMeta   `json:",inline"`
+		metav1.ObjectMeta `json:"metadata"`
+
+		Spec struct {
+			URL string `json:"url"`
+		} `json:"spec"`
+		Status struct {
+			Runs int `json:"runs"`
+		} `json:"status"`
+	}
+	idle := &machine{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+	body, err = wire.MarshalApply(idle, res, &wire.ApplyOptions{Status: true, ZeroValues: true})
+	if err != nil || strings.Contains(string(body), "spec") || !strings.Contains(string(body), `"status":{"runs":0}`) {
+		t.Errorf("MarshalApply of a zero status = %s, %v, want the status without the spec", body, err)
+	}
 }
 
+// Only unset fields are omitted: decoding the result returns the same object. An empty object of any kind has no null,
+// status or time.
 func TestMarshalApplyOmitsOnlyUnsetFieldsOfEveryKind(t *testing.T) {
 	for _, k := range apitest.Kinds(t) {
 		body, err := wire.MarshalApply(k.New(), resourceOf(k), &wire.ApplyOptions{ZeroValues: true})

@@ -106,9 +106,13 @@ func (h *holds[K, C]) drop(source int) (all []*hold[K, C]) {
 // remove removes an observed write from its entry.
 func (h *holds[K, C]) remove(x *hold[K, C]) {
 	more := x.entry.extra
-	i := slices.Index(more.holds, x)
-	more.holds = slices.Delete(more.holds, i, i+1)
+	more.holds = without(more.holds, x)
 	h.len--
+}
+
+// without removes a write from a list.
+func without[K comparable, C any](list []*hold[K, C], x *hold[K, C]) []*hold[K, C] {
+	return slices.DeleteFunc(list, func(o *hold[K, C]) bool { return o == x })
 }
 
 // forget removes the writes of an entry from their sources, and returns them.
@@ -122,7 +126,7 @@ func (h *holds[K, C]) forget(e *entry[K, C]) []Write {
 		s := h.sources[x.Source]
 		if x.UID == "" {
 			heap.Remove(&s.byVersion, x.slot)
-		} else if rest := slices.DeleteFunc(s.byUID[x.UID], func(o *hold[K, C]) bool { return o == x }); len(rest) > 0 {
+		} else if rest := without(s.byUID[x.UID], x); len(rest) > 0 {
 			s.byUID[x.UID] = rest
 		} else {
 			delete(s.byUID, x.UID)

@@ -3,11 +3,7 @@
 
 package applier
 
-import (
-	"cmp"
-	"slices"
-	"time"
-)
+import "time"
 
 // agedShare is the share of turns for the key that has waited longest: one of every agedShare turns.
 const agedShare = 4
@@ -98,7 +94,10 @@ func (r *ready[K, C]) level(p Priority) *level[K, C] {
 			return &r.levels[i]
 		}
 	}
-	i, _ := slices.BinarySearchFunc(r.levels, p, func(l level[K, C], p Priority) int { return cmp.Compare(p, l.priority) })
-	r.levels = slices.Insert(r.levels, i, level[K, C]{priority: p})
+	i := len(r.levels)
+	r.levels = append(r.levels, level[K, C]{priority: p})
+	for ; i > 0 && r.levels[i-1].priority < p; i-- {
+		r.levels[i-1], r.levels[i] = r.levels[i], r.levels[i-1]
+	}
 	return &r.levels[i]
 }

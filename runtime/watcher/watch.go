@@ -73,6 +73,9 @@ func (o *WatchOptions) options() *Options {
 // version that the watch has reached. Callers own the objects. An object that can't be decoded is skipped, and
 // [WatchOptions.OnError] receives an error that names it.
 //
+// Watch also retries what can't succeed, such as a field selector that the server does not support or a missing
+// permission, since a server may change. A program that must not wait cancels ctx in [WatchOptions.OnError].
+//
 // If K is metav1.PartialObjectMetadata, a client's feed requests metadata only.
 func Watch[K any, P core.ObjectPtr[K]](
 	ctx context.Context, src Source, o *WatchOptions,
