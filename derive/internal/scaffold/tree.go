@@ -190,19 +190,19 @@ func (s *source) offset(p token.Pos) int { return s.set.Position(p).Offset }
 
 // kindOf is one version of a kind of the project.
 type kindOf struct {
-	dir     string // of its package
-	pkg     string
-	path    string // of the file with its spec
-	spec    string // the name of the type with the marker
-	marker  string // the line
-	group   string
-	name    string
-	version string
-	plural  string
-	status  string // the type of the status; "" for none
-	cluster bool
-	stored  bool // says storage=true
-	called  bool // has //kube:conversion
+	dir      string // of its package
+	pkg      string
+	path     string // of the file with its spec
+	spec     string // the name of the type with the marker
+	marker   string // the line
+	group    string
+	name     string
+	version  string
+	plural   string
+	status   string // the type of the status; "" for none
+	converts string // the strategy of //kube:conversion; "" for none
+	cluster  bool
+	stored   bool // says storage=true
 }
 
 // kinds returns the versions of the kinds that //kube:resource markers declare, ordered by path.
@@ -238,7 +238,7 @@ func (t *Tree) kinds() ([]kindOf, error) {
 func readKind(s *source, g *ast.GenDecl) (*kindOf, error) {
 	markers := marker.NewSet()
 	var k *kindOf
-	called, status := false, ""
+	converts, status := "", ""
 	for _, c := range g.Doc.List {
 		if !strings.HasPrefix(c.Text, "//kube:") {
 			continue
@@ -260,7 +260,7 @@ func readKind(s *source, g *ast.GenDecl) (*kindOf, error) {
 				plural: a.String("plural"), cluster: a.String("scope") == "Cluster", stored: a.Bool("storage", false),
 			}
 		case "kube:conversion":
-			called = true
+			converts = cmp.Or(m.Args.String("strategy"), "Webhook")
 		case "kube:subresource":
 			if m.Args.Has("status") {
 				status = cmp.Or(m.Args.String("status"), "Status")
@@ -272,7 +272,7 @@ func readKind(s *source, g *ast.GenDecl) (*kindOf, error) {
 		if status == "Status" {
 			status = k.name + status
 		}
-		k.called, k.status = called, status
+		k.converts, k.status = converts, status
 	}
 	return k, nil
 }

@@ -380,6 +380,7 @@ func TestMistakesChangeNothing(t *testing.T) {
 		{"a bad name of a version", nil, version("Policy", "latest"), `version "latest" is not a version`},
 		{"two kinds in one file", []string{"api/v1/policy_types.go", "type PolicyStatus", "//kube:resource group=shop.example.org version=v1 kind=Other\ntype OtherSpec struct{}\n\ntype PolicyStatus"}, version("Policy", "v2"), "api/v1/policy_types.go has the kinds Policy and Other: move one"},
 		{"no stored version", []string{"api/v2/p.go", "", strings.NewReplacer("v1", "v2", "Other", "Policy").Replace(second)}, version("Policy", "v3"), "no version of Policy is marked storage=true"},
+		{"a definition without conversions", []string{"api/v1/policy_types.go", "//kube:description", "//kube:conversion strategy=None\n//kube:description"}, version("Policy", "v2"), "api/v1/policy_types.go: it has the marker //kube:conversion strategy=None, with which the API server does not call the webhook: remove it. Add this by hand where it belongs, and then run the command again:\n\n//kube:conversion strategy=Webhook service=policy-system/policy-controller path=/convert/policies\n"},
 		{"no deployment", []string{"config/deploy/controller.yaml", "kind: Deployment", "kind: DaemonSet"}, version("Policy", "v2"), "config/deploy/controller.yaml has no Deployment"},
 
 		{"another probe", []string{"config/deploy/controller.yaml", "path: /readyz", "path: /ready"}, version("Policy", "v2"), "config/deploy/controller.yaml: the readiness probe is not /readyz of the port health. Add this by hand"},

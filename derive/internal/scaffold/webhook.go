@@ -386,14 +386,22 @@ func (t *Tree) addConversion(versions, all []kindOf) error {
 	if err := t.probeWebhooks(); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(versions, func(k kindOf) bool { return k.called }) {
+	marked := slices.IndexFunc(versions, func(k kindOf) bool { return k.converts != "" })
+	if marked >= 0 && versions[marked].converts != "None" {
 		return nil
 	}
 	d, err := t.deployed()
 	if err != nil {
 		return err
 	}
-	line := fmt.Sprintf("//kube:conversion strategy=Webhook service=%s/%s path=/convert/%s", d.namespace, d.name, base.plural)
+	line := fmt.Sprintf("//kube:conversion strategy=Webhook service=%s/%s path=/convert/%s",
+		d.namespace, d.name, base.plural)
+	if marked >= 0 {
+		return &EditError{
+			versions[marked].path, "it has the marker //kube:conversion strategy=None, with which the API server does not " +
+				"call the webhook: remove it", line,
+		}
+	}
 	return t.replaceLine(base.path, base.marker, base.marker+"\n"+line)
 }
 
