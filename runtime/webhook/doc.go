@@ -15,12 +15,13 @@
 //		}
 //		return nil
 //	}, nil))
-//	srv.Handle("/convert", webhook.Conversion(converter.Convert, nil))
+//	srv.Handle("/convert/documents", webhook.Conversion(converter.Convert, nil))
 //	m.AddToAll(srv) // a manager
 //
 // Use it for rules that a schema, a CEL rule or a ValidatingAdmissionPolicy can't express: those need no server.
-// [Validate] and [Mutate] decode the objects of one kind, [Admission] handles requests of any kind. The handlers work
-// with any HTTP server. Packages core/admission and core/conversion define reviews and responses.
+// [Validate] and [Mutate] decode the objects of one kind, [Admission] handles requests of any kind. Each kind with
+// conversions needs a path of its own, which path= of its marker //kube:conversion sets (default /convert). The
+// handlers work with any HTTP server. Packages core/admission and core/conversion define reviews and responses.
 //
 // # Certificates
 //
@@ -44,10 +45,9 @@
 //
 // # Permissions
 //
-// Without CertDir the program needs, for its namespace, the verbs get, create and update for secrets; and for the
-// configurations that it names, get and update for mutatingwebhookconfigurations and validatingwebhookconfigurations of
-// the group admissionregistration.k8s.io, and for customresourcedefinitions of apiextensions.k8s.io. All but create may
-// be limited to the names.
+// Without CertDir the program needs, for its namespace, get, create and update for secrets; and get and update for the
+// mutatingwebhookconfigurations and validatingwebhookconfigurations (admissionregistration.k8s.io) and the
+// customresourcedefinitions (apiextensions.k8s.io) that it names. All but create may be limited to the names.
 //
 // # Errors
 //

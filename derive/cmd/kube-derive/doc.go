@@ -230,6 +230,9 @@
 //	//kube:conversion        strategy=None|Webhook [service=namespace/name] [path=] [port=] [url=] [versions=,]
 //	//kube:diagram           file= [title=]          a Mermaid state diagram for the documentation, see kube-derive docs
 //
+// The path of a conversion webhook is /convert by default. A webhook of package runtime/webhook converts one kind, so
+// give each kind a path of its own, such as path=/convert/documents, and its handler the same.
+//
 // Paths are checked against the schema, which also determines the type of a column. By default, kinds are namespaced,
 // and their plural follows the rules of controller-gen. Several versions of a kind in one run are one definition; set
 // storage=true for one of them. If a served version has fields that the storage version lacks, and no webhook converts,
