@@ -99,9 +99,9 @@ func addVersion() *command {
 		args:  "[flags] KIND VERSION",
 		short: "add a version to a kind, with conversions",
 		long: `
-Adds a version to a kind: a copy of the types of the version that the API server stores, which
-stays the same; functions that convert between the two, with a test that converts random objects;
-and the conversion webhook, which make run and make deploy serve.
+Adds a version to a kind: a copy of the types of the version that the API server stores, or of the
+hub of the conversions that the kind has; functions that convert between the two, with a test that
+converts random objects; and the conversion webhook, which make run and make deploy serve.
 
 	kube-derive add version Order v2` + allOrNothing,
 	}

@@ -171,12 +171,14 @@
 //	go tool kube-derive add version Order v2             # [--group g]
 //	go tool kube-derive add webhook Order --validate     # [--group g] [--mutate] [--conversion]
 //
-// A kind gets types, a reconcile, tests and a sample. A version is a copy of the types of the version that the API
-// server stores, which stays the same, with functions that convert between the two, a test that converts random
-// objects, and a conversion webhook. A webhook gets a function, a test and its configuration; the first one of a
-// project adds a server, which makes its certificates, to the program, its Deployment and the end-to-end tests. make
-// run and make e2e serve the webhooks outside of the cluster, at an address that the API server must be able to connect
-// to.
+// A kind gets types, a reconcile, tests and a sample. A version is a copy of the types of another version, the hub,
+// with functions that convert between the two, a test that converts random objects, and a conversion webhook. The hub
+// is the version that the API server stores when the first of them is added, and stays the same when the storage
+// version moves: the type of the spokes in internal/webhook/<kind>_conversion.go names it. A comment with TODO marks
+// the fields that the functions do not convert, such as those of unexported types. A webhook gets a function, a test
+// and its configuration; the first one of a project adds a server, which makes its certificates, to the program, its
+// Deployment and the end-to-end tests. make run and make e2e serve the webhooks outside of the cluster, at an address
+// that the API server must be able to connect to.
 //
 // Few lines of existing files change: the lists in internal/controller/controllers.go and internal/webhook/webhooks.go,
 // the Deployment, and for the first webhook main.go and test/e2e/e2e_test.go. The command finds the places in the
@@ -194,6 +196,7 @@
 //  2. Write every object again, as below. An empty patch is enough. API.Modify without a change sends no request.
 //  3. Set status.storedVersions of the definition to the new version only.
 //  4. When no client uses the old version, remove it from the sources, and install the definition with AllowDowngrade.
+//     If it is the hub of conversions, first write them with another version as the hub.
 //
 // For example:
 //

@@ -228,6 +228,17 @@ func (t *Tree) addImport(name, alias, importPath string) (string, error) {
 	return alias, err
 }
 
+// imported returns the path of the package with a name in a file; "" for none.
+func (s *source) imported(name string) string {
+	for _, i := range s.file.Imports {
+		p, err := strconv.Unquote(i.Path.Value)
+		if err == nil && (i.Name != nil && i.Name.Name == name || i.Name == nil && path.Base(p) == name) {
+			return p
+		}
+	}
+	return ""
+}
+
 // replaceLine replaces a line of a file.
 func (t *Tree) replaceLine(name, old, updated string) error {
 	if !bytes.Contains(t.files[name], []byte(old+"\n")) {
@@ -257,14 +268,13 @@ func (t *Tree) declares(dir, name string) (string, error) {
 }
 
 // declaredNames returns the names that a declaration makes known in its package.
-func declaredNames(decl ast.Decl) []string {
+func declaredNames(decl ast.Decl) (list []string) {
 	switch d := decl.(type) {
 	case *ast.FuncDecl:
-		if d.Recv == nil {
-			return []string{d.Name.Name}
+		if d.Recv == nil && d.Name.Name != "init" {
+			list = append(list, d.Name.Name)
 		}
 	case *ast.GenDecl:
-		var list []string
 		for _, spec := range d.Specs {
 			switch spec := spec.(type) {
 			case *ast.TypeSpec:
@@ -275,7 +285,6 @@ func declaredNames(decl ast.Decl) []string {
 				}
 			}
 		}
-		return list
 	}
-	return nil
+	return slices.DeleteFunc(list, func(name string) bool { return name == "_" })
 }

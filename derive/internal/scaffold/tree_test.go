@@ -350,6 +350,8 @@ func TestMistakesChangeNothing(t *testing.T) {
 	}
 	validate := scaffold.Webhooks{Validate: true}
 	const second = "package v1\n\n//kube:resource group=shop.example.org version=v1 kind=Other\ntype OtherSpec struct{}\n"
+	const converter = "internal/webhook/policy_conversion.go"
+	const hub = "package webhook\n\nimport v1 \"example.org/shop/api/other/v1\"\n\nvar _ = []conversion.Spoke[v1.Policy]{}\n"
 	for _, tt := range []struct {
 		name  string
 		edits []string
@@ -381,6 +383,9 @@ func TestMistakesChangeNothing(t *testing.T) {
 		{"two kinds in one file", []string{"api/v1/policy_types.go", "type PolicyStatus", "//kube:resource group=shop.example.org version=v1 kind=Other\ntype OtherSpec struct{}\n\ntype PolicyStatus"}, version("Policy", "v2"), "api/v1/policy_types.go has the kinds Policy and Other: move one"},
 		{"no stored version", []string{"api/v2/p.go", "", strings.NewReplacer("v1", "v2", "Other", "Policy").Replace(second)}, version("Policy", "v3"), "no version of Policy is marked storage=true"},
 		{"a definition without conversions", []string{"api/v1/policy_types.go", "//kube:description", "//kube:conversion strategy=None\n//kube:description"}, version("Policy", "v2"), "api/v1/policy_types.go: it has the marker //kube:conversion strategy=None, with which the API server does not call the webhook: remove it. Add this by hand where it belongs, and then run the command again:\n\n//kube:conversion strategy=Webhook service=policy-system/policy-controller path=/convert/policies\n"},
+		{"a converter without a hub", []string{converter, "", "package webhook\n"}, version("Policy", "v2"), converter + ": it has no list of the type []conversion.Spoke[…], which names the hub of the conversions. Add this by hand"},
+		{"a hub of another package", []string{converter, "", hub}, version("Policy", "v2"), converter + " converts to the version in example.org/shop/api/other/v1, which is none of kind Policy of the group shop.example.org: change the type of its spokes"},
+		{"a constant in the file of another kind", []string{"api/v1/policy_types.go", `"Ready"`, "ready", "api/v1/other.go", "", second + "\nconst ready = \"Ready\"\n"}, version("Policy", "v2"), "api/v1/other.go has another kind, and declares ready, which Policy uses: move ready to a file of its own first"},
 		{"no deployment", []string{"config/deploy/controller.yaml", "kind: Deployment", "kind: DaemonSet"}, version("Policy", "v2"), "config/deploy/controller.yaml has no Deployment"},
 
 		{"another probe", []string{"config/deploy/controller.yaml", "path: /readyz", "path: /ready"}, version("Policy", "v2"), "config/deploy/controller.yaml: the readiness probe is not /readyz of the port health. Add this by hand"},

@@ -54,8 +54,62 @@ func stored(versions []kindOf) (kindOf, error) {
 		"stored version, such as in %s", versions[0].name, versions[0].path)
 }
 
-// AddVersion adds a version to a kind, as a copy of the stored version, with functions that convert between the two, a
-// test of them, and a conversion webhook. The group may be empty if only one has such a kind.
+// hub returns the version that the others convert to: that of the converter of the kind, or the stored version for a
+// kind without a converter.
+func (t *Tree) hub(versions []kindOf) (kindOf, error) {
+	base, err := stored(versions)
+	if err != nil {
+		return kindOf{}, err
+	}
+	file := converterFile(base)
+	if t.files[file] == nil {
+		return base, nil
+	}
+	s, err := t.parse(file)
+	if err != nil {
+		return kindOf{}, err
+	}
+	imported := s.spokesOf(base.name)
+	if imported == "" {
+		return kindOf{}, &EditError{
+			file, "it has no list of the type []conversion.Spoke[…], which names the hub of the conversions",
+			fmt.Sprintf("\treturn conversion.NewConverter([]conversion.Spoke[%s.%s]{}, nil)", base.pkg, base.name),
+		}
+	}
+	if i := slices.IndexFunc(versions, func(k kindOf) bool { return t.module+"/"+k.dir == imported }); i >= 0 {
+		return versions[i], nil
+	}
+	return kindOf{}, fmt.Errorf("%s converts to the version in %s, which is none of kind %s of the group %s: change "+
+		"the type of its spokes, or rename the file if it is of another kind", file, imported, base.name, base.group)
+}
+
+// converterFile returns the path of the file with the converter of a kind.
+func converterFile(k kindOf) string {
+	return webhookDir + "/" + strings.ToLower(k.name) + "_conversion.go"
+}
+
+// spokesOf returns the path of the package whose version of a kind is the hub of spokes; "" for none.
+func (s *source) spokesOf(kind string) (imported string) {
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		index, ok := n.(*ast.IndexExpr)
+		if !ok {
+			return true
+		}
+		generic, ok := index.X.(*ast.SelectorExpr)
+		hub, isOther := index.Index.(*ast.SelectorExpr)
+		if ok && isOther && generic.Sel.Name == "Spoke" && hub.Sel.Name == kind {
+			if pkg, ok := hub.X.(*ast.Ident); ok {
+				imported = s.imported(pkg.Name)
+			}
+		}
+		return imported == ""
+	})
+	return imported
+}
+
+// AddVersion adds a version to a kind, as a copy of the hub, with functions that convert between the two, a test of
+// them, and a conversion webhook. The hub of the first conversions is the stored version, and stays the same when
+// another version is stored. The group may be empty if only one has such a kind.
 func (t *Tree) AddVersion(name, group, version string) error {
 	if err := checkVersion(version); err != nil {
 		return err
@@ -73,7 +127,7 @@ func (t *Tree) addVersion(name, group, version string) error {
 			return fmt.Errorf("kind %s has the version %s already, in %s: choose another version", name, version, k.path)
 		}
 	}
-	base, err := stored(versions)
+	base, err := t.hub(versions)
 	if err != nil {
 		return err
 	}
@@ -89,7 +143,10 @@ func (t *Tree) addVersion(name, group, version string) error {
 	if err != nil {
 		return err
 	}
-	w := &conversions{tree: t, base: base, hub: hub, at: at, version: version}
+	w := &conversions{tree: t, base: base, hub: hub, at: at, version: version, kinds: map[string]bool{}}
+	for _, k := range all {
+		w.kinds[k.name] = w.kinds[k.name] || k.dir == base.dir
+	}
 	if err := w.read(); err != nil {
 		return err
 	}
@@ -112,12 +169,11 @@ func (t *Tree) addVersion(name, group, version string) error {
 		return err
 	}
 	t.copySample(base, version)
-	if !base.stored {
+	if len(versions) == 1 && !base.stored {
 		line := storageArg.ReplaceAllString(base.marker, "") + " storage=true"
 		if err := t.replaceLine(base.path, base.marker, line); err != nil {
 			return err
 		}
-		base.marker, base.stored = line, true
 	}
 	if versions, all, err = t.find(name, base.group); err != nil {
 		return err
@@ -153,13 +209,14 @@ type conversions struct {
 	version string
 
 	specs map[string]*ast.TypeSpec // of the package of base
-	files map[string]*source       // by the names of types
+	files map[string]*source       // by the names that they declare in this package
+	kinds map[string]bool          // of this package, by the names of their types, which are generated
 
 	queue  []string // types that need functions
 	queued map[string]bool
 }
 
-// read finds the types of the package.
+// read finds what the package declares.
 func (w *conversions) read() error {
 	w.specs, w.files = map[string]*ast.TypeSpec{}, map[string]*source{}
 	for _, name := range w.tree.goFiles(w.base.dir) {
@@ -168,10 +225,13 @@ func (w *conversions) read() error {
 			return err
 		}
 		for _, decl := range s.file.Decls {
+			for _, name := range declaredNames(decl) {
+				w.files[name] = s
+			}
 			if g, ok := decl.(*ast.GenDecl); ok {
 				for _, spec := range g.Specs {
 					if spec, ok := spec.(*ast.TypeSpec); ok {
-						w.specs[spec.Name.Name], w.files[spec.Name.Name] = spec, s
+						w.specs[spec.Name.Name] = spec
 					}
 				}
 			}
@@ -185,21 +245,21 @@ func (w *conversions) read() error {
 
 var packageClause = regexp.MustCompile(`(?m)^package \w+`)
 
-// types returns copies of the file with the kind, and of the files with types that it uses and the new package lacks.
+// types returns copies of the file with the kind, and of the files that declare what it uses and the new package lacks.
 func (w *conversions) types() ([]File, error) {
 	var files []File
 	seen := map[string]bool{}
 	queue := []string{w.base.spec}
 	for len(queue) > 0 {
-		s := w.files[queue[0]]
+		name, s := queue[0], w.files[queue[0]]
 		queue = queue[1:]
 		if seen[s.path] {
 			continue
 		}
 		seen[s.path] = true
 		if s.path != w.base.path && bytes.Contains(s.text, []byte("//kube:resource ")) {
-			return nil, fmt.Errorf("%s has another kind, and types that %s uses: move them to a file of their own first",
-				s.path, w.base.name)
+			return nil, fmt.Errorf("%s has another kind, and declares %s, which %s uses: move %[2]s to a file of its own "+
+				"first", s.path, name, w.base.name)
 		}
 		f, err := w.copyOf(s)
 		if err != nil {
@@ -231,7 +291,7 @@ func (w *conversions) copyOf(s *source) (File, error) {
 	for line := range strings.Lines(string(s.text)) {
 		switch text := strings.TrimSpace(line); {
 		case text == w.base.marker:
-			line = storageArg.ReplaceAllString(line, "")
+			line = ownArgs.ReplaceAllString(storageArg.ReplaceAllString(line, ""), "")
 			line = versionArg.ReplaceAllString(line, " version="+w.version)
 		case strings.HasPrefix(text, "//kube:conversion"): // it belongs to all versions
 			continue
@@ -243,27 +303,35 @@ func (w *conversions) copyOf(s *source) (File, error) {
 }
 
 var (
-	versionArg = regexp.MustCompile(` version=\S+`)
-	storageArg = regexp.MustCompile(` storage=\S+`)
+	versionArg = regexp.MustCompile(`[ \t]+version=\S+`)
+	storageArg = regexp.MustCompile(`[ \t]+storage=\S+`)
+
+	// ownArgs are what the marker of a version may say of this version only. A warning is quoted.
+	ownArgs = regexp.MustCompile(`[ \t]+(served|deprecated)(=("([^"\\]|\\.)*"|` + "`[^`]*`" + `|\S+)|\b)`)
 )
 
-// usedBy returns the types of the package that a file uses and the new package does not have.
+// usedBy returns the names that a file uses, other files of the package declare, and the new package does not have.
 func (w *conversions) usedBy(s *source) (list []string, err error) {
-	ast.Inspect(s.file, func(n ast.Node) bool {
-		if sel, ok := n.(*ast.SelectorExpr); ok { // its name is of another package
-			_, ok := sel.X.(*ast.Ident)
-			return !ok
+	var visit func(ast.Node) bool
+	visit = func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SelectorExpr: // its name is of another package, or of a type
+			ast.Inspect(n.X, visit)
+			return false
+		case *ast.Field: // its names are its own
+			ast.Inspect(n.Type, visit)
+			return false
+		case *ast.Ident:
+			if other := w.files[n.Name]; err == nil && other != nil && other.path != s.path {
+				var there string
+				if there, err = w.tree.declares(w.at.dir, n.Name); err == nil && there == "" {
+					list = append(list, n.Name)
+				}
+			}
 		}
-		id, ok := n.(*ast.Ident)
-		if !ok || err != nil || w.specs[id.Name] == nil || w.files[id.Name].path == s.path {
-			return true
-		}
-		var other string
-		if other, err = w.tree.declares(w.at.dir, id.Name); err == nil && other == "" {
-			list = append(list, id.Name)
-		}
-		return true
-	})
+		return err == nil
+	}
+	ast.Inspect(s.file, visit)
 	return list, err
 }
 
@@ -272,9 +340,10 @@ func (w *conversions) functions() (File, error) {
 	var b strings.Builder
 	hub, kind := w.hub.alias, w.base.name
 	fmt.Fprintf(&b, "package %s\n\nimport %s %q\n", w.version, hub, w.tree.module+"/"+w.hub.dir)
-	fmt.Fprintf(&b, "\n// These functions convert between %s and %s, the version that the API server stores. They convert\n"+
-		"// everything but metadata. After a change of the types of one version, change them, too: a test converts random\n"+
-		"// objects there and back.\n", w.version, w.base.version)
+	fmt.Fprintf(&b, "\n// These functions convert between %s and %s, the hub of the conversions. They convert everything\n"+
+		"// but metadata. After a change of the types of one version, change them, too: a test converts random objects\n"+
+		"// there and back.\n",
+		w.version, w.base.version)
 	for _, to := range []bool{true, false} {
 		d := w.direction(to)
 		way := "to"
@@ -349,13 +418,14 @@ func (w *conversions) function(name string, d direction) string {
 // write writes the function that converts a type.
 func (w *conversions) write(b *strings.Builder, name string, d direction) {
 	fmt.Fprintf(b, "\nfunc %s%s(in %s) %s {\n", unexported(name), d.suffix, d.from+name, d.to+name)
-	fields, ok := w.specs[name].Type.(*ast.StructType)
+	typ := w.underlying(w.specs[name].Type)
+	fields, ok := typ.(*ast.StructType)
 	if !ok {
-		value, err := w.convert(w.specs[name].Type, "in", d)
-		if err != nil {
-			value = "in" // the compiler reports it
+		if value, err := w.convert(typ, "in", d); err != nil {
+			fmt.Fprintf(b, "\t// TODO: convert %s, which %v.\n\tvar out %s\n\treturn out\n}\n", name, err, d.to+name)
+		} else {
+			fmt.Fprintf(b, "\treturn %s(%s)\n}\n", d.to+name, value)
 		}
-		fmt.Fprintf(b, "\treturn %s(%s)\n}\n", d.to+name, value)
 		return
 	}
 	fmt.Fprintf(b, "\treturn %s{\n", d.to+name)
@@ -365,8 +435,11 @@ func (w *conversions) write(b *strings.Builder, name string, d direction) {
 			list = []*ast.Ident{embedded(f.Type)}
 		}
 		for _, id := range list {
-			if id == nil || !id.IsExported() {
-				continue // not encoded, or of another package
+			if !id.IsExported() {
+				if f.Names == nil { // only the fields of embedded types are encoded
+					fmt.Fprintf(b, "\t\t// TODO: convert the fields of %s, which is not exported.\n", id.Name)
+				}
+				continue
 			}
 			if value, err := w.convert(f.Type, "in."+id.Name, d); err != nil {
 				fmt.Fprintf(b, "\t\t// TODO: convert %s, which %v.\n", id.Name, err)
@@ -378,6 +451,24 @@ func (w *conversions) write(b *strings.Builder, name string, d direction) {
 	b.WriteString("\t}\n}\n")
 }
 
+// underlying returns what a type of the package is declared as. That of an instance of a generic type has its type
+// parameters, if the arguments are the same in both versions.
+func (w *conversions) underlying(typ ast.Expr) ast.Expr {
+	var spec *ast.TypeSpec
+	switch e := typ.(type) {
+	case *ast.Ident:
+		spec = w.specs[e.Name]
+	case *ast.IndexExpr:
+		if id, ok := e.X.(*ast.Ident); ok && !w.mentions(e.Index) {
+			spec = w.specs[id.Name]
+		}
+	}
+	if spec == nil {
+		return typ
+	}
+	return w.underlying(spec.Type)
+}
+
 // embedded returns the name of an embedded field.
 func embedded(e ast.Expr) *ast.Ident {
 	switch e := e.(type) {
@@ -387,8 +478,12 @@ func embedded(e ast.Expr) *ast.Ident {
 		return embedded(e.X)
 	case *ast.SelectorExpr:
 		return e.Sel
+	case *ast.IndexExpr:
+		return embedded(e.X)
+	case *ast.IndexListExpr:
+		return embedded(e.X)
 	}
-	return nil
+	return ast.NewIdent("_") // there is no other
 }
 
 // convert returns the expression for a value of another version.
@@ -397,12 +492,13 @@ func (w *conversions) convert(typ ast.Expr, value string, d direction) (string, 
 		return value, nil
 	}
 	if id, ok := typ.(*ast.Ident); ok {
-		spec := w.specs[id.Name]
-		switch {
+		switch spec := w.specs[id.Name]; {
+		case spec == nil:
+			return "", fmt.Errorf("has objects of the kind %s", id.Name)
 		case spec.Assign.IsValid():
 			return w.convert(spec.Type, value, d)
-		case spec.TypeParams != nil:
-			return "", fmt.Errorf("is of the generic type %s", id.Name)
+		case !id.IsExported():
+			return "", fmt.Errorf("has the unexported type %s", id.Name)
 		}
 		return w.function(id.Name, d) + "(" + value + ")", nil
 	}
@@ -420,15 +516,17 @@ func (w *conversions) convert(typ ast.Expr, value string, d direction) (string, 
 			return "", errors.New("has keys of another type")
 		}
 		helper, elem = "convertMap", typ.Value
+	case *ast.IndexExpr, *ast.IndexListExpr:
+		return "", errors.New("has a generic type")
 	default:
 		return "", errors.New("has a type without a name")
-	}
-	if id, ok := elem.(*ast.Ident); ok && !w.specs[id.Name].Assign.IsValid() && w.specs[id.Name].TypeParams == nil {
-		return fmt.Sprintf("%s(%s, %s)", helper, value, w.function(id.Name, d)), nil
 	}
 	inner, err := w.convert(elem, "in", d)
 	if err != nil {
 		return "", err
+	}
+	if function, ok := strings.CutSuffix(inner, "(in)"); ok {
+		return fmt.Sprintf("%s(%s, %s)", helper, value, function), nil
 	}
 	from, to := w.typeIn(elem, d.from), w.typeIn(elem, d.to)
 	if from == "" {
@@ -449,7 +547,7 @@ func (w *conversions) mentions(typ ast.Expr) bool {
 			return false
 		case *ast.Ident:
 			spec := w.specs[n.Name]
-			found = found || spec != nil && (!spec.Assign.IsValid() || w.mentions(spec.Type))
+			found = found || w.kinds[n.Name] || spec != nil && (!spec.Assign.IsValid() || w.mentions(spec.Type))
 		}
 		return !found
 	})
@@ -460,10 +558,13 @@ func (w *conversions) mentions(typ ast.Expr) bool {
 func (w *conversions) typeIn(typ ast.Expr, qualifier string) string {
 	switch e := typ.(type) {
 	case *ast.Ident:
-		if w.specs[e.Name] != nil {
-			return qualifier + e.Name
+		switch spec := w.specs[e.Name]; {
+		case spec == nil:
+			return e.Name
+		case !e.IsExported(): // an alias
+			return w.typeIn(spec.Type, qualifier)
 		}
-		return e.Name
+		return qualifier + e.Name
 	case *ast.StarExpr:
 		return prefixed("*", w.typeIn(e.X, qualifier))
 	case *ast.ArrayType:

@@ -358,11 +358,11 @@ func (t *Tree) deployed() (*deployed, error) {
 
 // addConversion makes a conversion webhook for the versions of a kind, whose functions exist.
 func (t *Tree) addConversion(versions, all []kindOf) error {
-	base, err := stored(versions)
+	base, err := t.hub(versions)
 	if err != nil {
 		return err
 	}
-	file := webhookDir + "/" + strings.ToLower(base.name) + "_conversion.go"
+	file := converterFile(base)
 	if t.files[file] == nil {
 		e, err := t.webhookFiles(base, all, "conversion")
 		if err != nil {
