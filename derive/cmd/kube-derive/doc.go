@@ -28,8 +28,10 @@
 // The command generates zz_generated.kube.go in the same package: the type Document; NewDocument; deep copies of
 // Document and of all structs that it uses; KubeResource, which returns the resource of the kind; and KubeCRD, which
 // returns the CustomResourceDefinition, for programs that install it. The command also writes the definition as YAML,
-// to docs.example.com_documents.yaml in the directory of -out. The default is crds in the current directory. If the
-// source begins with a copyright comment, so does the generated file.
+// to docs.example.com_documents.yaml in the directory of -out. The default is crds in the current directory: go
+// generate runs in the package, and a run from elsewhere would write a second file. The marker //kube:output crds=DIR
+// in the package determines one directory for both. If the source begins with a copyright comment, so does the
+// generated file.
 //
 // Without a command name, it also generates the files that markers in the packages enable: roles for +kubebuilder:rbac,
 // webhook configurations for +kubebuilder:webhook, apply structs for packages with +kubebuilder:ac:generate=true, and
