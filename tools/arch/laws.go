@@ -113,7 +113,7 @@ func laws() map[string]map[string][]string {
 			"An object that can't be decoded is a failed run, too":                  {"TestObjectThatCannotBeDecodedIsReportedOnce"},
 			"or immediately if a source is invalid":                                 {"TestInvalidSourceEndsRunImmediately"},
 			"It logs the stack of each of these runs":                               {"TestStopGivesUpOnRunsThatIgnoreTheirContext"},
-			"only one Run may be active at a time":                                  {"TestConcurrentRunIsAnError"},
+			"Only one Run may be active at a time":                                  {"TestConcurrentRunIsAnError"},
 			"up to [Options.Concurrency]":                                           {"TestConcurrencyIsBounded"},
 			"receives a copy of the newest state":                                   {"TestReconcileReceivesACopyOfTheNewestState"},
 			"Two runs of one object never overlap":                                  {"TestRunsOfOneObjectDoNotOverlap"},
