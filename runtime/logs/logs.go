@@ -30,7 +30,8 @@ type Options struct {
 
 	// Log has the options of each log. If Container is set, only the containers of that name are read. With Follow, the
 	// logs of pods and containers that start later are also read, from their start: Previous, Since, SinceTime and
-	// TailLines do not apply to them. Default: the existing lines of all containers.
+	// TailLines do not apply to them. LimitBytes counts the text and the line breaks of each log, but no times, and cuts
+	// the last line. Default: the existing lines of all containers.
 	Log request.LogOptions
 
 	// MaxLogs is the maximum number of logs that are read at the same time. If there are more, OnError is called once for
@@ -44,8 +45,9 @@ type Options struct {
 }
 
 // Merge yields the lines that the containers of many pods have written, ordered by time. With Follow it continues until
-// the context ends. It then holds a line back for at most a quarter of a second in case an older line of another log
-// arrives. A log whose connection breaks, also that of the API server to the node, is resumed where it broke off,
+// the context ends. The oldest line then waits for at most a quarter of a second in case an older line of another log
+// arrives. It does not wait while 256 lines of a log have arrived, if the logs without lines have been quiet for that
+// time. A log whose connection breaks, also that of the API server to the node, is resumed where it broke off,
 // unless the node has rotated that line away, see [pod.API.Logs], or the container has restarted. Previous logs are
 // read once.
 //

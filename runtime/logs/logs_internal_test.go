@@ -147,6 +147,60 @@ func TestFollowedLineWaitsForOlderLines(t *testing.T) {
 	})
 }
 
+// TestBacklogDoesNotWaitForAQuietLog checks that a log whose reader is ahead of the consumer is delayed by a quiet log
+// only once.
+func TestBacklogDoesNotWaitForAQuietLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newLogMerge(mergeGrace)
+		busy, quiet := m.add(), m.add()
+		const lines = 100 * mergeLines
+		go func() {
+			for i := range lines {
+				busy.push(at("a", i))
+			}
+			busy.close()
+		}()
+		start := time.Now()
+		if got, err := take(m, lines); len(got) != lines || err != nil {
+			t.Errorf("%d lines and %v, want %d", len(got), err, lines)
+		}
+		if took := time.Since(start); took > 2*mergeGrace {
+			t.Errorf("%d lines took %v, want no more than the wait for the first and for the last", lines, took)
+		}
+		quiet.close()
+	})
+}
+
+// TestBacklogWaitsForALogThatWasOpenedNow checks that the existing lines of logs are in order although the node sends one
+// of them later.
+func TestBacklogWaitsForALogThatWasOpenedNow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newLogMerge(mergeGrace)
+		early, late := m.add(), m.add()
+		const lines = 4 * mergeLines
+		push := func(s *logSource, first int) {
+			for i := range lines {
+				s.push(at("", first+2*i))
+			}
+			s.close()
+		}
+		go push(early, 1)
+		go func() {
+			time.Sleep(mergeGrace / 2)
+			push(late, 0)
+		}()
+		disordered := 0
+		for i := range 2 * lines {
+			if line, err := m.next(); err != nil || !line.Time.Equal(time.UnixMilli(int64(i))) {
+				disordered++
+			}
+		}
+		if disordered > 0 {
+			t.Errorf("%d of %d lines are not in order", disordered, 2*lines)
+		}
+	})
+}
+
 func TestReaderOfALogWaitsForTheConsumer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newLogMerge(mergeGrace)

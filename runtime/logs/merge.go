@@ -12,7 +12,8 @@ import (
 )
 
 // The maximum number of lines of each log that wait to be merged, and the maximum time that a line waits for older
-// lines of other logs.
+// lines of other logs. A log without lines for that time is quiet: the lines of a log that has the maximum number of
+// lines do not wait for it, since they would limit the speed at which that log is read.
 const (
 	mergeLines = 256
 	mergeGrace = 250 * time.Millisecond
@@ -34,6 +35,7 @@ type logMerge struct {
 type logSource struct {
 	merge  *logMerge
 	lines  []waitingLine // the oldest first
+	empty  time.Time     // since when it has no lines, if it has none
 	closed bool          // there are no more lines
 }
 
@@ -61,7 +63,7 @@ func (m *logMerge) setOpen(open bool) {
 func (m *logMerge) add() *logSource {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s := &logSource{merge: m}
+	s := &logSource{merge: m, empty: time.Now()}
 	m.sources[s] = struct{}{}
 	return s
 }
@@ -126,7 +128,7 @@ func (m *logMerge) next() (pod.LogLine, error) {
 		switch {
 		case m.ended:
 			return pod.LogLine{}, m.err
-		case oldest != nil && (complete || m.err != nil || m.waited(oldest)):
+		case oldest != nil && (complete || m.err != nil || m.grace >= 0 && !time.Now().Before(m.due(oldest))):
 			return m.take(oldest), nil
 		case oldest == nil && m.err != nil:
 			return pod.LogLine{}, m.err
@@ -159,14 +161,29 @@ func (l waitingLine) before(other waitingLine) bool {
 	return l.Time.Before(other.Time)
 }
 
-func (m *logMerge) waited(s *logSource) bool {
-	return m.grace >= 0 && time.Since(s.lines[0].came) >= m.grace
+// due returns when the oldest line no longer waits for older lines: at the end of its grace, or as soon as all logs
+// without lines are quiet and the reader of another one is blocked.
+func (m *logMerge) due(oldest *logSource) time.Time {
+	blocked, emptied := false, time.Time{}
+	for s := range m.sources {
+		switch {
+		case len(s.lines) >= mergeLines:
+			blocked = true
+		case len(s.lines) == 0 && s.empty.After(emptied):
+			emptied = s.empty
+		}
+	}
+	since := oldest.lines[0].came
+	if blocked && emptied.Before(since) {
+		since = emptied
+	}
+	return since.Add(m.grace)
 }
 
-// wait waits for a change, or until the grace of the oldest line has passed.
+// wait waits for a change, or until the oldest line no longer waits for older lines.
 func (m *logMerge) wait(oldest *logSource) {
 	if oldest != nil && m.grace >= 0 {
-		timer := time.AfterFunc(m.grace-time.Since(oldest.lines[0].came), func() {
+		timer := time.AfterFunc(time.Until(m.due(oldest)), func() {
 			m.mu.Lock()
 			defer m.mu.Unlock()
 			m.changed.Broadcast()
@@ -178,9 +195,11 @@ func (m *logMerge) wait(oldest *logSource) {
 
 func (m *logMerge) take(s *logSource) pod.LogLine {
 	line := s.lines[0].LogLine
-	s.lines = s.lines[1:]
-	if len(s.lines) == 0 && s.closed {
-		delete(m.sources, s)
+	if s.lines = s.lines[1:]; len(s.lines) == 0 {
+		s.empty = time.Now()
+		if s.closed {
+			delete(m.sources, s)
+		}
 	}
 	m.changed.Broadcast()
 	return line
