@@ -18,6 +18,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -587,7 +588,7 @@ func TestOptionsApplyToLogsThatStartLater(t *testing.T) {
 	})
 	want := url.Values{
 		"container": {"main"}, "follow": {"true"}, "timestamps": {"true"}, "stream": {"Stderr"},
-		"insecureSkipTLSVerifyBackend": {"true"}, "limitBytes": {"100"}, "sinceSeconds": {"3600"},
+		"insecureSkipTLSVerifyBackend": {"true"}, "sinceSeconds": {"3600"},
 	}
 	if diff := cmp.Diff(want, <-asked); diff != "" {
 		t.Errorf("the first log is requested with (-want +got):\n%s", diff)
@@ -596,6 +597,53 @@ func TestOptionsApplyToLogsThatStartLater(t *testing.T) {
 	want.Del("sinceSeconds")
 	if diff := cmp.Diff(want, <-asked); diff != "" {
 		t.Errorf("a later log is requested with (-want +got):\n%s", diff)
+	}
+}
+
+// TestLimitBytesCountsTheText checks that LimitBytes counts neither times nor the lines that a resumed log repeats. Nodes
+// count the times that they send.
+func TestLimitBytesCountsTheText(t *testing.T) {
+	const whole = "first\nsecond\nthird\n"
+	for limit := range int64(len(whole)) {
+		for _, log := range []request.LogOptions{{}, {Follow: true}, {Timestamps: true}} {
+			synctest.Test(t, func(t *testing.T) {
+				requests := 0
+				pods := oneLog(t, func(r *http.Request) *http.Response {
+					requests++
+					if r.URL.Query().Has("limitBytes") {
+						t.Error("LimitBytes is sent")
+					}
+					if log.Follow && requests == 1 {
+						body := io.MultiReader(strings.NewReader(at(1)+" first\n"), iotest.ErrReader(io.ErrUnexpectedEOF))
+						return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(body), Request: r}
+					}
+					w := httptest.NewRecorder()
+					_, _ = fmt.Fprintf(w, "%s first\n%s second\n%s third\n", at(1), at(2), at(3))
+					return w.Result()
+				})
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				log.LimitBytes = limit + 1
+				var got strings.Builder
+				for line, err := range logs.Merge(ctx, pods, &logs.Options{Log: log}) {
+					if err == nil {
+						got.WriteString(line.Text + "\n")
+					}
+				}
+				if want := strings.TrimSuffix(whole[:limit+1], "\n"); strings.TrimSuffix(got.String(), "\n") != want {
+					t.Errorf("%+v: the log is %q, want %q", log, got.String(), want)
+				}
+			})
+		}
+	}
+}
+
+func TestNegativeLimitBytesIsRefused(t *testing.T) {
+	s := serve(t, (&logServer{pods: []corev1.Pod{running("web", "main")}}).ServeHTTP)
+	for _, err := range logs.Merge(t.Context(), podsOf(t, s), &logs.Options{Log: request.LogOptions{LimitBytes: -1}}) {
+		if err == nil || !strings.Contains(err.Error(), "LimitBytes: -1 is negative") {
+			t.Errorf("error = %v, want it to name LimitBytes", err)
+		}
 	}
 }
 

@@ -24,7 +24,7 @@ const (
 // statusDelay is how long after the end of a log the end of its container is usually known.
 const statusDelay = 2 * time.Second
 
-// errUnwanted is the error of a log of which the consumer wants no more lines.
+// errUnwanted is the error of a log of which the consumer or the options want no more lines.
 var errUnwanted = errors.New("no more lines are wanted")
 
 // read reads the log of a run from its position to its end. It reports whether the reading was interrupted because the
@@ -46,7 +46,7 @@ func (c *logCollector) read(ctx context.Context, run *logRun, source *logSource)
 			return false, nil
 		case !o.Follow || o.Previous || ctx.Err() != nil: // a previous log is complete
 			return false, err
-		case err == nil && (o.LimitBytes > 0 || run.tries >= resumeTries):
+		case err == nil && run.tries >= resumeTries:
 			return false, nil
 		case err == nil:
 		case errors.Is(err, core.ErrBadRequest) && !run.resumed.IsZero():
@@ -97,6 +97,22 @@ func (r *logRun) request() request.LogOptions {
 	return o
 }
 
+// count counts the bytes of a line, and cuts it at the limit. It reports whether the limit is reached.
+func (r *logRun) count(line *pod.LogLine) (full bool) {
+	if r.limit <= 0 {
+		return false
+	}
+	if left := r.limit - r.bytes; int64(len(line.Text)) >= left {
+		line.Text, line.Partial = line.Text[:left], false
+		return true
+	}
+	r.bytes += int64(len(line.Text))
+	if !line.Partial {
+		r.bytes++
+	}
+	return r.bytes == r.limit
+}
+
 // unread returns the options that resume a log of which no line was read. They select the lines that the first request
 // at the time start selected, and the later ones; but TailLines selects the last lines before the new request. The parameter o has the options of that request. Followed is true if
 // the log had no such lines before. Since is used because the clock of the node may differ. Up to two seconds are
@@ -138,7 +154,8 @@ func (c *logCollector) readOnce(
 			position.add(at)
 		}
 		line.Pod, line.Container = run.pod, run.container
-		if !source.push(line) {
+		full := run.count(&line)
+		if !source.push(line) || full {
 			return errUnwanted
 		}
 	}

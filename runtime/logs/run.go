@@ -52,12 +52,14 @@ type logRun struct {
 	container string
 	id        string             // of the container
 	options   request.LogOptions // of the first request, as valid when the run was found
+	limit     int64              // the maximum number of bytes; no limit if it is zero
 	found     time.Time          // when the options were valid
 	stopped   chan struct{}      // closed by stop
 	stop      func()             // records that the container has ended
 
 	// Used by the reader; without a reader, the mutex of the collector guards them.
 	position logPosition
+	bytes    int64     // of the lines that were read, with line breaks
 	tries    int       // the number of requests since the log has made progress
 	followed bool      // a request has shown that the log had no lines at first
 	resumed  time.Time // when the log was last opened late or again; the reader sets it with the mutex
@@ -71,10 +73,11 @@ type logRun struct {
 
 func newRun(pod *corev1.Pod, container, id string, o request.LogOptions) *logRun {
 	r := &logRun{
-		pod: core.RefOf(pod), uid: pod.UID, container: container, id: id, options: o, found: time.Now(),
-		stopped: make(chan struct{}),
+		pod: core.RefOf(pod), uid: pod.UID, container: container, id: id, options: o, limit: o.LimitBytes,
+		found: time.Now(), stopped: make(chan struct{}),
 	}
 	r.options.Container, r.options.Timestamps = container, true
+	r.options.LimitBytes = min(o.LimitBytes, 0) // nodes would count the times; a negative number remains an error
 	r.stop = sync.OnceFunc(func() { close(r.stopped) })
 	return r
 }
