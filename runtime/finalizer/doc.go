@@ -15,10 +15,9 @@
 //
 // # Guarantee
 //
-// If Apply was ever called for an object, Cleanup succeeds before the object is deleted, with one exception: API
-// servers may delete an object although a finalizer was added while they processed the delete, see
-// https://github.com/kubernetes/kubernetes/issues/77988. A delete with a resource version can't do that. The finalizer
-// is stored before the first Apply, and removed only after a Cleanup that succeeded and did not request another call:
+// If Apply was ever called for an object, Cleanup succeeds before the object is deleted, with the exceptions below. The
+// finalizer is stored before the first Apply, and removed only after a Cleanup that succeeded and did not request
+// another call:
 //
 //	finalizer  being deleted
 //	no         no             add the finalizer, then Apply the object as stored
@@ -28,6 +27,15 @@
 //
 // Both functions may be called again after they have done their work, after a crash or with a stale cache, so both must
 // be idempotent. Cleanup must succeed if there is nothing left to clean up.
+//
+// There are two exceptions:
+//
+//   - API servers may delete an object although a finalizer was added while they processed the delete, see
+//     https://github.com/kubernetes/kubernetes/issues/77988. A delete with a resource version can't do that.
+//   - Apply may be called after the last Cleanup for an object that no longer exists, if the cache of a new leader is
+//     behind the cleanup by the former one. What it then creates stays. So let Apply read the object from the server
+//     before it creates something, and stop if it is deleted, being deleted, or has another UID. Or put the UID into
+//     the names of external objects, so that a job can find those of deleted objects.
 //
 // The controller must see the object until it is deleted. If the reconciled views have selectors, an object that a
 // change removes from the selection keeps its finalizer, so its deletion never completes.
