@@ -14,16 +14,23 @@
 //	…
 //	_, err = node.New(c).Uncordon(ctx, "node-1", nil)
 //
-// [Node] first checks all pods, and changes nothing if it refuses. It then cordons the node, which stays cordoned,
-// evicts all pods at the same time, each as soon as the disruption budgets allow it, and waits until they are deleted.
-// It skips mirror pods, which the node itself runs, and with IgnoreDaemonSets the pods of DaemonSets. Otherwise it
-// refuses, and names the pods, if a DaemonSet would recreate them, if no controller would, or if the data of an
-// emptyDir volume would be lost; see [Options].
+// [Node] first checks all pods and that it may watch them, and changes nothing if it refuses. It then cordons the node,
+// which stays cordoned, evicts all pods at the same time, each as soon as the disruption budgets allow it, and waits
+// until they are deleted. It skips mirror pods, which the node itself runs, and with IgnoreDaemonSets the pods of
+// DaemonSets. Otherwise it refuses, and names the pods, if a DaemonSet would recreate them, if no controller would, or
+// if the data of an emptyDir volume would be lost; see [Options]. With [Options.Skip], other pods stay; with
+// [Options.DryRun], it only reports what it would do.
 //
 // # Errors
 //
 // An [*Error] names every pod that remains and the reason. The [Report] has the state of all pods, even if there is an
 // error.
+//
+// # Permissions
+//
+// The verbs get and patch for nodes; list and watch for pods, in all namespaces; create for pods/eviction, or delete
+// for pods with [Options.DisableEviction]; and get for daemonsets of the group apps. The role of a user of kubectl
+// drain may lack watch, which is an error before the node is cordoned.
 //
 // # Retries and timeouts
 //

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 
@@ -41,6 +42,15 @@ type Options struct {
 
 	// PodSelector is a label selector of the pods to move. Default: all pods.
 	PodSelector string
+
+	// Skip reports whether a pod stays on the node. It is called for each pod but mirror pods, before the node is cordoned
+	// and again afterwards. Default: no pod stays.
+	Skip func(*corev1.Pod) bool
+
+	// DryRun makes Node change nothing, and return the states in which the drain would begin: it would evict the pods that
+	// are Pending. It does not check disruption budgets and the permissions to cordon and to evict, and does not call
+	// Progress. Default: false.
+	DryRun bool
 
 	// Progress is called for each pod when its state changes, one call at a time. Default: none.
 	Progress func(Pod)
@@ -88,6 +98,9 @@ func Node(ctx context.Context, c *client.Client, name string, o *Options) (*Repo
 	if err := d.plan(ctx); err != nil { // and change nothing if it refuses
 		return d.report(), err
 	}
+	if err := d.tryWatch(ctx); err != nil || d.options.DryRun {
+		return d.report(), err
+	}
 	if _, err := node.New(c).Cordon(ctx, name, nil); err != nil {
 		return d.report(), err
 	}
@@ -105,7 +118,7 @@ func Node(ctx context.Context, c *client.Client, name string, o *Options) (*Repo
 func (d *drain) plan(ctx context.Context) error {
 	d.pods = nil
 	judge := judge{client: d.client, options: d.options, daemonSets: map[core.ObjectRef]bool{}}
-	for obj, err := range client.ClusterWide[pod](d.client).All(ctx, d.selection()) {
+	for obj, err := range client.ClusterWide[corev1.Pod](d.client).All(ctx, d.selection()) {
 		if err != nil {
 			return err
 		}
@@ -138,8 +151,8 @@ func (d *drain) empty(ctx context.Context) error {
 		}
 	}
 	watcher.Go(func() {
-		if err := d.watch(ctx, leave); err != nil {
-			stop(fmt.Errorf("watch the pods of node %s: %w", d.node, err))
+		if err := d.watch(ctx, leave, func() {}); err != nil {
+			stop(err)
 		}
 	})
 	movers.Wait()

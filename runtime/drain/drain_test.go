@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/config"
@@ -181,6 +182,18 @@ func TestNodeMovesPodsThroughTheirStates(t *testing.T) {
 			wantErr: "drain node n1: time is up; 2 pods remain: prod/" + needs + "; prod/b: evicted: it has not terminated yet",
 		},
 		{
+			name: "pods that Skip selects stay, whatever they are",
+			pods: []*podSpec{
+				{name: "a"}, {name: "b", owner: "DaemonSet/agent", labels: map[string]string{"stays": "yes"}}, {name: "c", mirror: true},
+				{name: "d", deleting: true, stays: true, labels: map[string]string{"stays": "yes"}},
+			},
+			o: drain.Options{Force: true, Skip: func(p *corev1.Pod) bool { return p.Labels["stays"] == "yes" }},
+			want: []string{
+				"a: pending", "a: evicted", "a: gone", "b: skipped: Options.Skip selects it", "c: skipped: it is a mirror pod of the node",
+				"d: skipped: Options.Skip selects it",
+			},
+		},
+		{
 			name: "only selected pods are evicted",
 			pods: []*podSpec{{name: "a", owner: "Job/j"}, {name: "b", owner: "Job/j", labels: map[string]string{"go": "now"}}},
 			o:    drain.Options{PodSelector: "go=now"},
@@ -239,6 +252,95 @@ func TestNodeRefusesBeforeItChangesAnything(t *testing.T) {
 			t.Errorf("progress %v, cordoned %v, evicted %v, report %v", told, c.cordoned, c.evicted, report)
 		}
 	})
+}
+
+// TestNodeThatMayNotWatchChangesNothing checks that a missing permission to watch pods is an error before the cordon. The
+// role of kubectl drain lacks it.
+func TestNodeThatMayNotWatchChangesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, &podSpec{name: "a", owner: "Job/j"})
+		c.noWatch = true
+		told, report, err := run(t, c, drain.Options{}, time.Hour)
+		if !errors.Is(err, core.ErrForbidden) || !strings.HasPrefix(err.Error(), "watch the pods of node n1: ") {
+			t.Errorf("error = %v, want that of the watch", err)
+		}
+		if told != nil || c.cordoned || c.evicted != nil || len(report.Pods) != 1 {
+			t.Errorf("progress %v, cordoned %v, evicted %v, report %v", told, c.cordoned, c.evicted, report)
+		}
+	})
+}
+
+// TestNodeWaitsForItsWatchBeforeTheCordon checks that the time may end before the cordon, and that the error has the last
+// failure of the watch.
+func TestNodeWaitsForItsWatchBeforeTheCordon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, &podSpec{name: "a", owner: "Job/j"})
+		busy := middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+			if r.URL.Query().Has("watch") && !r.URL.Query().Has("sendInitialEvents") {
+				return nil, io.ErrUnexpectedEOF
+			}
+			return c.RoundTrip(r)
+		})
+		cl, err := client.New(t.Context(), &client.Options{Config: &config.Config{Server: "https://cluster.test"}, Transport: busy})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err = drain.Node(ctx, cl, "n1", nil)
+		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, io.ErrUnexpectedEOF) || c.cordoned {
+			t.Errorf("error = %v, cordoned %v; want the end of the time and the last failure, not cordoned", err, c.cordoned)
+		}
+	})
+}
+
+// TestDryRunReportsThePlan checks that a dry run changes nothing, and returns the first state of each pod and the errors
+// of the plan and of the watch.
+func TestDryRunReportsThePlan(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		o       drain.Options
+		noWatch bool
+		want    []drain.State
+		wantErr string
+	}{
+		{
+			name: "a plan", o: drain.Options{IgnoreDaemonSets: true, Force: true},
+			want: []drain.State{drain.Skipped, drain.Pending, drain.Pending, drain.Evicted},
+		},
+		{
+			name: "a refusal", want: []drain.State{drain.Refused, drain.Refused, drain.Pending, drain.Evicted},
+			wantErr: "drain node n1: 2 pods remain: ",
+		},
+		{
+			name: "a missing permission", o: drain.Options{IgnoreDaemonSets: true, Force: true}, noWatch: true,
+			want:    []drain.State{drain.Skipped, drain.Pending, drain.Pending, drain.Evicted},
+			wantErr: "watch the pods of node n1: ",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCluster(t,
+					&podSpec{name: "a", owner: "DaemonSet/agent"}, &podSpec{name: "b"}, &podSpec{name: "c", owner: "Job/j"},
+					&podSpec{name: "d", owner: "Job/j", deleting: true})
+				c.daemonSets, c.noWatch, tt.o.DryRun = []string{"agent"}, tt.noWatch, true
+				told, report, err := run(t, c, tt.o, time.Hour)
+				if (err == nil) != (tt.wantErr == "") || !strings.HasPrefix(text(err), tt.wantErr) {
+					t.Errorf("error = %v, want %s", err, tt.wantErr)
+				}
+				var got []drain.State
+				for _, p := range report.Pods {
+					got = append(got, p.State)
+				}
+				if diff := cmp.Diff(tt.want, got); diff != "" {
+					t.Errorf("states (-want +got):\n%s", diff)
+				}
+				if told != nil || c.cordoned || c.queries != nil {
+					t.Errorf("progress %v, cordoned %v, requests %v", told, c.cordoned, c.queries)
+				}
+			})
+		})
+	}
 }
 
 // TestNodeListsPodsAgainAfterTheCordon checks that Node also judges pods that were created before the cordon.

@@ -58,7 +58,8 @@ type cluster struct {
 	watches  map[*io.PipeWriter]bool
 	timers   sync.WaitGroup
 
-	failLists int // the number of lists that will fail
+	failLists int  // the number of lists of the watch that will fail after the cordon
+	noWatch   bool // watches are forbidden
 }
 
 // newCluster returns a cluster whose node has the given pods. It reports unexpected requests to t.
@@ -126,14 +127,18 @@ func (c *cluster) answer(r *http.Request, sent object) (int, object) {
 			}
 		}
 		return 200, viewed(partial, object{"kind": "Node", "apiVersion": "v1", "metadata": object{"name": "n1"}})
+	case path == "/api/v1/pods" && r.URL.Query().Get("watch") != "" && c.noWatch:
+		return status(403, "Forbidden", "pods is forbidden: user cannot watch it")
 	case path == "/api/v1/pods" && r.URL.Query().Get("watch") != "":
 		return 200, nil
 	case path == "/api/v1/pods":
 		if r.URL.Query().Get("fieldSelector") != "spec.nodeName=n1" {
 			c.t.Errorf("pods are listed by %q", r.URL.RawQuery)
 		}
-		if c.failLists--; c.failLists >= 0 && partial {
-			return status(500, "InternalError", "the server is in a bad mood")
+		if partial && c.cordoned {
+			if c.failLists--; c.failLists >= 0 {
+				return status(500, "InternalError", "the server is in a bad mood")
+			}
 		}
 		return 200, c.list(partial, r.URL.Query().Get("labelSelector"))
 	case strings.Contains(path, "/daemonsets/"):

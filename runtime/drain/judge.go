@@ -7,44 +7,12 @@ import (
 	"context"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/core"
 )
-
-// pod has the fields of a pod that decide its state.
-type pod struct {
-	metav1.TypeMeta   `json:""`
-	metav1.ObjectMeta `json:"metadata"`
-
-	Spec struct {
-		Volumes []volume `json:"volumes"`
-	} `json:"spec"`
-	Status struct {
-		Phase string `json:"phase"`
-	} `json:"status"`
-}
-
-// metadata is the metadata of a pod.
-type metadata struct {
-	metav1.PartialObjectMetadata
-}
-
-// KubeResource returns the resource of pods.
-func (*metadata) KubeResource() core.Resource { return new(pod).KubeResource() }
-
-// volume has the fields of a volume that matter.
-type volume struct {
-	EmptyDir *struct{} `json:"emptyDir"`
-}
-
-// KubeResource returns the resource of pods.
-func (*pod) KubeResource() core.Resource {
-	return core.Resource{
-		Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true, Subresources: []string{"eviction"},
-	}
-}
 
 func nodeResource() core.Resource {
 	return core.Resource{Version: "v1", Kind: "Node", Plural: "nodes"}
@@ -65,11 +33,15 @@ type judge struct {
 }
 
 // decide returns the first state of a pod, and the reason.
-func (j *judge) decide(ctx context.Context, p *pod) (state State, reason string, err error) {
+func (j *judge) decide(ctx context.Context, p *corev1.Pod) (state State, reason string, err error) {
 	if _, ok := p.Annotations[mirrorAnnotation]; ok {
 		return Skipped, "it is a mirror pod of the node", nil
 	}
-	ending, finished := p.DeletionTimestamp != nil, p.Status.Phase == "Succeeded" || p.Status.Phase == "Failed"
+	if skip := j.options.Skip; skip != nil && skip(p) {
+		return Skipped, "Options.Skip selects it", nil
+	}
+	ending := p.DeletionTimestamp != nil
+	finished := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 	owner := metav1.GetControllerOf(p)
 	if owner != nil && owner.Kind == "DaemonSet" && !finished {
 		state, reason, err = j.decideDaemon(ctx, core.ObjectRef{Namespace: p.Namespace, Name: owner.Name}, ending)
@@ -84,7 +56,7 @@ func (j *judge) decide(ctx context.Context, p *pod) (state State, reason string,
 		return Pending, "", nil
 	case owner == nil && !j.options.Force:
 		return Refused, "no controller recreates it: set Force to delete it", nil
-	case p.hasEmptyDir() && !j.options.DeleteEmptyDirData:
+	case hasEmptyDir(p) && !j.options.DeleteEmptyDirData:
 		return Refused, "it has an emptyDir volume: set DeleteEmptyDirData to delete its data", nil
 	}
 	return Pending, "", nil
@@ -117,6 +89,6 @@ func (j *judge) decideDaemon(
 	return Pending, "", nil
 }
 
-func (p *pod) hasEmptyDir() bool {
-	return slices.ContainsFunc(p.Spec.Volumes, func(v volume) bool { return v.EmptyDir != nil })
+func hasEmptyDir(p *corev1.Pod) bool {
+	return slices.ContainsFunc(p.Spec.Volumes, func(v corev1.Volume) bool { return v.EmptyDir != nil })
 }

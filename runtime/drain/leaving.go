@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -100,9 +101,28 @@ func (l *leaving) goneWhere(isGone func(types.UID) bool) {
 	}
 }
 
-// watch notes which pods are deleted until ctx ends, which is not an error. A pod that is no longer selected by its
-// labels is not deleted, so only the node selects.
-func (d *drain) watch(ctx context.Context, l *leaving) error {
+// tryWatch watches the pods of the node until the server has accepted that, so that a missing permission is an error
+// before anything changes. The drain itself needs another watch, whose list is not older than its plan.
+func (d *drain) tryWatch(ctx context.Context) error {
+	trying, opened := context.WithCancel(ctx)
+	defer opened()
+	l := newLeaving(nil)
+	if err := d.watch(trying, l, opened); err != nil {
+		return err
+	}
+	if err := l.cause(context.Cause(ctx)); err != nil {
+		return d.watchError(err)
+	}
+	return nil
+}
+
+func (d *drain) watchError(err error) error {
+	return fmt.Errorf("watch the pods of node %s: %w", d.node, err)
+}
+
+// watch notes which pods are deleted until ctx ends, which is not an error. It calls opened whenever the server has
+// accepted the watch. A pod that is no longer selected by its labels is not deleted, so only the node selects.
+func (d *drain) watch(ctx context.Context, l *leaving, opened func()) error {
 	watching, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var failure error
@@ -118,14 +138,19 @@ func (d *drain) watch(ctx context.Context, l *leaving) error {
 			l.failed(err)
 			slog.Warn("watch error", "resource", "pods", "node", d.node, "err", err)
 		},
+		OnStatus: func(s watcher.Status) {
+			if s.Phase == watcher.Watching {
+				opened()
+			}
+		},
 	}
 	listed := map[types.UID]bool{}
-	for ev, err := range watcher.Events(watching, client.ClusterWide[metadata](d.client).Feed(), config) {
+	for ev, err := range watcher.Events(watching, client.ClusterWide[corev1.Pod](d.client).Metadata().Feed(), config) {
 		switch {
 		case err != nil && failure == nil:
 			return nil // ctx has ended
 		case err != nil:
-			return failure
+			return d.watchError(failure)
 		}
 		l.failed(nil)
 		switch ev.Type {
@@ -134,7 +159,7 @@ func (d *drain) watch(ctx context.Context, l *leaving) error {
 		case watcher.InitApply, watcher.Apply:
 			m, err := ev.Object.Metadata()
 			if err != nil {
-				return err
+				return d.watchError(err)
 			}
 			listed[m.UID] = true
 			l.seen(m)

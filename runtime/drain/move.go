@@ -11,9 +11,11 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/middleware"
-	podverbs "github.com/kube-go/sdk/client/pod"
+	"github.com/kube-go/sdk/client/pod"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/runtime/internal/apierr"
@@ -74,23 +76,11 @@ func (d *drain) ask(ctx context.Context, p *Pod) error {
 	}
 	ctx = middleware.WithAttempts(ctx, 1) // move itself retries
 	if d.options.DisableEviction {
-		return client.Namespaced[pod](
-			d.client,
-			p.Ref.Namespace,
-		).Delete(
-			ctx,
-			p.Ref.Name,
-			&request.DeleteOptions{GracePeriod: d.options.GracePeriod, UID: p.UID},
-		)
+		o := &request.DeleteOptions{GracePeriod: d.options.GracePeriod, UID: p.UID}
+		return client.Namespaced[corev1.Pod](d.client, p.Ref.Namespace).Delete(ctx, p.Ref.Name, o)
 	}
-	return podverbs.In(
-		d.client,
-		p.Ref.Namespace,
-	).Evict(
-		ctx,
-		p.Ref.Name,
-		&request.EvictOptions{GracePeriod: d.options.GracePeriod, UID: p.UID},
-	)
+	o := &request.EvictOptions{GracePeriod: d.options.GracePeriod, UID: p.UID}
+	return pod.In(d.client, p.Ref.Namespace).Evict(ctx, p.Ref.Name, o)
 }
 
 // manyBudgets reports whether the eviction failed because several disruption budgets select the pod. The response has
@@ -106,7 +96,7 @@ func mayPass(err error) bool {
 	if errors.Is(err, core.ErrConflict) {
 		return true
 	}
-	if _, ok := errors.AsType[*podverbs.BudgetError](err); ok {
+	if _, ok := errors.AsType[*pod.BudgetError](err); ok {
 		return true
 	}
 	if _, ok := core.CauseOf(err, "NamespaceTerminating"); ok { // such a namespace refuses to create an eviction

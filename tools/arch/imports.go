@@ -322,6 +322,8 @@ func allowed() map[string]map[string]string {
 			"./client/pod":              "evicts pods",
 			"./runtime/internal/apierr": "reports which errors end a drain",
 			"./runtime/watcher":         "watches the pods of the node",
+
+			"k8s.io/api/core/v1": "the type of pods",
 		},
 		"./runtime/election": {
 			"./client":                  "reads and writes the lease",
