@@ -21,7 +21,8 @@ const pruneDelay = 5 * time.Second
 
 // Apply declares objects that should exist while the machine is in this state or has passed it, see package inventory.
 // They are applied after the Step, even if it stays, but not if it fails. While objects of a lower wave are not ready,
-// the machine stays in the state:
+// the machine stays in the state. If one of them has failed, as a Job does, the state is retried with that error until
+// the object is repaired, also if the Step stays:
 //
 //	func (s Provision) Step(c *fsm.Ctx[v1.Database], to fsm.To[fromProvision]) fsm.Result[fromProvision] {
 //		c.Apply(inventory.Declaration{Object: statefulSet(c.Obj)})

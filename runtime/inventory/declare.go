@@ -23,7 +23,7 @@ import (
 	"github.com/kube-go/sdk/runtime/wait"
 )
 
-// Declaration is an object that should exist.
+// Declaration is an object that should exist. A pass may declare an object several times, in the same way.
 type Declaration struct {
 	// Object has the fields that should have a certain value, and a name. It is a struct of any kind or an unstructured
 	// object; see [client.API.Apply] for the fields of a struct that count as set. If it is namespaced and has no
@@ -35,10 +35,11 @@ type Declaration struct {
 	Wave int32
 
 	// Part is stored with the item, for the function of [Pass.Prune], such as the state of a machine that has declared the
-	// object. Default: none.
+	// object. If a pass declares the object again, the Part of the first declaration counts. Default: none.
 	Part string
 
-	// Ready returns why the object is not ready, or nil. Default: [wait.Ready].
+	// Ready returns why the object is not ready, or nil. An error that is marked by [wait.Terminal] is an error of the
+	// pass if there are higher waves. Default: [wait.Ready].
 	Ready wait.Condition[unstructured.Unstructured]
 
 	NoOwner    bool // mark the object by an annotation, although an owner reference is possible
@@ -87,10 +88,10 @@ func (p *Pass) declare(ctx context.Context, all []Declaration) ([]*declared, err
 		if p.deleted[d.target.key] {
 			return nil, fmt.Errorf("%v %w", d.target.key, ErrDeclared)
 		}
-		if old := p.declared[d.target.key]; old != nil && (old.sum != d.sum || old.Wave != d.Wave) {
-			return nil, fmt.Errorf("%v is declared twice in the same pass, with different content", d.target.key)
-		}
 		if old := p.declared[d.target.key]; old != nil {
+			if what := old.differs(d); what != "" {
+				return nil, fmt.Errorf("%v is declared twice in the same pass, with different %s", d.target.key, what)
+			}
 			list[i] = old
 			continue
 		}
@@ -98,6 +99,24 @@ func (p *Pass) declare(ctx context.Context, all []Declaration) ([]*declared, err
 		p.order = append(p.order, d)
 	}
 	return list, nil
+}
+
+// differs returns in what another declaration of the same object differs, or "". The Part may differ, since two states
+// of a machine may declare an object. Functions can't be compared.
+func (d *declared) differs(other *declared) string {
+	switch {
+	case d.sum != other.sum:
+		return "content"
+	case d.Wave != other.Wave:
+		return "values of Wave"
+	case d.Foreground != other.Foreground:
+		return "values of Foreground"
+	case d.Adopt != other.Adopt:
+		return "values of Adopt"
+	case (d.Ready == nil) != (other.Ready == nil):
+		return "values of Ready"
+	}
+	return ""
 }
 
 // describe returns the type and the name of an object for an error.

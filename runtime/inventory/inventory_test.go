@@ -18,8 +18,10 @@ import (
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/machine"
+	"github.com/kube-go/sdk/runtime/controller"
 	"github.com/kube-go/sdk/runtime/internal/fakeapi"
 	"github.com/kube-go/sdk/runtime/inventory"
+	"github.com/kube-go/sdk/runtime/wait"
 )
 
 const manager = "example.com/site"
@@ -120,6 +122,85 @@ func TestInvalidDeclarationsAreErrors(t *testing.T) {
 				t.Error("Prune after a failed Apply returns no error")
 			}
 		})
+	}
+}
+
+// TestDeclarationsOfOneObjectMustAgree checks that a pass refuses a second declaration of an object that would be ignored
+// where it differs. Only the Part may differ.
+func TestDeclarationsOfOneObjectMustAgree(t *testing.T) {
+	ready := func(*unstructured.Unstructured) error { return nil }
+	for _, tt := range []struct {
+		name string
+		next inventory.Declaration
+		want string // in the error; empty if the declarations agree
+	}{
+		{"the same", inventory.Declaration{}, ""},
+		{"another part", inventory.Declaration{Part: "other"}, ""},
+		{"another wave", inventory.Declaration{Wave: 1}, "different values of Wave"},
+		{"another owner", inventory.Declaration{NoOwner: true}, "different content"},
+		{"another deletion", inventory.Declaration{Foreground: true}, "different values of Foreground"},
+		{"another adoption", inventory.Declaration{Adopt: true}, "different values of Adopt"},
+		{"another condition", inventory.Declaration{Ready: ready}, "different values of Ready"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.next.Object = page("a")
+			pass := inventory.New(newClient(t), manager, nil).Begin(site(), nil, ignore)
+			_, err := pass.Apply(t.Context(), inventory.Declaration{Object: page("a"), Part: "first"}, tt.next)
+			if tt.want != "" {
+				wantError(t, "Apply", err, "ConfigMap prod/a is declared twice in the same pass, with "+tt.want)
+			} else if items := pass.Items(); err != nil || len(items) != 1 || items[0].Part != "first" {
+				t.Errorf("Apply: %v; the inventory is %+v, want the first declaration", err, items)
+			}
+		})
+	}
+}
+
+// TestFailedObjectOfALowerWaveIsAnError checks that a pass does not wait for an object that will not become ready, and
+// that it continues once the object is repaired.
+func TestFailedObjectOfALowerWaveIsAnError(t *testing.T) {
+	res := resourceOf[batchv1.Job](t)
+	server := fakeapi.New(resourceOf[corev1.ConfigMap](t), res)
+	applier, items := inventory.New(server.Client(), manager, nil), []machine.Item(nil)
+	jobs := client.Namespaced[batchv1.Job](server.Client(), "prod")
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "migrate"}}
+	job.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
+	declared := []inventory.Declaration{{Object: job}, {Object: page("next"), Wave: 1}}
+	set := func(condition batchv1.JobCondition) {
+		stored, err := jobs.Get(t.Context(), "migrate", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored.Status.Conditions = []batchv1.JobCondition{condition}
+		server.Put(res, stored)
+	}
+	check := func(pass *inventory.Pass, wantWaiting, wantErr string) {
+		t.Helper()
+		waiting, err := pass.Apply(t.Context(), declared...)
+		items = pass.Items()
+		if waiting != wantWaiting {
+			t.Errorf("Apply waits for %q, want %q", waiting, wantWaiting)
+		}
+		switch {
+		case wantErr != "":
+			wantError(t, "Apply", err, wantErr)
+			if !wait.IsTerminal(err) || controller.IsTerminal(err) {
+				t.Errorf("Apply: %v, want the error to be final for the object, and not for the controller", err)
+			}
+		case err != nil:
+			t.Errorf("Apply: %v", err)
+		}
+	}
+	begin := func() *inventory.Pass { return applier.Begin(site(), items, ignore) }
+	check(begin(), "Job prod/migrate is not ready: it is not complete", "")
+	set(batchv1.JobCondition{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Reason: "BackoffLimitExceeded"})
+	for range 2 { // the second time, the applier remembers it
+		check(begin(), "", "Job prod/migrate is not ready: condition Failed is True: BackoffLimitExceeded")
+	}
+	check(applier.Plan(site(), items), "", "Job prod/migrate is not ready: condition Failed is True: BackoffLimitExceeded")
+	set(batchv1.JobCondition{Type: batchv1.JobComplete, Status: corev1.ConditionTrue})
+	check(begin(), "", "")
+	if len(items) != 2 || items[1].UID == "" {
+		t.Errorf("the inventory is %+v, want both objects", items)
 	}
 }
 

@@ -227,7 +227,7 @@ type memo struct {
 	shape   sum    // of the declared part of the object
 
 	checked bool // by wait.Ready
-	unready string
+	unready error
 }
 
 // isOf reports whether an object has the state of the memo.

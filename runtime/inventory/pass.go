@@ -58,7 +58,8 @@ func (p *Pass) Declared(item machine.Item) bool { return p.declared[keyOf(&item)
 // objects of a wave can't be applied, the others are.
 //
 // Errors: an invalid declaration; an existing object that belongs to somebody else; the error of record; an error of
-// the server. If the first apply of an object would change the value of another field manager, the error is
+// the server; an object of a lower wave that will not become ready unless somebody repairs it, such as a failed Job,
+// see [wait.IsTerminal]. If the first apply of an object would change the value of another field manager, the error is
 // [core.ErrConflict], as it is for an object that was deleted or created again during the pass.
 func (p *Pass) Apply(ctx context.Context, declarations ...Declaration) (waiting string, err error) {
 	defer func() { p.failed = p.failed || err != nil || waiting != "" }()
@@ -320,9 +321,9 @@ func (p *Pass) write(ctx context.Context, d *declared, a action) error {
 	return nil
 }
 
-// unready returns why the objects of the waves below one are not ready, or "".
-func (p *Pass) unready(ctx context.Context, wave int32) (string, error) {
-	var waits collected
+// unready returns which objects of the waves below one are not ready, or "". If some never will be, that is an error.
+func (p *Pass) unready(ctx context.Context, wave int32) (waiting string, err error) {
+	var errs, waits collected
 	for _, d := range p.order {
 		if d.Wave >= wave {
 			continue
@@ -331,20 +332,29 @@ func (p *Pass) unready(ctx context.Context, wave int32) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("read %v: %w", d.target.key, err)
 		}
-		if why != "" {
-			waits.add(fmt.Errorf("%v is not ready: %s", d.target.key, why))
+		if why == nil {
+			continue
 		}
+		why = fmt.Errorf("%v is not ready: %w", d.target.key, why)
+		if wait.IsTerminal(why) {
+			errs.add(why)
+		} else {
+			waits.add(why)
+		}
+	}
+	if err := errs.err(); err != nil {
+		return "", err
 	}
 	return waits.text(), nil
 }
 
-// unreadyOne returns why an object is not ready, or "".
-func (p *Pass) unreadyOne(ctx context.Context, d *declared) (string, error) {
+// unreadyOne returns why an object is not ready, or nil.
+func (p *Pass) unreadyOne(ctx context.Context, d *declared) (why, err error) {
 	if !d.reached {
-		return "it is not applied", nil
+		return errors.New("it is not applied"), nil
 	}
 	if p.plan != nil && d.changed {
-		return "", nil
+		return nil, nil
 	}
 	known, ok := p.applier.memos.get(d.target.key)
 	ok = ok && d.Ready == nil && known.isOf(d.live)
@@ -353,17 +363,14 @@ func (p *Pass) unreadyOne(ctx context.Context, d *declared) (string, error) {
 	}
 	content, err := d.live.content(ctx, p.world, &d.target, nil) // the condition may read any field
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	ok = ok && known.isOf(d.live) // which content may have read again
 	ready := d.Ready
 	if ready == nil {
 		ready = wait.Ready
 	}
-	why := ""
-	if err := ready(&unstructured.Unstructured{Object: content}); err != nil {
-		why = err.Error()
-	}
+	why = ready(&unstructured.Unstructured{Object: content})
 	if ok && p.plan == nil {
 		known.checked, known.unready = true, why
 		p.applier.memos.set(d.target.key, known)

@@ -165,7 +165,7 @@ func (w *waiter[K, P]) run(ctx context.Context, condition func(*K) error) error 
 		switch {
 		case w.seen == nil:
 			return nil
-		case isTerminal(w.seen):
+		case IsTerminal(w.seen):
 			err, w.seen = w.seen, nil
 			return w.failure(err)
 		}

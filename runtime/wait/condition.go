@@ -35,7 +35,8 @@ type terminalError struct{ err error }
 func (e *terminalError) Error() string { return e.err.Error() }
 func (e *terminalError) Unwrap() error { return e.err }
 
-func isTerminal(err error) bool {
+// IsTerminal reports whether an error is marked by [Terminal], or wraps one that is.
+func IsTerminal(err error) bool {
 	_, ok := errors.AsType[*terminalError](err)
 	return ok
 }
