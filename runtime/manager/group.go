@@ -94,7 +94,8 @@ func (g *group) ended(name string, err error) {
 // isEnd reports whether an error says nothing but that a context has ended.
 func isEnd(ctx context.Context, err error) bool {
 	cause := context.Cause(ctx)
-	if t := reflect.TypeOf(err); t.Comparable() && err == cause || !t.Comparable() && reflect.DeepEqual(err, cause) {
+	plain := reflect.ValueOf(err).Comparable() // the value: an interface in it may hold a slice
+	if plain && err == cause || !plain && reflect.DeepEqual(err, cause) {
 		return true
 	}
 	switch e := err.(type) { //nolint:errorlint // each error of the tree is examined
@@ -107,7 +108,8 @@ func isEnd(ctx context.Context, err error) bool {
 			return isEnd(ctx, inner)
 		}
 	}
-	return errors.Is(err, cause) || errors.Is(err, context.Canceled) || errors.Is(err, ctx.Err())
+	return reflect.ValueOf(cause).Comparable() && errors.Is(err, cause) || // Is compares them by ==
+		errors.Is(err, context.Canceled) || errors.Is(err, ctx.Err())
 }
 
 // wait ends the context of the functions with a cause, and waits until they have returned, but not longer than the

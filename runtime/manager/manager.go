@@ -181,6 +181,16 @@ func (m *Manager) keep(err error) {
 	}
 }
 
+// late reports whether Run has begun, so that nothing can be added any more, and logs that. What names the argument.
+func (m *Manager) late(method, what string) bool {
+	if !m.started.Load() {
+		return false
+	}
+	m.options.Logger.Error("a call is ignored", "err",
+		fmt.Errorf("manager: %s was called with %s after the start of Run: call it before", method, what))
+	return true
+}
+
 // Add adds something that only the leader runs; without election, every replica does. If r has a method
 // Standby(context.Context) error, as a [controller.Runner] has, it runs in the replicas that wait. The Run method of r
 // is called again in each term of the replica, after all earlier calls have returned. With election, r must not be a
@@ -189,7 +199,12 @@ func (m *Manager) keep(err error) {
 //
 // With sharding, every member of the group runs r. A [controller.Runner] reconciles only the objects of its shard. r
 // must not be a [metrics.Controller] without the method Shard of a Runner: each member would reconcile all objects.
+//
+// After the start of Run, Add ignores r and logs an error.
 func (m *Manager) Add(r Runnable) {
+	if m.late("Add", name(r)) {
+		return
+	}
 	if r == nil {
 		m.wrong("Add was called with nil: pass a Runnable")
 		return
@@ -222,8 +237,12 @@ func (m *Manager) divide(r Runnable) {
 
 // AddToAll adds something that every replica runs, such as a webhook server, a recorder of events, or a [cache.View]
 // that a reconcile reads without having it among its sources. The metrics have a [webhook.Server], but not one in a
-// Runnable of another type: add it with [metrics.Registry.AddWebhooks].
+// Runnable of another type: add it with [metrics.Registry.AddWebhooks]. After the start of Run, AddToAll ignores r and
+// logs an error.
 func (m *Manager) AddToAll(r Runnable) {
+	if m.late("AddToAll", name(r)) {
+		return
+	}
 	if r == nil {
 		m.wrong("AddToAll was called with nil: pass a Runnable")
 		return
@@ -234,16 +253,22 @@ func (m *Manager) AddToAll(r Runnable) {
 
 // AddReadinessCheck adds a check of readiness. f returns an error if the replica is not ready. The name may appear in
 // paths, so it may have slashes, as in "db/primary", but no empty, . or .. element. No other check of readiness may
-// have it.
+// have it. After the start of Run, AddReadinessCheck ignores the check and logs an error.
 func (m *Manager) AddReadinessCheck(name string, f func(context.Context) error) {
+	if m.late("AddReadinessCheck", fmt.Sprintf("the check %q", name)) {
+		return
+	}
 	m.verify("AddReadinessCheck", "readiness", m.checks, check{name, f})
 	m.checks = append(m.checks, check{name, f})
 }
 
 // AddLivenessCheck adds a check of liveness. f returns an error if the process can recover only by a restart, so it
 // must not depend on servers. The name is as that of [Manager.AddReadinessCheck], and no other check of liveness may
-// have it.
+// have it. After the start of Run, AddLivenessCheck ignores the check and logs an error.
 func (m *Manager) AddLivenessCheck(name string, f func(context.Context) error) {
+	if m.late("AddLivenessCheck", fmt.Sprintf("the check %q", name)) {
+		return
+	}
 	m.verify("AddLivenessCheck", "liveness", m.live, check{name, f})
 	m.live = append(m.live, check{name, f})
 }
@@ -264,10 +289,13 @@ func (m *Manager) verify(method, kind string, checks []check, c check) {
 // state machines. Use it to add other parts of the program, and for the Prometheus library.
 func (m *Manager) Metrics() *metrics.Registry { return m.metrics }
 
-// AddTable adds a table to the debug page, see [Options.DebugAddr]. The function returns its current content.
+// AddTable adds a table to the debug page, see [Options.DebugAddr]. The function returns its current content. A table
+// may also be added while Run is active.
 func (m *Manager) AddTable(t func() debugpage.Table) {
 	if t == nil {
-		m.wrong("AddTable was called with nil: pass a function")
+		if !m.late("AddTable", "nil") {
+			m.wrong("AddTable was called with nil: pass a function")
+		}
 		return
 	}
 	m.page.Add(t)

@@ -438,6 +438,41 @@ func TestNilIsAnError(t *testing.T) {
 
 // TestAWebhookServerMustRunInEveryReplica checks that the error names the remedy, and that Add takes a server without
 // terms.
+// TestWhatIsAddedDuringRunIsLogged checks that a call that comes too late changes nothing and is not silent.
+func TestWhatIsAddedDuringRunIsLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		m := manager.New(newServer().Client(), &manager.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		j := &journal{}
+		m.Add(&part{name: "early", journal: j})
+		stop, result := run(t, m)
+		synctest.Wait()
+		check := func(context.Context) error { return nil }
+		m.Add(&part{name: "late", journal: j})
+		m.AddToAll(&part{name: "server", journal: j})
+		m.AddReadinessCheck("db", check)
+		m.AddLivenessCheck("loop", check)
+		m.AddTable(nil)
+		synctest.Wait()
+		stop(errStop)
+		if err := <-result; err != nil {
+			t.Errorf("Run = %v, want nil", err)
+		}
+		if diff := cmp.Diff([]string{"early begins", "early ends"}, j.all()); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
+		}
+		for _, call := range []string{
+			"Add was called with late", "AddToAll was called with server", "AddTable was called with nil",
+			`AddReadinessCheck was called with the check \"db\"`, `AddLivenessCheck was called with the check \"loop\"`,
+		} {
+			want := `level=ERROR msg="a call is ignored" err="manager: ` + call + ` after the start of Run: call it before"`
+			if !strings.Contains(log.String(), want) {
+				t.Errorf("log = %s, want %s", log.String(), want)
+			}
+		}
+	})
+}
+
 func TestAWebhookServerMustRunInEveryReplica(t *testing.T) {
 	ctx, stop := context.WithCancelCause(t.Context())
 	stop(errStop)

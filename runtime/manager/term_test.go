@@ -296,17 +296,34 @@ type failures []error
 
 func (f failures) Error() string { return fmt.Sprint([]error(f)) }
 
+// shutdown is an error whose type is comparable, but not its value if the error in it is not.
+type shutdown struct{ err error }
+
+func (s shutdown) Error() string { return "shutdown: " + s.err.Error() }
+
 func TestACauseThatIsNotComparableIsACleanStop(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := manager.New(connect(t, newServer(), nil), &manager.Options{Logger: discard})
-		m.Add(&part{name: "controller", journal: &journal{}})
-		stop, ended := run(t, m)
-		synctest.Wait()
-		stop(failures{errStop})
-		if err := <-ended; err != nil {
-			t.Errorf("Run = %v, want nil", err)
-		}
-	})
+	for _, cause := range []error{failures{errStop}, shutdown{failures{errStop}}, shutdown{errStop}} {
+		t.Run(cause.Error(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := manager.New(connect(t, newServer(), nil), &manager.Options{Logger: discard})
+				m.Add(&part{name: "controller", journal: &journal{}})
+				m.Add(runFunc(func(ctx context.Context) error {
+					<-ctx.Done()
+					return fmt.Errorf("ended: %w", context.Cause(ctx))
+				}))
+				m.Add(runFunc(func(ctx context.Context) error {
+					<-ctx.Done()
+					return ctx.Err()
+				}))
+				stop, ended := run(t, m)
+				synctest.Wait()
+				stop(cause)
+				if err := <-ended; err != nil {
+					t.Errorf("Run = %v, want nil", err)
+				}
+			})
+		})
+	}
 }
 
 type runFunc func(context.Context) error
