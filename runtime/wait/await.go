@@ -9,12 +9,14 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/discovery"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/runtime/internal/apierr"
@@ -56,14 +58,17 @@ func Await[K any, P core.ObjectPtr[K]](
 }
 
 // Gone waits until the object of the given name and UID is deleted, even if another object has taken its name. With an
-// empty UID, it waits until no object of that name exists. It does not delete the object.
+// empty UID, it waits until no object of that name exists. It does not delete the object. If the server no longer serves
+// the kind, the object is deleted, unless uid is empty and the object was not observed before.
 //
 // Errors: the context's cause if the context ends first, with what delays the deletion, such as finalizers and the
 // conditions of a namespace; the server's error if retrying cannot help.
 func Gone[K any, P core.ObjectPtr[K]](
 	ctx context.Context, api *client.API[K], name string, uid types.UID, o *Options,
 ) error {
-	return newWaiter[K, P](api, name, o).run(ctx, func(obj *K) error {
+	known := uid != ""
+	err := newWaiter[K, P](api, name, o).run(ctx, func(obj *K) error {
+		known = known || obj != nil
 		switch {
 		case obj == nil, uid != "" && P(obj).GetUID() != uid:
 			return nil
@@ -74,6 +79,40 @@ func Gone[K any, P core.ObjectPtr[K]](
 		}
 		return beingDeleted(obj, api.Resource())
 	})
+	if known && removed(ctx, api, err) {
+		return nil
+	}
+	return err
+}
+
+// discoveries is how often removed looks for a kind, once per second: servers remove a kind from their discovery
+// documents a moment after its paths.
+const discoveries = 5
+
+// removed reports whether an error of a request means that the server no longer has the kind in any version, so that its
+// objects are deleted. The response alone does not show that: it is the same for another version, and that of a proxy
+// may look like it.
+func removed[K any](ctx context.Context, api *client.API[K], err error) bool {
+	if _, notServed := errors.AsType[*client.NotServedError](err); !notServed {
+		return false
+	}
+	gvk := api.Resource().GroupVersionKind()
+	for n := 1; ctx.Err() == nil; n++ {
+		d, err := discovery.Discover(ctx, api.Client(), nil)
+		if err != nil {
+			return false
+		}
+		_, err = d.ForKind(gvk.GroupKind().WithVersion(""))
+		unknown, ok := errors.AsType[*discovery.UnknownResourceError](err)
+		if n == discoveries || ok && len(unknown.Failed) == 0 {
+			return ok && len(unknown.Failed) == 0
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+		}
+	}
+	return false
 }
 
 func isNamespace(r core.Resource) bool { return r.Group == "" && r.Kind == "Namespace" }

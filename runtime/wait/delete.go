@@ -54,6 +54,8 @@ func DeleteAndWait[K any, P core.ObjectPtr[K]](
 				return Gone(ctx, client.Dynamic(api.Client(), api.Resource()), name, opts.UID, nil)
 			}
 			return Gone(ctx, api.Metadata(), name, opts.UID, nil)
+		case removed(ctx, api, err):
+			return nil
 		case !errors.Is(err, core.ErrConflict) || conditional:
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -196,6 +197,77 @@ func TestDeleteAndWaitReturnsOnceTheObjectIsDeleted(t *testing.T) {
 				}
 				if got := strings.Join(uids, " "); got != tt.deleted {
 					t.Errorf("deleted UIDs = %q, want %q", got, tt.deleted)
+				}
+			})
+		})
+	}
+}
+
+// TestObjectsOfARemovedKindAreDeleted checks that a wait for a deletion ends when the kind is deleted, which deletes its
+// objects, and that it does not take other responses for that.
+func TestObjectsOfARemovedKindAreDeleted(t *testing.T) {
+	const other = `{"metadata": {"name": "docs.example.com"}, "versions": [{"version": "v2", "resources": [
+		{"resource": "documents", "responseKind": {"group": "docs.example.com", "version": "v2", "kind": "Document"},
+		"scope": "Namespaced", "verbs": ["get"]}]}]}`
+	for _, tt := range []struct {
+		name   string
+		uid    types.UID
+		exists bool     // when the wait begins
+		groups []string // of the responses to discovery; the last one repeats
+		want   bool     // the object counts as deleted
+	}{
+		{"the object was observed", "", true, []string{""}, true},
+		{"the UID is known", "u1", false, []string{""}, true},
+		{"nothing is known", "", false, []string{""}, false},
+		{"discovery is behind", "", true, []string{other, other, ""}, true},
+		{"another version is served", "", true, []string{other}, false},
+		{"discovery fails", "", true, []string{"no"}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var found atomic.Int32 // requests for /apis
+				var served atomic.Bool
+				served.Store(tt.exists)
+				s := &server{}
+				s.put(doc("u1", ""))
+				transport := middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+					switch {
+					case r.URL.Path == "/api" || r.URL.Path == "/apis":
+						group := ""
+						if r.URL.Path == "/apis" {
+							group = tt.groups[min(int(found.Add(1)), len(tt.groups))-1]
+						}
+						body := `{"kind": "APIGroupDiscoveryList", "items": [` + group + `]}`
+						return &http.Response{
+							StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
+							Body: io.NopCloser(strings.NewReader(body)), Request: r,
+						}, nil
+					case served.Load():
+						return s.RoundTrip(r)
+					}
+					return &http.Response{
+						StatusCode: http.StatusNotFound, Header: http.Header{"Content-Type": {"text/plain"}},
+						Body: io.NopCloser(strings.NewReader("404 page not found\n")), Request: r,
+					}, nil
+				})
+				c, err := client.New(t.Context(), &client.Options{Config: &config.Config{Server: "https://cluster.test"}, Transport: transport})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if tt.exists {
+					time.AfterFunc(time.Minute, func() {
+						served.Store(false)
+						s.cut(nil)
+					})
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				docs := client.Namespaced[document](c, "prod")
+				if err = wait.Gone(ctx, docs, "a", tt.uid, nil); err == nil && tt.uid != "" {
+					err = wait.DeleteAndWait(ctx, docs, "a", &request.DeleteOptions{UID: tt.uid})
+				}
+				if _, notServed := errors.AsType[*client.NotServedError](err); notServed == tt.want || (err == nil) != tt.want {
+					t.Errorf("Gone = %v, want the object to count as deleted: %t", err, tt.want)
 				}
 			})
 		})

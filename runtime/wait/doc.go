@@ -43,7 +43,8 @@
 // # Permissions
 //
 // The verbs list and watch for the kind, and get and delete for [DeleteAndWait]. They may be restricted to the name of
-// the object.
+// the object. A wait for a deletion reads the discovery documents if the server does not serve the kind, which every
+// authenticated user may do by default.
 //
 // # Concurrency
 //

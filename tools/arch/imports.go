@@ -455,6 +455,7 @@ func allowed() map[string]map[string]string {
 		},
 		"./runtime/wait": {
 			"./client":                                          "gets, deletes and watches objects",
+			"./client/discovery":                                "finds out whether a kind was removed",
 			"./runtime/internal/apierr":                         "reports which errors end a wait",
 			"./runtime/internal/excerpt":                        "shortens the list of what a deletion waits for",
 			"./runtime/internal/kinds":                          "the kind of a type parameter",
