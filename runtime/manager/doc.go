@@ -58,8 +58,7 @@
 //
 // # Concurrency
 //
-// A [Manager] is built in one goroutine: [Manager.Add], [Manager.AddToAll] and the methods that add checks must be called
-// before Run, which may be called once. A later call is ignored, and logged as an error. [Manager.AddTable],
-// [Manager.Leading], [Manager.Shards], [Manager.Metrics] and [Manager.Fence] are safe for concurrent use at any time,
-// even before and after Run, and so are the registry and the middleware that they return.
+// A [Manager] is built in one goroutine, before Run, which may be called once. After that, [Manager.Add] and similar
+// methods only log an error. [Manager.AddTable], [Manager.Leading], [Manager.Shards], [Manager.Metrics] and
+// [Manager.Fence] are safe for concurrent use at any time, and so are the registry and the middleware that they return.
 package manager
