@@ -184,12 +184,15 @@ func TestNodeMovesPodsThroughTheirStates(t *testing.T) {
 		{
 			name: "pods that Skip selects stay, whatever they are",
 			pods: []*podSpec{
-				{name: "a"}, {name: "b", owner: "DaemonSet/agent", labels: map[string]string{"stays": "yes"}}, {name: "c", mirror: true},
+				{name: "a"},
+				{name: "b", owner: "DaemonSet/agent", labels: map[string]string{"stays": "yes"}},
+				{name: "c", mirror: true},
 				{name: "d", deleting: true, stays: true, labels: map[string]string{"stays": "yes"}},
 			},
 			o: drain.Options{Force: true, Skip: func(p *corev1.Pod) bool { return p.Labels["stays"] == "yes" }},
 			want: []string{
-				"a: pending", "a: evicted", "a: gone", "b: skipped: Options.Skip selects it", "c: skipped: it is a mirror pod of the node",
+				"a: pending", "a: evicted", "a: gone", "b: skipped: Options.Skip selects it",
+				"c: skipped: it is a mirror pod of the node",
 				"d: skipped: Options.Skip selects it",
 			},
 		},
@@ -254,8 +257,8 @@ func TestNodeRefusesBeforeItChangesAnything(t *testing.T) {
 	})
 }
 
-// TestNodeThatMayNotWatchChangesNothing checks that a missing permission to watch pods is an error before the cordon. The
-// role of kubectl drain lacks it.
+// TestNodeThatMayNotWatchChangesNothing checks that a missing permission to watch pods is an error before the cordon.
+// The role of kubectl drain lacks it.
 func TestNodeThatMayNotWatchChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, &podSpec{name: "a", owner: "Job/j"})
@@ -270,8 +273,8 @@ func TestNodeThatMayNotWatchChangesNothing(t *testing.T) {
 	})
 }
 
-// TestNodeWaitsForItsWatchBeforeTheCordon checks that the time may end before the cordon, and that the error has the last
-// failure of the watch.
+// TestNodeWaitsForItsWatchBeforeTheCordon checks that the time may end before the cordon, and that the error has the
+// last failure of the watch.
 func TestNodeWaitsForItsWatchBeforeTheCordon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, &podSpec{name: "a", owner: "Job/j"})
@@ -281,7 +284,9 @@ func TestNodeWaitsForItsWatchBeforeTheCordon(t *testing.T) {
 			}
 			return c.RoundTrip(r)
 		})
-		cl, err := client.New(t.Context(), &client.Options{Config: &config.Config{Server: "https://cluster.test"}, Transport: busy})
+		cl, err := client.New(t.Context(), &client.Options{
+			Config: &config.Config{Server: "https://cluster.test"}, Transport: busy,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -294,8 +299,8 @@ func TestNodeWaitsForItsWatchBeforeTheCordon(t *testing.T) {
 	})
 }
 
-// TestDryRunReportsThePlan checks that a dry run changes nothing, and returns the first state of each pod and the errors
-// of the plan and of the watch.
+// TestDryRunReportsThePlan checks that a dry run changes nothing, and returns the first state of each pod and the
+// errors of the plan and of the watch.
 func TestDryRunReportsThePlan(t *testing.T) {
 	for _, tt := range []struct {
 		name    string

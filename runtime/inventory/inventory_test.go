@@ -125,8 +125,8 @@ func TestInvalidDeclarationsAreErrors(t *testing.T) {
 	}
 }
 
-// TestDeclarationsOfOneObjectMustAgree checks that a pass refuses a second declaration of an object that would be ignored
-// where it differs. Only the Part may differ.
+// TestDeclarationsOfOneObjectMustAgree checks that a pass refuses a second declaration of an object that would be
+// ignored where it differs. Only the Part may differ.
 func TestDeclarationsOfOneObjectMustAgree(t *testing.T) {
 	ready := func(*unstructured.Unstructured) error { return nil }
 	for _, tt := range []struct {

@@ -171,8 +171,8 @@ func TestBacklogDoesNotWaitForAQuietLog(t *testing.T) {
 	})
 }
 
-// TestBacklogWaitsForALogThatWasOpenedNow checks that the existing lines of logs are in order although the node sends one
-// of them later.
+// TestBacklogWaitsForALogThatWasOpenedNow checks that the existing lines of logs are in order although the node sends
+// one of them later.
 func TestBacklogWaitsForALogThatWasOpenedNow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newLogMerge(mergeGrace)

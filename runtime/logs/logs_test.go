@@ -600,8 +600,8 @@ func TestOptionsApplyToLogsThatStartLater(t *testing.T) {
 	}
 }
 
-// TestLimitBytesCountsTheText checks that LimitBytes counts neither times nor the lines that a resumed log repeats. Nodes
-// count the times that they send.
+// TestLimitBytesCountsTheText checks that LimitBytes counts neither times nor the lines that a resumed log repeats.
+// Nodes count the times that they send.
 func TestLimitBytesCountsTheText(t *testing.T) {
 	const whole = "first\nsecond\nthird\n"
 	for limit := range int64(len(whole)) {

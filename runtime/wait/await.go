@@ -58,8 +58,8 @@ func Await[K any, P core.ObjectPtr[K]](
 }
 
 // Gone waits until the object of the given name and UID is deleted, even if another object has taken its name. With an
-// empty UID, it waits until no object of that name exists. It does not delete the object. If the server no longer serves
-// the kind, the object is deleted, unless uid is empty and the object was not observed before.
+// empty UID, it waits until no object of that name exists. It does not delete the object. If the server no longer
+// serves the kind, the object is deleted, unless uid is empty and the object was not observed before.
 //
 // Errors: the context's cause if the context ends first, with what delays the deletion, such as finalizers and the
 // conditions of a namespace; the server's error if retrying cannot help.
@@ -89,9 +89,9 @@ func Gone[K any, P core.ObjectPtr[K]](
 // documents a moment after its paths.
 const discoveries = 5
 
-// removed reports whether an error of a request means that the server no longer has the kind in any version, so that its
-// objects are deleted. The response alone does not show that: it is the same for another version, and that of a proxy
-// may look like it.
+// removed reports whether an error of a request means that the server no longer has the kind in any version, so that
+// its objects are deleted. The response alone does not show that: it is the same for another version, and that of a
+// proxy may look like it.
 func removed[K any](ctx context.Context, api *client.API[K], err error) bool {
 	if _, notServed := errors.AsType[*client.NotServedError](err); !notServed {
 		return false

@@ -203,8 +203,8 @@ func TestDeleteAndWaitReturnsOnceTheObjectIsDeleted(t *testing.T) {
 	}
 }
 
-// TestObjectsOfARemovedKindAreDeleted checks that a wait for a deletion ends when the kind is deleted, which deletes its
-// objects, and that it does not take other responses for that.
+// TestObjectsOfARemovedKindAreDeleted checks that a wait for a deletion ends when the kind is deleted, which deletes
+// its objects, and that it does not take other responses for that.
 func TestObjectsOfARemovedKindAreDeleted(t *testing.T) {
 	const other = `{"metadata": {"name": "docs.example.com"}, "versions": [{"version": "v2", "resources": [
 		{"resource": "documents", "responseKind": {"group": "docs.example.com", "version": "v2", "kind": "Document"},
@@ -250,7 +250,9 @@ func TestObjectsOfARemovedKindAreDeleted(t *testing.T) {
 						Body: io.NopCloser(strings.NewReader("404 page not found\n")), Request: r,
 					}, nil
 				})
-				c, err := client.New(t.Context(), &client.Options{Config: &config.Config{Server: "https://cluster.test"}, Transport: transport})
+				c, err := client.New(t.Context(), &client.Options{
+					Config: &config.Config{Server: "https://cluster.test"}, Transport: transport,
+				})
 				if err != nil {
 					t.Fatal(err)
 				}
