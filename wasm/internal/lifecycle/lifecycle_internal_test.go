@@ -153,6 +153,57 @@ func TestUnloadedModuleRuns(t *testing.T) {
 	}
 }
 
+// TestStoredStateDoesNotAllowWhatTheHostForbids has objects whose states were stored by a program with other flags.
+func TestStoredStateDoesNotAllowWhatTheHostForbids(t *testing.T) {
+	c := newClient(t)
+	logger := slog.New(slog.DiscardHandler)
+	h, err := host.New(t.Context(), c, &host.Options{Logger: logger})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.wasm"), registrytest.Guest{}.Module(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		files, want string
+		spec        v1alpha1.WasmControllerSpec
+	}{
+		"image without a store":    {want: "-cache", spec: v1alpha1.WasmControllerSpec{Image: "a"}},
+		"file without a directory": {want: "-files", spec: v1alpha1.WasmControllerSpec{File: "a.wasm"}},
+		"origin that is not allowed": {
+			files: dir, want: "-allow-origin http://169.254.169.254",
+			spec: v1alpha1.WasmControllerSpec{File: "a.wasm", Origins: []string{"http://169.254.169.254"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, err := New(c, h, &Options{Name: "example.com/test", Files: tt.files, Logger: logger})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := m.open(); err != nil {
+				t.Fatal(err)
+			}
+			defer m.close()
+			for _, state := range []string{"Pulling", "Compiling", "Starting", "Running", "BackOff", "Quarantined"} {
+				obj := v1alpha1.NewWasmController("n", "a", tt.spec)
+				obj.Status.FSM = &machine.Position{State: state, Since: metav1.NowMicro(), Visits: map[string]int32{state: 1}}
+				p, err := m.machine.Plan(t.Context(), obj)
+				if err != nil || p.Err != nil {
+					t.Fatal(err, p)
+				}
+				if last := p.States[len(p.States)-1]; last != "Pulling" || !strings.Contains(p.Reason, tt.want) {
+					t.Errorf("a pass in %s ends in %s: %s; want Pulling and %q", state, last, p.Reason, tt.want)
+				}
+			}
+			obj := v1alpha1.NewWasmController("n", "a", tt.spec)
+			if _, _, err := m.load(t.Context(), obj); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("load = %v, want an error with %q", err, tt.want)
+			}
+		})
+	}
+}
+
 // looping returns a module that does not return from its start.
 func looping() []byte {
 	logs := []byte{0x41, 0, 0x41, 0x80, 0x08, 0x41, 5, 0x10, 0}        // log(0, 1024, 5)

@@ -117,9 +117,13 @@ func (Pulling) Step(c ctx, to fsm.To[fromPulling]) fsm.Result[fromPulling] {
 	return to.Stay("the module is being read", 0)
 }
 
-// Step waits until the host has compiled the module.
+// Step waits until the host has compiled the module. A program that starts again may have other flags than the one that
+// has entered the state, so the host may not be able to run the module any more: Pulling reports it.
 func (Compiling) Step(c ctx, to fsm.To[fromCompiling]) fsm.Result[fromCompiling] {
 	m := fsm.Env[*Modules](c)
+	if m.check(&c.Obj.Spec) != nil {
+		return to.Restart()
+	}
 	if c.Planning() {
 		return to.Stay("the module must be compiled", 0)
 	}

@@ -187,8 +187,11 @@ func retryLimit(obj *v1alpha1.WasmController) time.Duration {
 	return 5 * time.Minute
 }
 
-// load returns the module of an object.
+// load returns the module of an object. It returns an error if this host can't run it.
 func (m *Modules) load(ctx context.Context, obj *v1alpha1.WasmController) (*registry.Module, mark, error) {
+	if err := m.check(&obj.Spec); err != nil {
+		return nil, mark{}, err
+	}
 	if obj.Spec.Image != "" {
 		module, err := m.store.Pull(ctx, obj.Spec.Image)
 		return module, mark{}, err
