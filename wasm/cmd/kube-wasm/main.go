@@ -39,8 +39,9 @@ Flags of run:
   -dir DIR             run the modules of a directory, which are the files *.wasm; add, replace and remove them at any
                        time
   -account NAMESPACE/NAME
-                       the service account of the modules of files and of the directory (default: the credentials of
-                       kube-wasm)
+                       the service account of the modules of files and of the directory, whose namespace is that of
+                       their requests that name none (default: the credentials of kube-wasm, and the namespace of the
+                       kubeconfig)
   -origin URL          a server, apart from the API server, that these modules may send requests to, such as
                        https://hooks.example.com; may be repeated
   -record DIR          record each instance of these modules in a file of this directory; a recording contains what the

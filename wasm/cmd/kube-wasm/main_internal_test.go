@@ -272,6 +272,17 @@ func TestAccountsHaveANamespaceAndAName(t *testing.T) {
 	}
 }
 
+// TestModulesOfFilesHaveTheNamespaceOfTheirIdentity has a module with a service account, and one with the credentials
+// of the kubeconfig.
+func TestModulesOfFilesHaveTheNamespaceOfTheirIdentity(t *testing.T) {
+	for account, want := range map[string]string{"": "team", "apps/hello": "apps"} {
+		l := &local{settings: &settings{account: account}, namespace: "team"}
+		if m := l.module("a", &registry.Module{}, nil); m.Namespace != want {
+			t.Errorf("-account %q: the namespace is %q, want %q", account, m.Namespace, want)
+		}
+	}
+}
+
 func TestDifferencesNameFieldsButNoValues(t *testing.T) {
 	for _, tt := range []struct{ recorded, now, want string }{
 		{`{"data":{"a":"secret1","b":"x"},"n":1}`, `{"data":{"a":"secret2","b":"x"},"m":[2]}`, "other values of .data.a, .m, .n"},

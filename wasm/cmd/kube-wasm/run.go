@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -148,7 +149,7 @@ func runModules(ctx context.Context, args []string, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	local := &local{settings: s, logger: logger, names: make(map[string]bool)}
+	local := &local{settings: s, namespace: cfg.Namespace, logger: logger, names: make(map[string]bool)}
 	if err := local.load(); err != nil {
 		return err
 	}
@@ -203,11 +204,12 @@ func (s *settings) newOperator(
 
 // local runs the modules of files and of a directory.
 type local struct {
-	settings *settings
-	host     *host.Host
-	logger   *slog.Logger
-	files    map[string]*registry.Module
-	dir      *registry.Directory
+	settings  *settings
+	namespace string // of the kubeconfig
+	host      *host.Host
+	logger    *slog.Logger
+	files     map[string]*registry.Module
+	dir       *registry.Directory
 
 	mu    sync.Mutex      // guards names
 	names map[string]bool // of the modules of the directory that the host has
@@ -338,12 +340,12 @@ func (l *local) has(name string, set bool) {
 	}
 }
 
-// module returns a module for the host.
+// module returns a module for the host. Its namespace is that of its service account, or of the kubeconfig without one.
 func (l *local) module(name string, m *registry.Module, args []string) host.Module {
 	account, _ := parseAccount(l.settings.account)
 	module := host.Module{
 		Name: name, Binary: m.Binary, Args: args, Origins: l.settings.origins,
-		ServiceAccount: account, Namespace: account.Namespace,
+		ServiceAccount: account, Namespace: cmp.Or(account.Namespace, l.namespace),
 	}
 	if dir := l.settings.record; dir != "" {
 		module.Record = func() (io.Writer, error) { return os.CreateTemp(dir, name+"-*"+recordings) }
