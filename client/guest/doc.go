@@ -19,6 +19,12 @@
 // exit code 0 when main returns, and the host then starts it again after a delay. The program receives no signals: a
 // host that removes a module ends it.
 //
+// The environment does not exist before kube_start: while the variables and init functions of packages are initialized,
+// [os.Getenv] returns nothing. So read it in main or later. The runtime of Go has started before, too. This package
+// applies GOMEMLIMIT and GOGC, and os.Setenv the settings of GODEBUG that are not those of the runtime itself, such as
+// gctrace. TZ has an effect if the program has not used the local time before; a program needs time/tzdata for it,
+// because a guest has no files.
+//
 // Goroutines, timers, contexts and locks work as in other programs. Each function that the host calls ends with a read
 // of file descriptor 100, which the host completes when no other goroutine can run.
 //

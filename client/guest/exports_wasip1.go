@@ -12,6 +12,7 @@ import (
 	"runtime/metrics"
 	"unsafe"
 
+	"github.com/kube-go/sdk/client/internal/collector"
 	"github.com/kube-go/sdk/client/internal/streams"
 	"github.com/kube-go/sdk/core/abi"
 	"github.com/kube-go/sdk/core/wire"
@@ -87,6 +88,10 @@ func start(ptr, n uint32) int32 {
 		if err := os.Setenv(name, value); err != nil {
 			return int32(abi.Invalid)
 		}
+	}
+	if err := collector.Set(s.Env["GOMEMLIMIT"], s.Env["GOGC"]); err != nil {
+		logRecord(slog.LevelError, []byte(err.Error()))
+		return int32(abi.Invalid)
 	}
 	startup = s
 	os.Args = append([]string{s.Module}, s.Args...)

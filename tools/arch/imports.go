@@ -144,9 +144,10 @@ func allowed() map[string]map[string]string {
 			"std": "client does IO",
 		},
 		"./client/guest": {
-			"./client/internal/streams": "the operations in progress",
-			"./core/abi":                "the names and messages of the interface",
-			"./core/wire":               "messages in JSON",
+			"./client/internal/collector": "the garbage collector's variables of the environment",
+			"./client/internal/streams":   "the operations in progress",
+			"./core/abi":                  "the names and messages of the interface",
+			"./core/wire":                 "messages in JSON",
 		},
 		"./client/internal/streams": {
 			"./core/abi":  "the items of the interface",
@@ -211,6 +212,7 @@ func allowed() map[string]map[string]string {
 			"./client/internal/broken":     "the error of a broken connection",
 			"github.com/gorilla/websocket": "the protocol of streams",
 		},
+		"./client/internal/collector": {},
 		"./client/internal/proxy": {
 			"./client":            "sends requests",
 			"./client/middleware": "disables retries",

@@ -366,6 +366,21 @@ func TestProgramsRunAsGuests(t *testing.T) {
 		}
 		log.await(t, "the garbage is collected")
 	})
+	t.Run("the garbage collector has the environment of the module", func(t *testing.T) {
+		h, log := run(t, newConfigMaps().ServeHTTP, host.Options{MaxFailures: 1})
+		m := host.Module{Name: "a", Binary: wasm, Args: []string{"collector"}, Env: map[string]string{
+			"GOMEMLIMIT": "32MiB", "GOGC": "off",
+		}}
+		if err := h.Set(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+		log.await(t, "limit=33554432 percent=-1")
+		m.Env = map[string]string{"GOMEMLIMIT": "32M"}
+		if err := h.Set(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+		log.await(t, "GOMEMLIMIT is \\\"32M\\\"", "module is quarantined")
+	})
 	t.Run("a panic is a failure of the module", func(t *testing.T) {
 		_, log := start(t, newConfigMaps(), "panic")
 		log.await(t, "nil pointer dereference", "module has failed")

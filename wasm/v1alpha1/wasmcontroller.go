@@ -45,7 +45,9 @@ type WasmControllerSpec struct {
 	// +listType=atomic
 	Args []string `json:"args,omitempty"`
 
-	// Env are the environment variables of the program.
+	// Env are the environment variables of the program. An actor in Go has them from the beginning of main: the
+	// initialization of its packages does not see them, and of those that the runtime of Go reads when a program starts,
+	// only GOMEMLIMIT and GOGC have an effect.
 	// +optional
 	// +kubebuilder:validation:MaxItems=100
 	// +listType=map

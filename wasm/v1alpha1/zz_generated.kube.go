@@ -267,7 +267,7 @@ const wasmControllerCRD = `{
           "x-kubernetes-list-type": "atomic"
          },
          "env": {
-          "description": "Env are the environment variables of the program.",
+          "description": "Env are the environment variables of the program. An actor in Go has them from the beginning of main: the\ninitialization of its packages does not see them, and of those that the runtime of Go reads when a program starts,\nonly GOMEMLIMIT and GOGC have an effect.",
           "type": "array",
           "items": {
            "description": "EnvVar is an environment variable.",

@@ -66,6 +66,8 @@ func main() {
 			owned(ctx, c)
 		case "garbage":
 			go garbage(ctx)
+		case "collector":
+			slog.Info("the collector", "limit", debug.SetMemoryLimit(-1), "percent", debug.SetGCPercent(100))
 		case "panic":
 			var none *ConfigMap
 			fmt.Println(none.Data)
