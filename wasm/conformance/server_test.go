@@ -11,6 +11,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -311,7 +312,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 		if obj := s.get(t.path, t.namespace+"/"+t.name); obj != nil {
 			reply(w, 200, obj)
 		} else {
-			status(w, 404, "NotFound")
+			missing(w, t)
 		}
 	case r.URL.Query().Get("watch") == "true":
 		s.watch(w, r, t)
@@ -329,6 +330,14 @@ func reply(w http.ResponseWriter, code int, v any) {
 func status(w http.ResponseWriter, code int, reason string) {
 	reply(w, code, object{
 		"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": code, "message": reason,
+	})
+}
+
+// missing replies that an object does not exist. The details differ from the response for a kind that is not served.
+func missing(w http.ResponseWriter, t target) {
+	reply(w, 404, object{
+		"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404, "message": "NotFound",
+		"details": object{"name": t.name, "kind": path.Base(t.path)},
 	})
 }
 
@@ -523,7 +532,7 @@ func (s *server) write(w http.ResponseWriter, r *http.Request, t target, body []
 		preconditions, _ := sent["preconditions"].(object)
 		uid := preconditions["uid"]
 		if old == nil {
-			status(w, 404, "NotFound")
+			missing(w, t)
 			return
 		} else if uid != nil && uid != metadata(old)["uid"] {
 			status(w, 409, "Conflict")
@@ -534,7 +543,7 @@ func (s *server) write(w http.ResponseWriter, r *http.Request, t target, body []
 		return
 	case old == nil && (r.Method != http.MethodPatch || r.URL.Query().Has("fieldManager")), r.Method == http.MethodPut:
 	case old == nil:
-		status(w, 404, "NotFound")
+		missing(w, t)
 		return
 	case r.Method == http.MethodPost:
 		status(w, 409, "AlreadyExists")

@@ -161,12 +161,29 @@ func (s *podServer) withPatches(t *testing.T, patch http.HandlerFunc) string {
 
 // withPermission returns the address of a server that is s, but refuses its pods while allowed is false.
 func (s *podServer) withPermission(t *testing.T, allowed *atomic.Bool) string {
-	return s.with(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusForbidden)
-		_, _ = fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":403,"reason":"Forbidden",`+
-			`"message":"User admin may not list pods"}`)
-	}, func(r *http.Request) bool { return r.URL.Path == "/api/v1/pods" && !allowed.Load() })
+	return s.with(t, refusePods, func(r *http.Request) bool { return r.URL.Path == "/api/v1/pods" && !allowed.Load() })
+}
+
+func refusePods(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusForbidden)
+	_, _ = fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":403,"reason":"Forbidden",`+
+		`"message":"User admin may not list pods"}`)
+}
+
+// withPermissionUntil returns the address of a server that is s, but ends its watches of pods with ctx, and refuses
+// further ones.
+func (s *podServer) withPermissionUntil(ctx context.Context, t *testing.T) string {
+	return s.with(t, func(w http.ResponseWriter, r *http.Request) {
+		if ctx.Err() != nil {
+			refusePods(w, r)
+			return
+		}
+		both, stop := context.WithCancel(r.Context())
+		defer stop()
+		defer context.AfterFunc(ctx, stop)()
+		s.Config.Handler.ServeHTTP(w, r.WithContext(both))
+	}, func(r *http.Request) bool { return r.URL.Path == "/api/v1/pods" })
 }
 
 // with returns the address of a server that is s, but calls a handler for some requests.

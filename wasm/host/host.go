@@ -13,7 +13,6 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
-	"os"
 	"reflect"
 	"runtime"
 	"slices"
@@ -52,8 +51,9 @@ type Options struct {
 	// succession, up to 5 min. Default: 1 s.
 	InitialBackoff time.Duration
 
-	// IdleAfter is how long an actor is idle before its memory is stored in a file and released, until an item or a timer
-	// of the module is due. If it is negative, modules stay in memory. Default: 30 s.
+	// IdleAfter is how long an actor is idle before its memory is stored in a temporary file and released, until an item
+	// or a timer of the module is due. The file has no name, and needs a descriptor. If IdleAfter is negative, modules
+	// stay in memory. Default: 30 s.
 	IdleAfter time.Duration
 
 	// MaxFailures is the number of failures in succession after which a module is quarantined. An instance that has run
@@ -89,7 +89,7 @@ type Module struct {
 
 	Namespace string            // of requests that name none
 	Args      []string          // after the name of the program
-	Env       map[string]string // of the program
+	Env       map[string]string // of the program; an actor has it from the beginning of kube_start
 	Limits    Limits
 }
 
@@ -162,7 +162,6 @@ type Host struct {
 	watches *shared
 	options Options
 	runtime wazero.Runtime
-	dir     string        // of unloaded instances
 	slots   chan struct{} // has a token for each guest that runs
 
 	rechecks chan struct{} // has a token for each repeated check of a permission
@@ -221,7 +220,7 @@ func New(ctx context.Context, c *client.Client, o *Options) (*Host, error) {
 		return own, err
 	})
 	h.egress = newEgress(http.ProxyFromEnvironment)
-	h.discovered, h.kinds = discovery.NewCache(nil), newKinds(c)
+	h.discovered, h.kinds = discovery.NewCache(nil), newKinds(h)
 	h.watches = newShared(c, &cache.Options{Logger: h.options.Logger})
 	h.ctx, h.end = context.WithCancel(context.WithoutCancel(ctx))
 	if err := h.newRuntime(); err != nil {
@@ -429,11 +428,6 @@ func (h *Host) Status() []Status {
 
 // Run runs the modules until ctx ends, and returns the cause. It can be called once.
 func (h *Host) Run(ctx context.Context) error {
-	dir, err := os.MkdirTemp("", "kube-wasm-")
-	if err != nil {
-		return fmt.Errorf("host: %w", err)
-	}
-	h.dir = dir
 	h.mu.Lock()
 	h.running = true
 	for _, g := range h.guests {
@@ -457,7 +451,7 @@ func (h *Host) Run(ctx context.Context) error {
 	if own := h.own.Load(); own != nil {
 		own.CloseIdleConnections()
 	}
-	if err := errors.Join(h.runtime.Close(context.WithoutCancel(ctx)), os.RemoveAll(h.dir)); err != nil {
+	if err := h.runtime.Close(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
 	return context.Cause(ctx)

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -24,7 +25,8 @@ type instance struct {
 	guest *guest
 	body  *image.Instance // nil while the instance is unloaded
 	image *image.Image    // that the instance was started from; nil if it can't be unloaded
-	store string          // the file of an unloaded instance
+	store *os.File        // of an unloaded instance
+	path  string          // of store; empty if the file has no name
 	ctx   context.Context //nolint:containedctx // the life of the instance, and its value for the imports
 	stop  context.CancelCauseFunc
 
@@ -36,7 +38,7 @@ type instance struct {
 	watching   int   // operations that are watches
 	operations map[int64]*operation
 	counted    counted
-	wrote      atomic.Int64 // when the last request that is not a read has ended, in Unix nanoseconds
+	wrote      atomic.Int64 // when the last request that is not a read has begun or ended, in Unix nanoseconds
 	kept       []byte       // a result that did not fit into a buffer of the guest
 	next       time.Time    // when the next timer of the guest is due; zero for never
 	stalled    bool         // poll_oneoff has reported the stall descriptor, and it was not read yet

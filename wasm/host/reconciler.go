@@ -84,7 +84,7 @@ type reconciler struct {
 	idle  []idleInstance // oldest first
 	timer *time.Timer    // discards idle instances
 
-	// resources are those of the objects that the guest has applied or deleted.
+	// resources are those of the objects that the guest has applied or deleted, until the server does not serve one.
 	resources map[schema.GroupVersionKind]core.Resource
 }
 
@@ -186,6 +186,9 @@ func (r *reconciler) guarded(
 		err := g.authorize(ctx, in.Watch)
 		if err == nil {
 			err = g.host.kinds.check(ctx, in.Watch)
+		}
+		if health := in.Health(); err == nil && errors.Is(health, core.ErrForbidden) { // other modules have begun the watch
+			err = g.refused(ctx, in.Watch, health)
 		}
 		if err == nil {
 			guards.Go(func() {
@@ -390,11 +393,15 @@ func (r *reconciler) call(
 	return obj, out, err
 }
 
-// ask calls the guest in an instance that nobody else uses. An instance that fails is discarded. If it has not returned
-// when ctx ends, it is discarded, too, but the guest has not failed. The caller holds a token of the host.
+// ask calls the guest in an instance that nobody else uses. An instance that fails, also while it is initialized, is
+// discarded. If it has not returned when ctx ends, it is discarded, too, but the guest has not failed. The caller holds
+// a token of the host.
 func (r *reconciler) ask(ctx context.Context, message []byte) (*abi.ReconcileResponse, error) {
 	i, err := r.take()
 	if err != nil {
+		if r.guest.ctx.Err() == nil { // otherwise the error is its cause
+			r.guest.trapped(err)
+		}
 		return nil, err
 	}
 	var out abi.ReconcileResponse
@@ -415,9 +422,7 @@ func (r *reconciler) ask(ctx context.Context, message []byte) (*abi.ReconcileRes
 	}
 	if err != nil {
 		i.end(err)
-		if !isOfHost(err) {
-			r.guest.trapped(err)
-		}
+		r.guest.trapped(err)
 		return nil, err
 	}
 	r.guest.healthy()
@@ -498,9 +503,12 @@ func (r *reconciler) sweep() {
 	}
 }
 
-// trapped records that a call has failed. The controller repeats it later; after too many failures in succession, the
-// module is quarantined.
+// trapped records that a call has failed, unless the error is one of the host. The controller repeats it later; after
+// too many failures in succession, the module is quarantined.
 func (g *guest) trapped(err error) {
+	if isOfHost(err) {
+		return
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.stats.Failures++
@@ -564,7 +572,7 @@ func (r *reconciler) perform(
 		}
 		api := client.Dynamic(r.guest.client, res).In(ref.Namespace)
 		err = api.Delete(ctx, ref.Name, &request.DeleteOptions{UID: types.UID(ref.UID)})
-		if err != nil && !errors.Is(err, core.ErrNotFound) {
+		if r.forget(res, err) || err != nil && !errors.Is(err, core.ErrNotFound) {
 			return err
 		}
 	}
@@ -649,6 +657,7 @@ func (r *reconciler) apply(
 		}
 	}
 	_, err = client.Of[applied](r.guest.client, res).Apply(ctx, obj, o)
+	r.forget(res, err)
 	return err
 }
 
@@ -720,4 +729,18 @@ func (r *reconciler) resource(ctx context.Context, apiVersion, kind string) (cor
 	defer r.mu.Unlock()
 	r.resources[gvk] = res
 	return res, nil
+}
+
+// forget forgets a resource that was discovered if the error of a request is that the server does not serve it, such as
+// after its definition has got another plural, and reports whether it has. The next run discovers it again.
+func (r *reconciler) forget(res core.Resource, err error) bool {
+	if _, ok := errors.AsType[*client.NotServedError](err); !ok {
+		return false
+	}
+	gvk := res.GroupVersionKind()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, found := r.resources[gvk]
+	delete(r.resources, gvk)
+	return found
 }

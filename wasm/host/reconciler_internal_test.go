@@ -15,10 +15,12 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json/jsontext"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/abi"
 	"github.com/kube-go/sdk/core/request"
@@ -307,29 +309,8 @@ func TestRunEndsWithItsContext(t *testing.T) {
 		<-r.Context().Done()
 	})
 	h, _ := newTestHost(t, server, Options{})
-	binary := patching("x").encode()
-	m := Module{Name: "a"}
-	if err := m.Limits.setDefaults(); err != nil {
-		t.Fatal(err)
-	}
-	g := h.newGuest(m, digestOf(binary))
-	g.client = h.client
-	var err error
-	if g.program, err = h.program(t.Context(), g.digest, binary); err != nil {
-		t.Fatal(err)
-	}
-	h.acquire()
-	r := &reconciler{guest: g}
-	defer func() {
-		for _, i := range r.idle {
-			i.end(errRemoved)
-		}
-		h.release()
-		h.leave(context.Background(), g.digest, g.program)
-		if err := h.runtime.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	}()
+	r := newTestReconciler(t, h, patching("x"))
+	g := r.guest
 
 	lost := &abi.Error{Code: abi.Forbidden}
 	ctx, end := context.WithCancelCause(t.Context())
@@ -351,6 +332,61 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	answers.Store(true)
 	if out, err := r.ask(t.Context(), nil); err != nil || out.Requeue != 1 || len(r.idle) != 1 {
 		t.Errorf("the next run = %+v, %v, with %d idle instances, want a result and one instance", out, err, len(r.idle))
+	}
+}
+
+// newTestReconciler returns a reconciler of a guest, without controllers. The test has the only token of the host.
+func newTestReconciler(t *testing.T, h *Host, guest testGuest) *reconciler {
+	t.Helper()
+	binary := guest.encode()
+	m := Module{Name: "a"}
+	if err := m.Limits.setDefaults(); err != nil {
+		t.Fatal(err)
+	}
+	g := h.newGuest(m, digestOf(binary))
+	g.client = h.client
+	var err error
+	if g.program, err = h.program(t.Context(), g.digest, binary); err != nil {
+		t.Fatal(err)
+	}
+	h.acquire()
+	r := &reconciler{guest: g}
+	t.Cleanup(func() {
+		for _, i := range r.idle {
+			i.end(errRemoved)
+		}
+		h.release()
+		h.leave(context.Background(), g.digest, g.program)
+		if err := h.runtime.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// TestInstancesThatTrapWhileTheyAreInitializedQuarantine has a module that has started, whose later instances trap.
+func TestInstancesThatTrapWhileTheyAreInitializedQuarantine(t *testing.T) {
+	h, _ := newTestHost(t, "http://127.0.0.1:1", Options{})
+	const unreachable, end = 0x00, 0x0b
+	r := newTestReconciler(t, h, testGuest{describes: describing(), initialize: []byte{0, unreachable, end}})
+	g := r.guest
+	g.closed = true // no turns
+	g.lifecycle.started(time.Now())
+	for n := 1; n <= h.options.MaxFailures; n++ {
+		if _, err := r.ask(t.Context(), nil); err == nil {
+			t.Fatal("the call has succeeded")
+		}
+		if s := g.status(); s.Failures != n || s.Stats.Failures != uint64(n) || s.Err == nil {
+			t.Fatalf("after %d traps, the status is %+v", n, s)
+		}
+	}
+	if s := g.status(); s.Phase != Quarantined {
+		t.Errorf("the module is %s, want %s", s.Phase, Quarantined)
+	}
+	g.stop(errRemoved)
+	if _, err := r.ask(t.Context(), nil); !errors.Is(err, errRemoved) || g.status().Failures != h.options.MaxFailures {
+		t.Errorf("a call of a removed module = %v, with %d failures, want %v and no further one", err, g.status().Failures,
+			errRemoved)
 	}
 }
 
@@ -378,6 +414,37 @@ func TestAppliedObjectHasAnOwnerThatServersKeep(t *testing.T) {
 	}
 	if len(server.received) > 0 {
 		t.Errorf("the server has received %v", server.received)
+	}
+}
+
+// TestResourceThatIsNotServedAnyMoreIsDiscoveredAgain has a definition that gets another plural.
+func TestResourceThatIsNotServedAnyMoreIsDiscoveredAgain(t *testing.T) {
+	server := newKindServer(t, "Thing")
+	h, _ := newTestHost(t, server.URL, Options{})
+	g := h.newGuest(Module{Name: "a"}, "")
+	g.client = h.client
+	r := &reconciler{guest: g, resources: make(map[schema.GroupVersionKind]core.Resource)}
+	object := `{"apiVersion":"v1","kind":"Thing","metadata":{"namespace":"a","name":"x"}}`
+	ref := abi.Reference{APIVersion: "v1", Kind: "Thing", Namespace: "a", Name: "x"}
+	for name, out := range map[string]*abi.ReconcileResponse{
+		"apply":  {Apply: []jsontext.Value{jsontext.Value(object)}},
+		"delete": {Delete: []abi.Reference{ref}},
+	} {
+		perform := func() error {
+			return r.perform(t.Context(), &abi.Controller{}, podOf(t, `{"metadata":{"name":"x"}}`), out)
+		}
+		server.plural.Store(new("things"))
+		if err := perform(); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		server.plural.Store(new("objects"))
+		if _, ok := errors.AsType[*client.NotServedError](perform()); !ok {
+			t.Errorf("%s of a resource that is not served has succeeded", name)
+		}
+		if err := perform(); err != nil {
+			t.Errorf("%s after that: %v", name, err)
+		}
+		clear(r.resources)
 	}
 }
 

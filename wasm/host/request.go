@@ -98,12 +98,11 @@ func (op *operation) request(kind abi.Operation, message []byte) error {
 
 // stream sends the items of a response.
 func (op *operation) stream(r *http.Request) error {
-	resp, err := op.instance.guest.send(r)
+	resp, err := op.instance.exchange(r)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
-	op.instance.noteWrite(r)
 	head := marshal(abi.Response{Status: resp.StatusCode, Header: resp.Header})
 	if len(head) > abi.MaxMessage {
 		return &abi.Error{Code: abi.TooLarge, Message: "the head of the response is too large for a message"}
@@ -155,12 +154,11 @@ func (i *instance) roundTrip(ctx context.Context, kind abi.Operation, message []
 	i.seat.leave()
 	defer i.clock.resume()
 	defer i.seat.back()
-	resp, err := i.guest.send(r)
+	resp, err := i.exchange(r)
 	if err != nil {
 		return nil, err
 	}
 	defer resp.Body.Close()
-	i.noteWrite(r)
 	head := marshal(abi.Response{Status: resp.StatusCode, Header: resp.Header})
 	answer := abi.AppendFrame(nil, head)
 	chunk := make([]byte, abi.MaxChunk)
@@ -183,11 +181,15 @@ func (i *instance) roundTrip(ctx context.Context, kind abi.Operation, message []
 	return nil, abi.TooLarge
 }
 
-// noteWrite records that a request may have changed objects.
-func (i *instance) noteWrite(r *http.Request) {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		i.wrote.Store(time.Now().UnixNano())
+// exchange sends a request, and records when it may have changed objects: also before it is sent, because the version
+// of the write may arrive before the response, or the response never.
+func (i *instance) exchange(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return i.guest.send(r)
 	}
+	i.wrote.Store(time.Now().UnixNano())
+	defer func() { i.wrote.Store(time.Now().UnixNano()) }()
+	return i.guest.send(r)
 }
 
 // send sends a request: one without a host to the API server, with the credentials of the module.

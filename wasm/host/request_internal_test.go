@@ -79,3 +79,30 @@ func TestRequestWhoseDeadlineIsBeforeItsTurnExceedsIt(t *testing.T) {
 		t.Errorf("the server has received %v", server.received)
 	}
 }
+
+// TestGuestWaitsForTheVersionOfAWriteFromItsBegin has requests whose effects a watch may report before their responses.
+func TestGuestWaitsForTheVersionOfAWriteFromItsBegin(t *testing.T) {
+	begun, responds := make(chan struct{}), make(chan struct{})
+	server := newPodServer(t, 0, "").with(t, func(http.ResponseWriter, *http.Request) {
+		begun <- struct{}{}
+		<-responds
+	}, func(r *http.Request) bool { return r.URL.Path == "/x" })
+	for method, want := range map[string]bool{http.MethodGet: false, http.MethodPost: true} {
+		i := newTestActor(t, server, Limits{})
+		message := abi.AppendFrame(nil, marshal(abi.Request{Method: method, URL: "/x"}))
+		id, err := i.submit(abi.OpRequest, message, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-begun
+		if got := i.awaitsVersion(); got != want {
+			t.Errorf("during a %s, the guest may wait for its version: %v, want %v", method, got, want)
+		}
+		i.wrote.Store(0) // as after two minutes
+		responds <- struct{}{}
+		await(t, "the response", func() bool { return i.operations[id].waiting() > 0 })
+		if got := i.awaitsVersion(); got != want {
+			t.Errorf("after a %s, the guest may wait for its version: %v, want %v", method, got, want)
+		}
+	}
+}

@@ -4,8 +4,8 @@
 package host
 
 import (
-	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"time"
@@ -56,27 +56,31 @@ func (i *instance) unload(now time.Time) error {
 	return nil
 }
 
-// save stores the memory in a file.
+// save stores the memory in a file, which has no name while it is used: a program that is killed leaves no memory of
+// modules behind.
 func (i *instance) save() error {
-	f, err := os.CreateTemp(i.guest.host.dir, "instance")
+	f, err := os.CreateTemp("", "kube-wasm-")
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(i.body.Snapshot(f), f.Close()); err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
+	i.store, i.path = f, ""
+	if os.Remove(f.Name()) != nil { // on a system that does not remove open files
+		i.path = f.Name()
 	}
-	i.store = f.Name()
+	if err := i.body.Snapshot(f); err != nil {
+		i.removeStore()
+		return err
+	}
 	return nil
 }
 
 // load restores the memory of an unloaded instance. An error is one of the host: the module does not run meanwhile.
 func (i *instance) load() error {
-	f, err := os.Open(i.store)
-	if err != nil {
-		return hostError{fmt.Errorf("load: %w", err)}
+	_, err := i.store.Seek(0, io.SeekStart)
+	if err == nil {
+		i.body, err = i.image.Restore(i.ctx, i.config(), i.store)
 	}
-	defer f.Close()
-	if i.body, err = i.image.Restore(i.ctx, i.config(), f); err != nil {
+	if err != nil {
 		return hostError{fmt.Errorf("load: %w", err)}
 	}
 	i.removeStore()
@@ -89,8 +93,12 @@ func (i *instance) load() error {
 
 // removeStore removes the file of an unloaded instance.
 func (i *instance) removeStore() {
-	if i.store != "" {
-		_ = os.Remove(i.store) // the directory is removed at the end
-		i.store = ""
+	if i.store == nil {
+		return
+	}
+	_ = i.store.Close() // nobody needs what it has
+	i.store = nil
+	if i.path != "" {
+		_ = os.Remove(i.path) // it is a temporary file
 	}
 }

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -24,19 +26,46 @@ func TestErrorsOfTheHostDoNotQuarantine(t *testing.T) {
 	for n := range 2 * g.host.options.MaxFailures {
 		g.lifecycle.due(time.Now())
 		g.lifecycle.started(time.Now())
-		i.store = filepath.Join(t.TempDir(), "missing")
-		err := i.load()
-		if err == nil {
-			t.Fatal("load has read a file that does not exist")
+		f, err := os.Create(filepath.Join(t.TempDir(), "closed"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = f.Close()
+		i.store = f
+		if err = i.load(); err == nil {
+			t.Fatal("load has read a closed file")
 		}
 		g.fail(err)
 		if s := g.status(); s.Phase != BackOff || s.Failures != 0 || s.Err == nil || s.Stats.Failures != 0 {
 			t.Fatalf("after %d errors of the host, the status is %+v", n+1, s)
-		} else if !strings.HasPrefix(s.Err.Error(), "the host can't run the module: ") || !errors.Is(s.Err, fs.ErrNotExist) {
+		} else if !strings.HasPrefix(s.Err.Error(), "the host can't run the module: ") || !errors.Is(s.Err, fs.ErrClosed) {
 			t.Fatalf("the error of the host is %q", s.Err)
 		}
 	}
 	g.plan(time.Time{}, nil)
+}
+
+// TestUnloadedInstanceLeavesNoFileBehind has a host that may be killed while the memory of a module is stored.
+func TestUnloadedInstanceLeavesNoFileBehind(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the system does not remove open files")
+	}
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	h, log := runTestHost(t, "http://127.0.0.1:1", Options{IdleAfter: time.Millisecond})
+	setGuest(t, h, Module{Name: "a", Binary: testActor{timeout: time.Hour}.encode()})
+	await(t, "the unloading", func() bool { return statusOf(h, "a").Phase == Unloaded })
+	if all, err := os.ReadDir(dir); err != nil || len(all) > 0 {
+		t.Errorf("while the module is unloaded, the directory of temporary files has %v, %v", all, err)
+	}
+	h.mu.Lock()
+	g := h.guests["a"]
+	h.mu.Unlock()
+	before := g.status().Stats.Calls
+	h.Remove(t.Context(), "a") // calls kube_quiesce in the restored instance
+	if n := g.status().Stats.Calls; n != before+1 {
+		t.Errorf("the restored instance was called %d times, want once:\n%s", n-before, log)
+	}
 }
 
 // TestRecordThatFailsDoesNotQuarantine has a module that starts when its recording can be written.

@@ -37,7 +37,7 @@ const maxPrevious = 1024
 // objects are the objects of a shared watch, whatever the Go type of its view.
 type objects struct {
 	run     func(ctx context.Context) error
-	current func(ctx context.Context) error // waits until no object is from a former run
+	current func(ctx context.Context) error // waits until no object is from a former run, or from before a refusal
 	changes func(ctx context.Context, held *atomic.Int64) iter.Seq2[reflector.Delivery, error]
 	observe func(o reflector.Observer) (stop func())
 	health  func() error
@@ -171,7 +171,10 @@ func objectsOf[K any, P core.ObjectPtr[K]](v *cache.View[K]) *objects {
 			if v.Store().ResourceVersion() == "" { // no list was completed: the objects are sent as they arrive
 				return nil
 			}
-			return v.Store().Ready(ctx)
+			if err := v.Store().Ready(ctx); err != nil {
+				return err
+			}
+			return awaitPermission(ctx, v.Health)
 		},
 		changes: v.Store().Deliver,
 		observe: v.Observe,
@@ -184,6 +187,19 @@ func objectsOf[K any, P core.ObjectPtr[K]](v *cache.View[K]) *objects {
 		},
 		encode: func(s reflector.State) ([]byte, error) { return encode[K, P](s.Packed(), v.Resource()) },
 	}
+}
+
+// awaitPermission waits until the server does not refuse a watch of the host: its objects may be old, and the host may
+// not read them any more. If the server continues to refuse, noticeRefusal ends ctx.
+func awaitPermission(ctx context.Context, health func() error) error {
+	for errors.Is(health(), core.ErrForbidden) {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(time.Second):
+		}
+	}
+	return nil
 }
 
 // encode returns an object of a view in JSON, with its apiVersion and kind.
@@ -297,27 +313,53 @@ func (op *operation) watchShared(w *abi.Watch, shared *sharedWatch) {
 	op.fail(context.Cause(op.ctx)) // the first one
 }
 
-// noticeRefusal waits until the server does not allow the host to watch objects, and returns the error; nil if the
-// objects are ready, or if ctx ends before. The watch itself would try forever. The message of the server is only
-// logged, because it names the user of the host.
+const (
+	// refusedTime is the time for which the server must refuse a watch of the host that has its objects, so that it ends.
+	// A server that has just started refuses, too, until it has read its roles; the watch is repeated at least once a
+	// minute.
+	refusedTime = 2 * time.Minute
+
+	// refusedInterval is the time between two checks of a watch that has its objects.
+	refusedInterval = 10 * time.Second
+)
+
+// noticeRefusal waits until the server does not allow the host to watch objects, and returns the error; nil if ctx ends
+// before. The watch itself would try forever. If the objects are ready, the server must have refused for refusedTime.
 func (g *guest) noticeRefusal(ctx context.Context, w *abi.Watch, ready func() bool, health func() error) error {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
+	var since time.Time // of the refusal of a watch that has its objects
 	for {
 		select { // before the first check: while a former run ends, health is still its error
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
 		}
-		if ready() {
-			return nil
+		has, now := ready(), time.Now()
+		if has {
+			ticker.Reset(refusedInterval)
 		}
-		if err := health(); errors.Is(err, core.ErrForbidden) {
-			g.logger.LogAttrs(ctx, slog.LevelWarn, "host may not watch for the module", slog.Any("err", err))
-			return &abi.Error{Code: abi.Forbidden, Message: fmt.Sprintf("the host may not list and watch %s %s: add the rule "+
-				"to its role", resourceOf(w), whereOf(w))}
+		switch err := health(); {
+		case !errors.Is(err, core.ErrForbidden):
+			since = time.Time{}
+		case !has, !since.IsZero() && now.Sub(since) >= refusedTime:
+			return g.refused(ctx, w, err)
+		case since.IsZero():
+			since = now
 		}
 	}
+}
+
+// refused returns the error of a watch that the server refuses to the host, and records it. The message of the server
+// is only logged, because it names the user of the host.
+func (g *guest) refused(ctx context.Context, w *abi.Watch, err error) error {
+	g.logger.LogAttrs(ctx, slog.LevelWarn, "host may not watch for the module", slog.Any("err", err))
+	refused := &abi.Error{Code: abi.Forbidden, Message: fmt.Sprintf("the host may not list and watch %s %s: add the rule "+
+		"to its role", resourceOf(w), whereOf(w))}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.lifecycle.err = refused
+	return refused
 }
 
 // changeBytes is the memory for a change without its object, and for what encoding adds to an object.

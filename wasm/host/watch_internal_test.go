@@ -5,13 +5,18 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/abi"
@@ -385,5 +390,93 @@ func TestWatchThatBeginsAgainSendsNoObjectsOfTheFormerRun(t *testing.T) {
 	await(t, "an item", func() bool { return second.waiting() > 0 })
 	if it, _ := second.take(); strings.Contains(string(it.data), `"p"`) || it.flags != abi.FlagSyncBegin|abi.FlagSynced {
 		t.Errorf("the first item has the flags %d and %q", it.flags, it.data)
+	}
+}
+
+// TestRefusalOfAWatchWithObjectsMustLast has a host that loses its permission for a while, and then permanently.
+func TestRefusalOfAWatchWithObjectsMustLast(t *testing.T) {
+	refusal := fmt.Errorf("watch: %w", &core.StatusError{Status: metav1.Status{Code: http.StatusForbidden}})
+	w := &abi.Watch{Version: "v1", Kind: "Pod", Resource: "pods", Namespaced: true}
+	for name, tt := range map[string]struct {
+		ready  bool
+		health func(at time.Duration) error
+		want   time.Duration // about when the refusal is noticed
+	}{
+		"before the objects are ready": {health: func(time.Duration) error { return refusal }, want: time.Second},
+		"after that":                   {ready: true, want: refusedTime, health: func(time.Duration) error { return refusal }},
+		"after an interruption": {ready: true, want: 2*refusedTime - 20*time.Second, health: func(at time.Duration) error {
+			if left := refusedTime - 20*time.Second; at > left && at < left+15*time.Second {
+				return nil
+			}
+			return refusal
+		}},
+		"after another error": {ready: true, want: time.Hour + refusedTime, health: func(at time.Duration) error {
+			if at < time.Hour {
+				return core.ErrUnavailable
+			}
+			return refusal
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begun := time.Now()
+				g := &guest{logger: slog.New(slog.DiscardHandler)}
+				err := g.noticeRefusal(t.Context(), w, func() bool { return tt.ready },
+					func() error { return tt.health(time.Since(begun)) })
+				if took := time.Since(begun); took < tt.want || took > tt.want+3*refusedInterval {
+					t.Errorf("the refusal is noticed after %v, want about %v", took, tt.want)
+				}
+				if !errors.Is(err, abi.Forbidden) || !errors.Is(g.lifecycle.err, abi.Forbidden) {
+					t.Errorf("noticeRefusal = %v, and the error of the module is %v, want Forbidden", err, g.lifecycle.err)
+				}
+			})
+		})
+	}
+}
+
+// TestNewWatchHasNoObjectsThatTheHostMayNotRead has a watch of the host that another watch has begun, before the server
+// refuses it.
+func TestNewWatchHasNoObjectsThatTheHostMayNotRead(t *testing.T) {
+	allowed, lose := context.WithCancel(t.Context())
+	i := newTestActor(t, newPodServer(t, 1, "").withPermissionUntil(allowed, t), Limits{})
+	begin := func() *operation {
+		t.Helper()
+		id, err := i.submit(abi.OpWatch, []byte(podWatch("")), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return i.operations[id]
+	}
+	first := begin()
+	await(t, "the objects", first.watch.isReady)
+	lose()
+	await(t, "the refusal", func() bool { return errors.Is(first.watch.objects.health(), core.ErrForbidden) })
+
+	// A reconciler that shares the watch is blocked.
+	r := &reconciler{guest: i.guest, stop: func() {}}
+	in, err := r.input(&abi.Watch{Version: "v1", Kind: "Pod", Resource: "pods", Namespaced: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.end(errRemoved)
+	err = r.guarded(t.Context(), "c", []input{in}, func(context.Context) error {
+		t.Error("the controller runs")
+		return nil
+	})
+	if !errors.Is(err, abi.Forbidden) {
+		t.Errorf("guarded = %v, want Forbidden", err)
+	}
+
+	second := begin()
+	await(t, "the end of the second watch", func() bool { return second.waiting() > 0 })
+	if it, _ := second.take(); it.flags != abi.FlagLast|abi.FlagError || second.watch.isReady() {
+		t.Errorf("the second watch is synced: %v, and its item has the flags %d and %q", second.watch.isReady(), it.flags,
+			it.data)
+	}
+	if _, err := i.get(marshal(abi.Get{Watch: second.id, Namespace: "a", Name: "p0"})); !errors.Is(err, abi.Forbidden) {
+		t.Errorf("get of the second watch = %v, want Forbidden", err)
+	}
+	if s := i.guest.status(); !errors.Is(s.Err, abi.Forbidden) || strings.Contains(s.Err.Error(), "admin") {
+		t.Errorf("the error of the module is %v, want Forbidden without the message of the server", s.Err)
 	}
 }
