@@ -126,6 +126,39 @@ func settings(t *testing.T, dir string) map[string]string {
 	return all
 }
 
+func TestContainerdCanMountOverlayfsInANodeOnOverlayfs(t *testing.T) {
+	requireNode(t)
+	base := t.TempDir()
+	mount := func(args ...string) {
+		t.Helper()
+		if out, err := exec.CommandContext(t.Context(), "mount", args...).CombinedOutput(); err != nil {
+			t.Fatalf("mount %v: %v: %s", args, err, out)
+		}
+		t.Cleanup(func() {
+			if out, err := exec.Command("umount", args[len(args)-1]).CombinedOutput(); err != nil {
+				t.Errorf("umount: %v: %s", err, out)
+			}
+		})
+	}
+	mount("-t", "tmpfs", "none", base) // the temporary directory may be on overlayfs
+	for _, folder := range []string{"lower", "upper", "work", "merged"} {
+		if err := os.Mkdir(filepath.Join(base, folder), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	merged := filepath.Join(base, "merged")
+	layers := fmt.Sprintf("lowerdir=%[1]s/lower,upperdir=%[1]s/upper,workdir=%[1]s/work", base)
+	mount("-t", "overlay", "none", "-o", layers, merged)
+	dir := filepath.Join(merged, "node")
+	n := prepare(t, dir)
+	hold(t, n)
+	enter(t, dir, "sh", "-ec", "mkdir -p /var/lib/containerd; cd /var/lib/containerd; mkdir lower upper work merged; "+
+		"mount -t overlay none -o lowerdir=lower,upperdir=upper,workdir=work merged")
+	if err := n.Cleanup(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestNodeDoesNotChangeTheMachinesParameters(t *testing.T) {
 	requireNode(t)
 	const parameter = "/proc/sys/net/ipv4/ip_forward"
