@@ -4,14 +4,18 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/kube-go/sdk/tests/cluster/internal/build"
 )
 
 // maxNodes is the maximum number of nodes on one machine.
@@ -34,27 +38,40 @@ func claimBridge(plan *layout) error {
 		if overlaps(subnet, taken) {
 			continue
 		}
-		err := ip("link", "add", name, "type", "bridge")
+		err := addBridge(name, plan.Dir)
 		if errors.Is(err, os.ErrExist) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		// The alias records the owner of the bridge for cleanup.
-		if err := os.WriteFile(filepath.Join("/sys/class/net", name, "ifalias"), []byte(plan.Dir), 0o644); err != nil {
-			return errors.Join(err, deleteBridge(name))
-		}
 		plan.Bridge, plan.Subnet, plan.Gateway = name, subnet.String(), subnet.Addr().Next().String()
 		// The first pod would also add the gateway, but only to a bridge without an address.
 		for _, address := range []string{fmt.Sprintf("%s/%d", plan.Gateway, subnet.Bits()), service.Addr().String()} {
 			if err := ip("address", "add", address, "dev", name); err != nil {
-				return errors.Join(err, deleteBridge(name))
+				return err
 			}
 		}
 		return nil
 	}
 	return fmt.Errorf("this machine has a bridge, or an address in 10.213.0.0/16, for each of %d nodes", maxNodes)
+}
+
+// addBridge creates a bridge with the node's directory as its alias, by which cleanup finds it. If this process is
+// killed, the shell continues, and holds the lock for which cleanup waits. The error is os.ErrExist if another
+// interface has the name.
+func addBridge(name, dir string) error {
+	lock, err := build.Lock(context.Background(), filepath.Join(dir, "bridge.lock"), func() {})
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	const script = `ip link add "$1" type bridge || exit
+		ip link set dev "$1" alias "$2" || { ip link delete "$1"; exit 1; }`
+	cmd := exec.Command("sh", "-c", script, "sh", name, dir)
+	cmd.ExtraFiles = []*os.File{lock}
+	out, err := cmd.CombinedOutput()
+	return ipError("add the bridge "+name, string(out), err)
 }
 
 func nodeSubnet(number int) netip.Prefix {
@@ -80,16 +97,18 @@ func overlaps(subnet netip.Prefix, taken []netip.Prefix) bool {
 	return slices.ContainsFunc(taken, subnet.Overlaps)
 }
 
-func deleteBridge(name string) error { return ip("link", "delete", name) }
-
 // ip runs the ip program. The error is os.ErrExist if the object already exists.
 func ip(args ...string) error {
 	message, err := run("ip", args...)
+	return ipError("ip "+strings.Join(args, " "), message, err)
+}
+
+func ipError(action, message string, err error) error {
 	if err == nil {
 		return nil
 	}
 	if strings.Contains(message, "File exists") {
 		err = os.ErrExist
 	}
-	return fmt.Errorf("ip %s: %w: %s", strings.Join(args, " "), err, message)
+	return fmt.Errorf("%s: %w: %s", action, err, strings.TrimSpace(message))
 }

@@ -41,7 +41,7 @@ func Check() error {
 
 func missingPrograms(look func(string) (string, error)) []string {
 	var missing []string
-	for _, program := range []string{"ip", "mount", "nsenter", "runc", "unshare"} {
+	for _, program := range []string{"flock", "ip", "mount", "nsenter", "runc", "unshare"} {
 		if _, err := look(program); err != nil {
 			missing = append(missing, program)
 		}

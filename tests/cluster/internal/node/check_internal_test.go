@@ -20,7 +20,7 @@ func TestEveryMissingProgramIsNamed(t *testing.T) {
 		}
 		return "", exec.ErrNotFound
 	})
-	if diff := cmp.Diff([]string{"ip", "nsenter", "runc", "unshare"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"flock", "ip", "nsenter", "runc", "unshare"}, got); diff != "" {
 		t.Errorf("missingPrograms() (-want +got):\n%s", diff)
 	}
 }

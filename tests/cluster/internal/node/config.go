@@ -34,7 +34,7 @@ func sysctls() map[string]string {
 	}
 }
 
-// write writes the node's files: scripts, configurations, and its private folders.
+// write writes the node's configurations and its private folders.
 func (l layout) write() error {
 	files := map[string]string{
 		"run/kube-go-node": l.Dir + "\n",
@@ -44,7 +44,6 @@ func (l layout) write() error {
 		files["sysctl/"+name] = value + "\n"
 	}
 	for source, file := range map[string]string{
-		"env":             "env",
 		"containerd.toml": "containerd.toml",
 		"kubelet.yaml":    "kubelet.yaml",
 		"bridge.conflist": "cni/10-bridge.conflist",
@@ -65,10 +64,18 @@ func (l layout) write() error {
 			return err
 		}
 	}
-	return l.writeScripts()
+	return nil
 }
 
+// writeScripts writes the node's scripts, and first the file that they read.
 func (l layout) writeScripts() error {
+	env, err := l.render("env")
+	if err != nil {
+		return err
+	}
+	if err := writeFile(filepath.Join(l.Dir, "env"), env, 0o600); err != nil {
+		return err
+	}
 	entries, err := fs.ReadDir(scripts, "scripts")
 	if err != nil {
 		return err
@@ -85,11 +92,15 @@ func (l layout) writeScripts() error {
 	return nil
 }
 
+// writeFile writes the file atomically, since the keeper runs the cleanup program at any time.
 func writeFile(path, text string, mode os.FileMode) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(path, []byte(text), mode)
+	if err := os.WriteFile(path+".new", []byte(text), mode); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
 }
 
 // render executes one of the templates in config.

@@ -5,6 +5,7 @@ package node
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"os"
 	"os/exec"
@@ -73,17 +74,17 @@ func TestNetworkConfigurationIsJSON(t *testing.T) {
 
 func TestShellReadsTheEnvironmentUnchanged(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), `a $strange "folder" that's called `+"`node`")
-	if err := example(dir).write(); err != nil {
+	if err := example(dir).writeScripts(); err != nil {
 		t.Fatal(err)
 	}
-	script := `. "$0"; printf '%s\n' "$NODE_DIR" "$NODE_BRIDGE" "$NODE_CGROUP" "$NODE_CGROUPS"`
+	script := `. "$0"; printf '%s\n' "$NODE_DIR" "$NODE_BIN" "$NODE_CGROUP" "$NODE_CGROUPS"`
 	out, err := exec.CommandContext(t.Context(), "sh", "-euc", script, filepath.Join(dir, "env")).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	group := cgroupName(dir)
 	want := []string{
-		dir, "kubego7", "/sys/fs/cgroup/unified/" + group + "/daemons",
+		dir, "/cache/containerd", "/sys/fs/cgroup/unified/" + group + "/daemons",
 		"/sys/fs/cgroup/unified/" + group + " /sys/fs/cgroup/cpu/" + group,
 	}
 	if diff := cmp.Diff(want, strings.Split(strings.TrimSpace(string(out)), "\n")); diff != "" {
@@ -93,7 +94,7 @@ func TestShellReadsTheEnvironmentUnchanged(t *testing.T) {
 
 func TestEveryFileOfANodeIsWritten(t *testing.T) {
 	dir := t.TempDir()
-	if err := example(dir).write(); err != nil {
+	if err := errors.Join(example(dir).writeScripts(), example(dir).write()); err != nil {
 		t.Fatal(err)
 	}
 	for name, mode := range map[string]os.FileMode{

@@ -8,7 +8,7 @@ set -eu
 packages="iproute2 mount runc util-linux"
 
 if ! command -v apt-get >/dev/null; then
-	echo "this is not Debian or a derivative: install the packages with ip, mount, nsenter, runc and unshare" >&2
+	echo "this is not Debian or a derivative: install the packages with flock, ip, mount, nsenter, runc and unshare" >&2
 	exit 1
 fi
 if [ "$(id -u)" != 0 ]; then

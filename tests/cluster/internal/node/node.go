@@ -109,12 +109,15 @@ func (n *Node) prepare() error {
 		return err
 	}
 	plan := newLayout(n.dir, n.bin, *in, hierarchies)
+	if err := plan.writeScripts(); err != nil { // before anything that cleanup has to remove if this process is killed
+		return err
+	}
 	if err := claimBridge(&plan); err != nil {
 		return err
 	}
 	n.bridge = plan.Bridge
 	if err := plan.write(); err != nil {
-		return errors.Join(err, deleteBridge(plan.Bridge))
+		return err
 	}
 	return makeCgroups(hierarchies, plan)
 }
