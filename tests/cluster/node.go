@@ -51,7 +51,7 @@ func (l *layout) prepareNode(binaries node.Binaries) (*node.Node, error) {
 		Kubelet:      append([]string{l.Program, Kubelet}, featureGates(l.FeatureGates)...),
 		Kubeconfig:   l.kubeconfig(Kubelet),
 		Server:       fmt.Sprintf("127.0.0.1:%d", l.Ports.APIServer),
-		Service:      kubernetes + ":443",
+		Service:      fmt.Sprintf("%s:%d", kubernetes, node.ServicePort),
 		ClientCAFile: l.pki("ca.crt"),
 		CertFile:     l.pki("kubelet.crt"),
 		KeyFile:      l.pki("kubelet.key"),

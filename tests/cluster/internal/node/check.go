@@ -7,17 +7,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
 // Packages are the Debian packages that a node needs besides the essential ones. deps.sh installs them.
 const Packages = "iproute2 mount runc util-linux"
+
+// ServicePort is the port of the API server's service, on which the forwarder listens.
+const ServicePort = 443
 
 // Check returns an error with everything that this machine lacks to run a node, and with how to install it. It changes
 // nothing.
@@ -36,7 +42,23 @@ func Check() error {
 			Packages,
 		)
 	}
-	return errors.Join(checkRunc(), checkCgroups(), checkKernel())
+	return errors.Join(checkRunc(), checkCgroups(), checkKernel(), checkPort(ServicePort))
+}
+
+// checkPort returns an error if a program listens on all addresses at the forwarder's port: the forwarder could not
+// listen on its own address. The forwarders of other nodes do not matter. Every address in 127.0.0.0/8 is the machine's,
+// so a random one is free unless all are taken.
+func checkPort(port int) error {
+	address := fmt.Sprintf("127.%d.%d.%d:%d", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254), port)
+	listener, err := net.Listen("tcp4", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("a node needs TCP port %d on an address of its own, and a program listens on that port of all "+
+			"addresses: stop it, or make it listen on one address; `ss -ltnp sport = :%[1]d` names it", port)
+	}
+	if err != nil {
+		return fmt.Errorf("a node needs TCP port %d: %w", port, err)
+	}
+	return listener.Close()
 }
 
 func missingPrograms(look func(string) (string, error)) []string {

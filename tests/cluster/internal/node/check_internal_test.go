@@ -4,9 +4,12 @@
 package node
 
 import (
+	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -32,6 +35,33 @@ func TestScriptInstallsThePackagesOfTheError(t *testing.T) {
 	}
 	if want := "\npackages=\"" + Packages + "\"\n"; !strings.Contains(string(script), want) {
 		t.Errorf("deps.sh does not have the line %s", want)
+	}
+}
+
+func TestProgramOnAllAddressesOfTheServicePortIsAnError(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux has all addresses of 127.0.0.0/8")
+	}
+	for _, test := range []struct {
+		name, address string
+		wantErr       bool
+	}{
+		{name: "all addresses", address: "0.0.0.0:0", wantErr: true},
+		{name: "one address", address: "127.0.0.1:0"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			listener, err := net.Listen("tcp4", test.address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer listener.Close()
+			port := listener.Addr().(*net.TCPAddr).Port
+			want := ""
+			if test.wantErr {
+				want = fmt.Sprintf("a node needs TCP port %d", port)
+			}
+			wantError(t, checkPort(port), want)
+		})
 	}
 }
 
