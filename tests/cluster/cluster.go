@@ -78,8 +78,11 @@ func start(ctx context.Context, o Options, programs programs, again bool, log *s
 		ports: new(reservation),
 	}
 	c.stop = sync.OnceValue(c.end)
+	if err := c.layout.take(c.ports, o.APIPort); err != nil {
+		return nil, errors.Join(err, c.ports.release())
+	}
 	if err := c.layout.makeDir(again); err != nil {
-		return nil, err
+		return nil, errors.Join(err, c.ports.release())
 	}
 	defer func() {
 		if err != nil {
@@ -87,9 +90,6 @@ func start(ctx context.Context, o Options, programs programs, again bool, log *s
 		}
 	}()
 	if c.keeper, err = c.layout.startKeeper(); err != nil {
-		return nil, err
-	}
-	if err := c.layout.take(c.ports, o.APIPort); err != nil {
 		return nil, err
 	}
 	if err := c.layout.writeKeys(); err != nil {
@@ -110,11 +110,15 @@ func start(ctx context.Context, o Options, programs programs, again bool, log *s
 	return c, nil
 }
 
-// makeDir creates the state directory. It returns an error for a non-empty one, unless a failed attempt left it.
+// makeDir creates the state directory, and in it the one of the keys. It returns an error for a non-empty directory,
+// unless a failed attempt left it, and for one in which another process starts a cluster: only one can create the
+// directory of the keys.
 func (l *layout) makeDir(again bool) (err error) {
 	if l.Temporary {
-		l.Dir, err = os.MkdirTemp("", "kubecluster-")
-		return err
+		if l.Dir, err = os.MkdirTemp("", "kubecluster-"); err != nil {
+			return err
+		}
+		return os.Mkdir(l.pki(""), 0o700)
 	}
 	if again {
 		if err := os.RemoveAll(l.Dir); err != nil {
@@ -125,7 +129,13 @@ func (l *layout) makeDir(again bool) (err error) {
 		return err
 	}
 	entries, err := os.ReadDir(l.Dir)
-	if err == nil && len(entries) > 0 {
+	if err != nil {
+		return err
+	}
+	if len(entries) == 0 {
+		err = os.Mkdir(l.pki(""), 0o700)
+	}
+	if len(entries) > 0 || errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("the directory %s is not empty: stop the cluster in it, if there is one, and remove it", l.Dir)
 	}
 	return err

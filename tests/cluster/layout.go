@@ -78,9 +78,6 @@ type authorities struct{ cluster, etcd, frontProxy *pki.CA }
 
 // writeKeys creates all keys and certificates of the cluster, and its kubeconfig files.
 func (l *layout) writeKeys() error {
-	if err := os.MkdirAll(l.pki(""), 0o700); err != nil {
-		return err
-	}
 	var cas authorities
 	for name, ca := range map[string]**pki.CA{"ca": &cas.cluster, "etcd-ca": &cas.etcd, "front-proxy-ca": &cas.frontProxy} {
 		made, err := pki.NewCA("kubecluster " + name)

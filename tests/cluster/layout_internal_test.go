@@ -4,10 +4,35 @@
 package cluster
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
+
+func TestOnlyOneOfConcurrentStartsGetsADirectory(t *testing.T) {
+	for range 50 {
+		dir := filepath.Join(t.TempDir(), "cluster")
+		var wait sync.WaitGroup
+		errs := make([]error, 4)
+		for i := range errs {
+			wait.Go(func() { errs[i] = (&layout{Dir: dir}).makeDir(false) })
+		}
+		wait.Wait()
+		claims := 0
+		for _, err := range errs {
+			if err == nil {
+				claims++
+			} else if !strings.Contains(err.Error(), "is not empty") {
+				t.Errorf("makeDir = %v", err)
+			}
+		}
+		if claims != 1 {
+			t.Fatalf("%d starts got the directory, want one", claims)
+		}
+	}
+}
 
 func TestAPIServerArgsReplaceTheFlagsOfThisPackage(t *testing.T) {
 	for _, test := range []struct {
