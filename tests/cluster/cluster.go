@@ -29,6 +29,7 @@ type Cluster struct {
 	components []*Component
 	keeper     *keeper.Keeper // nil if the cluster outlives this process
 	ports      *reservation
+	starting   bool // see Started
 	stop       func() error
 }
 
@@ -101,6 +102,9 @@ func start(ctx context.Context, o Options, programs programs, again bool, log *s
 	if err := c.bringUp(ctx, o, programs, log); err != nil {
 		return nil, err
 	}
+	if err := c.saveStarted(); err != nil {
+		return nil, err
+	}
 	if o.Detach {
 		if err := c.detach(); err != nil {
 			return nil, err
@@ -168,6 +172,7 @@ func (c *Cluster) detach() error {
 }
 
 // Open returns a detached cluster that another process started in dir. Its components may have stopped in the meantime.
+// While the start is not complete, which [Cluster.Started] reports, components may be missing.
 func Open(dir string) (*Cluster, error) {
 	c, err := open(dir)
 	if err != nil {
@@ -185,7 +190,7 @@ func open(dir string) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{layout: kept.Layout}
+	c := &Cluster{layout: kept.Layout, starting: kept.Starting}
 	c.stop = sync.OnceValue(c.end)
 	if c.admin, err = c.layout.adminClient(); err != nil {
 		return nil, err
@@ -286,6 +291,10 @@ func (c *Cluster) Ready(ctx context.Context) error {
 	}
 	return all(ctx, checks...)
 }
+
+// Started reports whether the start of the cluster is complete. It is false for a cluster of [Open] that another process
+// was starting at that time, or whose start has failed.
+func (c *Cluster) Started() bool { return !c.starting }
 
 // Dir returns the directory with the cluster's state.
 func (c *Cluster) Dir() string { return c.layout.Dir }

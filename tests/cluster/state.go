@@ -19,6 +19,7 @@ import (
 type state struct {
 	Layout     layout
 	Components []componentState
+	Starting   bool // the start is not complete
 }
 
 type componentState struct {
@@ -29,8 +30,18 @@ type componentState struct {
 func stateFile(dir string) string { return filepath.Join(dir, "cluster.json") }
 
 // save stores one process. The other components of the state file remain unchanged, since other processes may have
-// restarted them. It writes the file atomically: a reader sees either the old or the new one.
+// restarted them.
 func (c *Cluster) save(p *process.Process) error {
+	return c.update(func(s *state) { s.set(componentState{p.Spec(), p.PID()}) })
+}
+
+// saveStarted stores that the start is complete.
+func (c *Cluster) saveStarted() error {
+	return c.update(func(s *state) { s.Starting = false })
+}
+
+// update changes the state file. It writes the file atomically: a reader sees either the old or the new one.
+func (c *Cluster) update(change func(*state)) error {
 	file := stateFile(c.layout.Dir)
 	lock, err := build.Lock(context.Background(), file+".lock", func() {}) // others hold it only for a moment
 	if err != nil {
@@ -39,12 +50,12 @@ func (c *Cluster) save(p *process.Process) error {
 	defer lock.Close()
 	current, err := readState(c.layout.Dir)
 	if errors.Is(err, os.ErrNotExist) {
-		current, err = state{Layout: c.layout}, nil
+		current, err = state{Layout: c.layout, Starting: true}, nil
 	}
 	if err != nil {
 		return err
 	}
-	current.set(componentState{p.Spec(), p.PID()})
+	change(&current)
 	encoded, err := json.MarshalIndent(current, "", "\t")
 	if err != nil {
 		return err

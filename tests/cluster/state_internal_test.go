@@ -78,6 +78,26 @@ func TestHandlesOfAClusterKeepTheRestartsOfEachOther(t *testing.T) {
 	}
 }
 
+func TestStateSaysWhetherTheStartIsComplete(t *testing.T) {
+	dir := t.TempDir()
+	c := &Cluster{layout: layout{Dir: dir}}
+	if err := c.record(sleeper(t, dir, Etcd)); err != nil {
+		t.Fatal(err)
+	}
+	if kept, err := readState(dir); err != nil || !kept.Starting {
+		t.Errorf("while it starts, starting = %t, %v; want true", kept.Starting, err)
+	}
+	if err := c.saveStarted(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.record(sleeper(t, dir, Etcd)); err != nil { // a restart
+		t.Fatal(err)
+	}
+	if kept, err := readState(dir); err != nil || kept.Starting || len(kept.Components) != 1 {
+		t.Errorf("after the start, starting = %t, %d components, %v; want false, 1", kept.Starting, len(kept.Components), err)
+	}
+}
+
 func TestFailedRestartDoesNotRecordAnOldProcess(t *testing.T) {
 	dir := t.TempDir()
 	first := &Cluster{layout: layout{Dir: dir}}

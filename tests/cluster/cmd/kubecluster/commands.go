@@ -207,6 +207,10 @@ func (c *command) status(ctx context.Context) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
+	if !opened.Started() {
+		return fmt.Errorf("the start of the cluster %q is not complete: `%s` has not ended yet, or has failed",
+			c.name, c.line("up"))
+	}
 	if bad > 0 {
 		return fmt.Errorf("%d of %d components are not ready", bad, len(opened.Components()))
 	}
