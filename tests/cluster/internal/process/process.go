@@ -218,10 +218,14 @@ func (p *Process) Await(ctx context.Context, check func(context.Context) error) 
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	r := p.current()
+	var last error // of the last check that ended before the context, which has the reason
 	for {
 		err := check(ctx)
 		if err == nil {
 			return nil
+		}
+		if last == nil || ctx.Err() == nil {
+			last = err
 		}
 		select {
 		case <-r.done:
@@ -230,7 +234,7 @@ func (p *Process) Await(ctx context.Context, check func(context.Context) error) 
 			}
 			return fmt.Errorf("%s was stopped before it was ready", p.spec.Name)
 		case <-ctx.Done():
-			return fmt.Errorf("%s is not ready: %w; %w%s", p.spec.Name, err, context.Cause(ctx), p.lines(r))
+			return fmt.Errorf("%s is not ready: %w; %w%s", p.spec.Name, last, context.Cause(ctx), p.lines(r))
 		case <-tick.C:
 		}
 	}

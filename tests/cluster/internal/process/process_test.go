@@ -88,6 +88,23 @@ func TestReadyEndsWithTheContextAndReportsTheLastCheck(t *testing.T) {
 	}
 }
 
+func TestReadyReportsTheLastErrorFromBeforeTheContextEnds(t *testing.T) {
+	spec := script(t, `exec sleep 100`)
+	broken := errors.New("the image is broken")
+	ctx, cancel := context.WithCancel(t.Context())
+	checks := 0
+	spec.Ready = func(ctx context.Context) error {
+		if checks++; checks == 1 {
+			return broken
+		}
+		cancel() // while a check is running, such as an import
+		return context.Cause(ctx)
+	}
+	if err := start(t, spec).Ready(ctx); !errors.Is(err, broken) || !errors.Is(err, context.Canceled) {
+		t.Errorf("Ready = %v; want the last error of a check, and the context's", err)
+	}
+}
+
 func TestStopSendsSIGTERMFirst(t *testing.T) {
 	p := start(t, script(t, `trap 'echo asked; exit 0' TERM; : >"$1"; while :; do sleep 0.01; done`))
 	if err := p.Ready(t.Context()); err != nil {
