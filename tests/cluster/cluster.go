@@ -221,7 +221,7 @@ func (c *Cluster) Stop() error { return c.stop() }
 func (c *Cluster) end() error {
 	var errs []error
 	for _, component := range c.components {
-		errs = append(errs, component.Kill())
+		errs = append(errs, component.process.Close()) // a concurrent Restart must not start it again
 	}
 	// From here on, Stop does the same as the keeper when this process dies.
 	k := c.keeper

@@ -63,7 +63,7 @@ func (c *Component) Stop(ctx context.Context) error { return c.process.Stop(ctx)
 // Kill ends it immediately with SIGKILL, and returns when it has ended.
 func (c *Component) Kill() error { return c.process.Kill() }
 
-// Start starts it again after Stop, Kill or a crash, and waits until it is ready.
+// Start starts it again after Stop, Kill or a crash, and waits until it is ready. It is an error after [Cluster.Stop].
 func (c *Component) Start(ctx context.Context) error {
 	if c.Running() {
 		return fmt.Errorf("start %s: it is already running", c.Name())
@@ -72,7 +72,7 @@ func (c *Component) Start(ctx context.Context) error {
 }
 
 // Restart stops it if it is running, starts it again with the same arguments, data and address, and waits until it is
-// ready.
+// ready. It is an error after [Cluster.Stop].
 func (c *Component) Restart(ctx context.Context) error {
 	before := c.process.PID()
 	err := c.process.Restart(ctx)

@@ -6,8 +6,10 @@ package cluster
 import (
 	"context"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/kube-go/sdk/tests/cluster/internal/keeper"
 	"github.com/kube-go/sdk/tests/cluster/internal/process"
 )
 
@@ -95,6 +97,30 @@ func TestStateSaysWhetherTheStartIsComplete(t *testing.T) {
 	}
 	if kept, err := readState(dir); err != nil || kept.Starting || len(kept.Components) != 1 {
 		t.Errorf("after the start, starting = %t, %d components, %v; want false, 1", kept.Starting, len(kept.Components), err)
+	}
+}
+
+func TestStoppedClusterDoesNotStartItsComponents(t *testing.T) {
+	programs, err := DefaultCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := keeper.Build(t.Context(), programs, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	c := &Cluster{layout: layout{Dir: dir, Keeper: program}}
+	p := sleeper(t, dir, Etcd)
+	c.add(p)
+	if err := c.end(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Component(Etcd).Start(t.Context()); err == nil || !strings.Contains(err.Error(), "the cluster is stopped") {
+		t.Errorf("Start after Stop = %v, want an error", err)
+	}
+	if p.Running() {
+		t.Error("it is running")
 	}
 }
 

@@ -48,8 +48,9 @@ type Process struct {
 	spec Spec
 
 	change sync.Mutex // held while the process is replaced
-	mu     sync.Mutex // guards latest, and the field wanted of each run
+	mu     sync.Mutex // guards the fields below, and the field wanted of each run; held while the program is started
 	latest *run
+	closed bool // Close was called
 }
 
 // run is one run of the program. Methods of [Process] that wait use the same run from beginning to end, because Restart
@@ -102,13 +103,16 @@ func (p *Process) start(ctx context.Context) error {
 	cmd.Dir = p.spec.Dir
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return fmt.Errorf("start %s: the cluster is stopped", p.spec.Name)
+	}
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start %s: %w", p.spec.Name, err)
 	}
 	r := &run{pid: cmd.Process.Pid, began: time.Now(), offset: info.Size(), done: make(chan struct{})}
-	p.mu.Lock()
 	p.latest = r
-	p.mu.Unlock()
 	go func() {
 		r.exit = cmd.Wait()
 		close(r.done)
@@ -279,6 +283,14 @@ func (p *Process) stop(ctx context.Context) error {
 
 // Kill ends the program and the rest of its process group with SIGKILL, and waits until it has ended.
 func (p *Process) Kill() error { return p.kill(p.current()) }
+
+// Close is Kill, and makes each later Restart an error.
+func (p *Process) Close() error {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	return p.Kill()
+}
 
 func (p *Process) kill(r *run) error {
 	if err := p.signal(r, syscall.SIGKILL); err != nil {

@@ -187,6 +187,24 @@ func TestRestartBeginsANewRun(t *testing.T) {
 	}
 }
 
+func TestClosedProcessIsNotStartedAgain(t *testing.T) {
+	for range 20 {
+		p := start(t, script(t, `: >"$1"; exec sleep 1000`))
+		result := make(chan error, 1)
+		go func() { result <- p.Restart(t.Context()) }()
+		if err := p.Close(); err != nil {
+			t.Fatal(err)
+		}
+		<-result //nolint:errcheck // it depends on which is first
+		if p.Running() {
+			t.Fatal("it runs after Close and a concurrent Restart")
+		}
+		if err := p.Restart(t.Context()); err == nil || err.Error() != "start script: the cluster is stopped" {
+			t.Fatalf("Restart after Close = %v", err)
+		}
+	}
+}
+
 func TestAwaitEndsWithTheRunThatItBeganWith(t *testing.T) {
 	p := start(t, script(t, `: >"$1"; exec sleep 1000`))
 	checking, fail := make(chan struct{}), make(chan struct{})
