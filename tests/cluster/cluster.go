@@ -224,14 +224,7 @@ func (c *Cluster) end() error {
 		errs = append(errs, component.process.Close()) // a concurrent Restart must not start it again
 	}
 	// From here on, Stop does the same as the keeper when this process dies.
-	k := c.keeper
-	if k == nil {
-		var err error
-		if k, err = c.layout.startKeeper(); err != nil {
-			return fmt.Errorf("stop cluster: %w", err)
-		}
-	}
-	errs = append(errs, k.Close(), c.ports.release())
+	errs = append(errs, c.endKeeper(), c.ports.release())
 	if c.admin != nil {
 		c.admin.CloseIdleConnections()
 	}
@@ -239,6 +232,20 @@ func (c *Cluster) end() error {
 		return fmt.Errorf("stop cluster: %w", err)
 	}
 	return nil
+}
+
+// endKeeper makes the keeper end the cluster, or a new one if there is none or it was killed.
+func (c *Cluster) endKeeper() error {
+	if c.keeper != nil {
+		if err := c.keeper.Close(); !errors.Is(err, keeper.ErrKilled) {
+			return err
+		}
+	}
+	k, err := c.layout.startKeeper()
+	if err != nil {
+		return err
+	}
+	return k.Close()
 }
 
 // add adds the process to the cluster.

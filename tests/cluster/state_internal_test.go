@@ -5,6 +5,8 @@ package cluster
 
 import (
 	"context"
+	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -100,17 +102,50 @@ func TestStateSaysWhetherTheStartIsComplete(t *testing.T) {
 	}
 }
 
+// keeperProgram returns the path of the built keeper.
+func keeperProgram(t *testing.T) string {
+	t.Helper()
+	cache, err := DefaultCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := keeper.Build(t.Context(), cache, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
+func TestStopEndsTheClusterAfterItsKeeperWasKilled(t *testing.T) {
+	if _, err := os.Stat("/proc/self/environ"); err != nil {
+		t.Skip("the keeper finds processes only in /proc")
+	}
+	dir := filepath.Join(t.TempDir(), "cluster")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	killed := filepath.Join(t.TempDir(), "keeper")
+	if err := os.WriteFile(killed, []byte("#!/bin/sh\nkill -KILL $$\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c := &Cluster{layout: layout{Dir: dir, Temporary: true, Keeper: keeperProgram(t)}}
+	var err error
+	if c.keeper, err = keeper.Start(killed); err != nil {
+		t.Fatal(err)
+	}
+	p := sleeper(t, dir, Etcd) // not a component, as are the processes of pods
+	if err := c.end(); err != nil {
+		t.Errorf("Stop = %v", err)
+	}
+	<-p.Done()
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the directory remains: %v", err)
+	}
+}
+
 func TestStoppedClusterDoesNotStartItsComponents(t *testing.T) {
-	programs, err := DefaultCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := keeper.Build(t.Context(), programs, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir()
-	c := &Cluster{layout: layout{Dir: dir, Keeper: program}}
+	c := &Cluster{layout: layout{Dir: dir, Keeper: keeperProgram(t)}}
 	p := sleeper(t, dir, Etcd)
 	c.add(p)
 	if err := c.end(); err != nil {

@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -84,8 +85,13 @@ func (k *Keeper) Release() error {
 	return k.wait()
 }
 
+// ErrKilled is the error of a keeper that a signal has ended.
+var ErrKilled = errors.New("the keeper was killed")
+
 // Close makes the keeper do its work now, as if this process had died, and waits until it is done. It returns an error
 // if something of the cluster remains.
+//
+// Errors: [ErrKilled].
 func (k *Keeper) Close() error { return k.wait() }
 
 func (k *Keeper) wait() error {
@@ -94,7 +100,11 @@ func (k *Keeper) wait() error {
 	if err := k.pipe.Close(); err != nil {
 		return fmt.Errorf("end the keeper: %w", err)
 	}
-	if err := k.cmd.Wait(); err != nil {
+	err := k.cmd.Wait()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && !exit.Exited() {
+		return fmt.Errorf("end the keeper: %w: %w", ErrKilled, err)
+	}
+	if err != nil {
 		return fmt.Errorf("end the keeper: %w: %s", err, bytes.TrimSpace(k.said.Bytes()))
 	}
 	return nil
