@@ -248,6 +248,44 @@ func (c *Cluster) endKeeper() error {
 	return k.Close()
 }
 
+// Clean ends a cluster that [Open] does not find, because files in its directory were deleted. It finds the processes by
+// their environment, and the parts of a node by names that follow from the directory, which it does not change. options
+// are those of [Start], of which it uses Dir, CacheDir and Log. Without /proc, as on macOS, it finds nothing.
+func Clean(ctx context.Context, options *Options) error {
+	if err := clean(ctx, options); err != nil {
+		return fmt.Errorf("clean up a cluster: %w", err)
+	}
+	return nil
+}
+
+func clean(ctx context.Context, options *Options) error {
+	o, err := options.resolve()
+	if err != nil {
+		return err
+	}
+	if o.Dir == "" {
+		return errors.New("the directory of the cluster is missing: set Options.Dir")
+	}
+	log := newSteps(o.Log)
+	program, err := keeper.Build(ctx, o.CacheDir, func(line string) { log.printf("%s", line) })
+	if err != nil {
+		return err
+	}
+	l := layout{Dir: o.Dir, Keeper: program}
+	cleanup, err := node.NewCleanupProgram(l.nodeDir())
+	if err != nil {
+		return err
+	}
+	k, err := l.startKeeper()
+	if err != nil {
+		return err
+	}
+	if cleanup != "" {
+		err = errors.Join(k.Run(cleanup), k.Remove(filepath.Dir(cleanup)))
+	}
+	return errors.Join(err, k.Close())
+}
+
 // add adds the process to the cluster.
 func (c *Cluster) add(p *process.Process) {
 	c.components = append(c.components, &Component{process: p, started: c.record})

@@ -38,8 +38,9 @@
 //
 // # Lifetime
 //
-// A cluster ends with the process that started it, even if that is killed, unless it is detached. Several clusters can
-// run at the same time. Linux and macOS are supported, and a node on Linux only.
+// A cluster ends with the process that started it, even if that is killed, unless it is detached. [Open] finds a
+// detached cluster, and [Clean] ends one whose files were deleted. Several clusters can run at the same time. Linux and
+// macOS are supported, and a node on Linux only.
 //
 // # Concurrency
 //

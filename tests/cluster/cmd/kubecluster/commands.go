@@ -29,7 +29,7 @@ func (c *command) up(ctx context.Context) error {
 		return err
 	}
 	defer unlock()
-	if err := c.clear(); err != nil {
+	if err := c.clear(ctx); err != nil {
 		return err
 	}
 	c.options.CacheDir, c.options.Dir, c.options.Log, c.options.Detach = c.cache, c.dir(), c.stderr, true
@@ -81,10 +81,10 @@ func (c *command) lock(ctx context.Context) (unlock func(), err error) {
 }
 
 // clear removes the files of a cluster that has died, and returns an error for one that has not.
-func (c *command) clear() error {
+func (c *command) clear(ctx context.Context) error {
 	old, err := cluster.Open(c.dir())
 	if errors.Is(err, os.ErrNotExist) {
-		return os.RemoveAll(c.dir())
+		return c.removeRest(ctx)
 	}
 	if err != nil {
 		return err
@@ -94,6 +94,14 @@ func (c *command) clear() error {
 			c.name, c.line("status"), c.line("down"))
 	}
 	return c.remove(old)
+}
+
+// removeRest ends the processes of a cluster some of whose files were deleted, and removes the others.
+func (c *command) removeRest(ctx context.Context) error {
+	if err := cluster.Clean(ctx, &cluster.Options{CacheDir: c.cache, Dir: c.dir()}); err != nil {
+		return err
+	}
+	return os.RemoveAll(c.dir())
 }
 
 // remove stops the cluster and removes its files. After an error, the files remain, so that it can be called again.
@@ -166,8 +174,11 @@ func (c *command) down(ctx context.Context) error {
 	defer unlock()
 	opened, err := cluster.Open(c.dir())
 	if errors.Is(err, os.ErrNotExist) {
-		fmt.Fprintf(c.stdout, "The cluster %q is not up.\n", c.name)
-		return os.RemoveAll(c.dir())
+		if err := c.removeRest(ctx); err != nil {
+			return err
+		}
+		fmt.Fprintf(c.stdout, "The cluster %q is not up, and nothing of it remains.\n", c.name)
+		return nil
 	}
 	if err != nil {
 		return err

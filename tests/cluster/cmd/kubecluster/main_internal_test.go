@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -156,8 +157,27 @@ func TestKubeconfigIsReadableOnlyByItsOwner(t *testing.T) {
 
 func TestDownWithoutAClusterSucceeds(t *testing.T) {
 	code, stdout, stderr := try(t, t.TempDir(), "down")
-	if code != 0 || stdout != "The cluster \"default\" is not up.\n" || stderr != "" {
+	if code != 0 || stdout != "The cluster \"default\" is not up, and nothing of it remains.\n" || stderr != "" {
 		t.Errorf("down = %d, %q, %q", code, stdout, stderr)
+	}
+}
+
+func TestDownEndsAClusterWhoseFilesWereDeleted(t *testing.T) {
+	if _, err := os.Stat("/proc/self/environ"); err != nil {
+		t.Skip("processes are found only in /proc")
+	}
+	cache := t.TempDir()
+	process := exec.Command("sleep", "1000")
+	process.Env = append(os.Environ(), "KUBECLUSTER_DIR="+filepath.Join(cache, "clusters", "default"))
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = process.Process.Kill() }) // fails if it has ended
+	if code, _, stderr := try(t, cache, "down"); code != 0 {
+		t.Errorf("down = %d, %q", code, stderr)
+	}
+	if err := process.Wait(); err == nil || err.Error() != "signal: killed" {
+		t.Errorf("the process ends with %v", err)
 	}
 }
 

@@ -25,7 +25,7 @@ func claimed(t *testing.T) (dir, bridge string) {
 		t.Fatal(err)
 	}
 	plan := newLayout(t.TempDir(), Binaries{}, Input{Service: "10.96.0.1:443"}, hierarchies)
-	if err := plan.writeScripts(); err != nil {
+	if err := plan.writeScripts(plan.Dir); err != nil {
 		t.Fatal(err)
 	}
 	if err := claimBridge(&plan); err != nil {

@@ -67,13 +67,13 @@ func (l layout) write() error {
 	return nil
 }
 
-// writeScripts writes the node's scripts, and first the file that they read.
-func (l layout) writeScripts() error {
+// writeScripts writes the node's scripts to the directory, and first the file that they read.
+func (l layout) writeScripts(dir string) error {
 	env, err := l.render("env")
 	if err != nil {
 		return err
 	}
-	if err := writeFile(filepath.Join(l.Dir, "env"), env, 0o600); err != nil {
+	if err := writeFile(filepath.Join(dir, "env"), env, 0o600); err != nil {
 		return err
 	}
 	entries, err := fs.ReadDir(scripts, "scripts")
@@ -85,7 +85,7 @@ func (l layout) writeScripts() error {
 		if err != nil {
 			return err
 		}
-		if err := writeFile(filepath.Join(l.Dir, entry.Name()), string(text), 0o700); err != nil {
+		if err := writeFile(filepath.Join(dir, entry.Name()), string(text), 0o700); err != nil {
 			return err
 		}
 	}

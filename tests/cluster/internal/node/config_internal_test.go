@@ -74,7 +74,7 @@ func TestNetworkConfigurationIsJSON(t *testing.T) {
 
 func TestShellReadsTheEnvironmentUnchanged(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), `a $strange "folder" that's called `+"`node`")
-	if err := example(dir).writeScripts(); err != nil {
+	if err := example(dir).writeScripts(dir); err != nil {
 		t.Fatal(err)
 	}
 	script := `. "$0"; printf '%s\n' "$NODE_DIR" "$NODE_BIN" "$NODE_CGROUP" "$NODE_CGROUPS"`
@@ -94,7 +94,7 @@ func TestShellReadsTheEnvironmentUnchanged(t *testing.T) {
 
 func TestEveryFileOfANodeIsWritten(t *testing.T) {
 	dir := t.TempDir()
-	if err := errors.Join(example(dir).writeScripts(), example(dir).write()); err != nil {
+	if err := errors.Join(example(dir).writeScripts(dir), example(dir).write()); err != nil {
 		t.Fatal(err)
 	}
 	for name, mode := range map[string]os.FileMode{

@@ -19,6 +19,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -109,7 +110,7 @@ func (n *Node) prepare() error {
 		return err
 	}
 	plan := newLayout(n.dir, n.bin, *in, hierarchies)
-	if err := plan.writeScripts(); err != nil { // before anything that cleanup has to remove if this process is killed
+	if err := plan.writeScripts(n.dir); err != nil { // before anything that cleanup has to remove if this process is killed
 		return err
 	}
 	if err := claimBridge(&plan); err != nil {
@@ -302,6 +303,23 @@ func (n *Node) Cleanup() error { return CleanupDir(n.dir) }
 
 // CleanupProgram returns the path of a program that does the same as [CleanupDir], and needs only the directory.
 func CleanupProgram(dir string) string { return filepath.Join(dir, "cleanup") }
+
+// NewCleanupProgram writes [CleanupProgram] for the node in dir, whose files may have been deleted, to a new temporary
+// directory, and returns its path. It returns "" if no node can run on this machine.
+func NewCleanupProgram(dir string) (string, error) {
+	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
+		return "", nil
+	}
+	hierarchies, err := cgroupHierarchies()
+	if err != nil {
+		return "", nil
+	}
+	temporary, err := os.MkdirTemp("", "kubecluster-cleanup-")
+	if err != nil {
+		return "", err
+	}
+	return CleanupProgram(temporary), newLayout(dir, Binaries{}, Input{}, hierarchies).writeScripts(temporary)
+}
 
 // CleanupDir is [Node.Cleanup] for a node that another process prepared. The files in dir remain.
 func CleanupDir(dir string) error {

@@ -234,6 +234,27 @@ func noTrace(t *testing.T, dir string, known map[string]string) {
 	}
 }
 
+func TestNodeWhoseFilesWereDeletedIsRemoved(t *testing.T) {
+	requireNode(t)
+	dir := filepath.Join(t.TempDir(), "node")
+	n := prepare(t, dir)
+	holder := hold(t, n)
+	known := settings(t, dir)
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	program, err := node.NewCleanupProgram(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(filepath.Dir(program))
+	if out, err := exec.CommandContext(t.Context(), program).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	<-holder.Done()
+	noTrace(t, dir, known)
+}
+
 func TestPrepareReplacesAnEarlierNode(t *testing.T) {
 	requireNode(t)
 	dir := t.TempDir()
