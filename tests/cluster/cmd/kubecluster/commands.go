@@ -56,7 +56,7 @@ Stop it with: %s
 Its node has the image %s, and can't pull others. Pods need imagePullPolicy: IfNotPresent.
 The image has no shell; its arguments are one of: pause, sleep 1h, echo TEXT, serve PORT, get URL, ...
 Load images with: %s
-`, cluster.TestImage, c.line("load FILE"))
+`, cluster.TestImage, c.line("load -")+" < FILE")
 	}
 	return nil
 }

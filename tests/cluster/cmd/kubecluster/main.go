@@ -16,6 +16,8 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"runtime"
+	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -108,6 +110,7 @@ func dispatch(ctx context.Context, args []string, cache string, stdout, stderr i
 type command struct {
 	name, cache    string
 	cacheGiven     bool // cache is from the command line
+	cacheFound     bool // cache depends on the working directory
 	arguments      []string
 	kubeconfig     string
 	follow         bool
@@ -151,6 +154,7 @@ func (c *command) parse(verb string, args []string) error {
 		rest = flags.Args()[1:]
 	}
 	flags.Visit(func(f *flag.Flag) { c.cacheGiven = c.cacheGiven || f.Name == "cache" })
+	c.cacheFound = !c.cacheGiven && !filepath.IsAbs(c.cache)
 	if !validName.MatchString(c.name) {
 		return fmt.Errorf("the name %q is invalid: use a-z, 0-9 and -; %w", c.name, errUsage)
 	}
@@ -161,7 +165,9 @@ func (c *command) parse(verb string, args []string) error {
 		}
 		c.cache = dir
 	}
-	return nil
+	absolute, err := filepath.Abs(c.cache)
+	c.cache = absolute
+	return err
 }
 
 func (c *command) featureGate(pair string) error {
@@ -187,22 +193,56 @@ func (c *command) open() (*cluster.Cluster, error) {
 	return opened, err
 }
 
-// line returns the command line of another command for this cluster.
+// line returns the command line of another command for this cluster. It works in the working directory of this one.
 func (c *command) line(command string) string {
 	line := program() + " " + command
 	if c.name != "default" {
 		line += " --name " + c.name
 	}
-	if c.cacheGiven {
-		line += " --cache " + c.cache
+	if c.cacheGiven || c.cacheFound && strings.HasPrefix(line, "go -C ") { // which would find another one
+		line += " --cache " + quote(c.cache)
 	}
 	return line
 }
+
+// quote quotes a path for a shell, if necessary.
+func quote(path string) string {
+	if plainPath.MatchString(path) {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}
+
+// plainPath matches paths that need no quotes, and released matches versions that are not a commit's. They are never
+// changed.
+var (
+	plainPath = regexp.MustCompile(`^[\w./@%+=:,-]+$`)
+	released  = regexp.MustCompile(`^v\d+\.\d+\.\d+(-[a-z]+\.\d+)?$`)
+)
 
 // program returns how to run this program: by its name if it is in PATH, or else with the go command.
 func program() string {
 	if _, err := exec.LookPath("kubecluster"); err == nil {
 		return "kubecluster"
 	}
-	return "go run github.com/kube-go/sdk/tests/cluster/cmd/kubecluster"
+	version := ""
+	if info, ok := debug.ReadBuildInfo(); ok {
+		version = info.Main.Version
+	}
+	_, source, _, _ := runtime.Caller(0)
+	return goRun(version, source)
+}
+
+// goRun returns the command that runs this program with the go command. version is that of its module, and source is the
+// path of this file: in a checkout, or begins with the module's path if the program was built with -trimpath.
+func goRun(version, source string) string {
+	const path = "github.com/kube-go/sdk/tests/cluster/cmd/kubecluster"
+	if released.MatchString(version) {
+		return "go run " + path + "@" + version
+	}
+	module := filepath.Dir(filepath.Dir(filepath.Dir(source)))
+	if _, err := os.Stat(filepath.Join(module, "go.mod")); err != nil || !filepath.IsAbs(module) {
+		return "go run " + path
+	}
+	return "go -C " + quote(module) + " run ./cmd/kubecluster"
 }

@@ -115,6 +115,32 @@ func TestPrintedCommandsFindTheSameCluster(t *testing.T) {
 	}
 }
 
+func TestPrintedCommandsRunThisProgram(t *testing.T) {
+	const path = "go run github.com/kube-go/sdk/tests/cluster/cmd/kubecluster"
+	module := filepath.Join(t.TempDir(), "a folder")
+	if err := os.Mkdir(module, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(module, "go.mod"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	checkout := filepath.Join(module, "cmd/kubecluster/main.go")
+	for _, tt := range []struct{ name, version, source, want string }{
+		{"a release", "v1.2.3", checkout, path + "@v1.2.3"},
+		{"a release candidate", "v1.2.3-rc.1", checkout, path + "@v1.2.3-rc.1"},
+		{"a checkout", "(devel)", checkout, "go -C '" + module + "' run ./cmd/kubecluster"},
+		{"a commit", "v0.0.0-20261129000000-0123456789ab+dirty", checkout, "go -C '" + module + "' run ./cmd/kubecluster"},
+		{"a checkout that was removed", "(devel)", "/missing/cmd/kubecluster/main.go", path},
+		{"a build without paths", "(devel)", "github.com/kube-go/sdk/tests/cluster/cmd/kubecluster/main.go", path},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := goRun(tt.version, tt.source); got != tt.want {
+				t.Errorf("goRun = %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
 func TestKubeconfigIsReadableOnlyByItsOwner(t *testing.T) {
 	dir := t.TempDir()
 	source := filepath.Join(dir, "source")
