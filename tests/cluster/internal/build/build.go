@@ -199,6 +199,20 @@ func goCommand(ctx context.Context, dir string, args ...string) *exec.Cmd {
 	return cmd
 }
 
+// WriteFile writes a file so that other processes see either the whole file or none.
+func WriteFile(path string, content []byte) error {
+	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(file.Name()) }() // fails after a success
+	_, err = file.Write(content)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), path)
+}
+
 // Lock locks the file against other processes, and against other callers in this one. It calls waiting once if it has
 // to wait. Closing the file unlocks it. The holder may remove the file.
 func Lock(ctx context.Context, path string, waiting func()) (*os.File, error) {

@@ -41,10 +41,6 @@ func Build(ctx context.Context, cacheDir string, progress func(string)) (string,
 	if err != nil {
 		return "", err
 	}
-	archive := filepath.Join(dir, "image.tar")
-	if _, err := os.Stat(archive); err == nil {
-		return archive, nil
-	}
 	program, err := os.ReadFile(filepath.Join(dir, "tool"))
 	if err != nil {
 		return "", fmt.Errorf("pack the test image: %w", err)
@@ -53,27 +49,16 @@ func Build(ctx context.Context, cacheDir string, progress func(string)) (string,
 	if err := Write(&image, program, runtime.GOARCH); err != nil {
 		return "", fmt.Errorf("pack the test image: %w", err)
 	}
-	if err := writeAtomically(archive, image.Bytes()); err != nil {
+	// The program does not determine the content, and other versions of this package may use the same directory.
+	sum := sha256.Sum256(image.Bytes())
+	archive := filepath.Join(dir, "image-"+hex.EncodeToString(sum[:6])+".tar")
+	if _, err := os.Stat(archive); err == nil {
+		return archive, nil
+	}
+	if err := build.WriteFile(archive, image.Bytes()); err != nil {
 		return "", fmt.Errorf("pack the test image: %w", err)
 	}
 	return archive, nil
-}
-
-// writeAtomically writes a file so that other processes see either the whole file or none.
-func writeAtomically(path string, content []byte) error {
-	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(file.Name()) }() // fails after a success
-	_, err = file.Write(content)
-	if closeErr := file.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), path)
 }
 
 // The media types and file names of an OCI image layout:

@@ -117,6 +117,35 @@ type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
+func TestImageOfAnotherVersionIsNotTakenFromTheCache(t *testing.T) {
+	cache := t.TempDir()
+	archive, err := testimage.Build(t.Context(), cache, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A version that names the image differently has packed the same program.
+	other := bytes.ReplaceAll(want, []byte(testimage.Name), []byte("kube-go.test/tool:0"))
+	for _, name := range []string{"image.tar", "image-0123456789ab.tar"} {
+		if err := os.WriteFile(filepath.Join(filepath.Dir(archive), name), other, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Remove(archive); err != nil {
+		t.Fatal(err)
+	}
+	again, err := testimage.Build(t.Context(), cache, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(again); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("the archive %s has %d bytes, %v; want those of this version", again, len(got), err)
+	}
+}
+
 func TestProgramInTheImageRuns(t *testing.T) {
 	cache := t.TempDir()
 	archive, err := testimage.Build(t.Context(), cache, nil)
