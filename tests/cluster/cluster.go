@@ -129,7 +129,10 @@ func (l *layout) makeDir(again bool) (err error) {
 			return err
 		}
 	}
-	if err := os.MkdirAll(l.Dir, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(l.Dir), 0o755); err != nil {
+		return err
+	}
+	if err := os.Mkdir(l.Dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}
 	entries, err := os.ReadDir(l.Dir)

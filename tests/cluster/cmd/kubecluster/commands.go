@@ -63,6 +63,9 @@ Load images with: %s
 
 // lock prevents two concurrent commands for one cluster. The file is removed with the cluster.
 func (c *command) lock(ctx context.Context) (unlock func(), err error) {
+	if err := build.MakeCache(c.cache); err != nil {
+		return nil, err
+	}
 	if err := os.MkdirAll(filepath.Dir(c.dir()), 0o700); err != nil {
 		return nil, err
 	}
@@ -152,7 +155,7 @@ func (c *command) writeKubeconfig(source string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(c.kubeconfig), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(c.kubeconfig), 0o755); err != nil {
 		return err
 	}
 	file, err := os.OpenFile(c.kubeconfig, os.O_CREATE|os.O_WRONLY, 0o600)

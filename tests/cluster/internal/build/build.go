@@ -75,7 +75,7 @@ func GoBuild(ctx context.Context, target Target, cacheDir string, progress func(
 	if _, err := os.Stat(dir); err == nil {
 		return dir, nil
 	}
-	if err := os.MkdirAll(cacheDir, 0o755); err != nil {
+	if err := MakeCache(cacheDir); err != nil {
 		return "", fmt.Errorf("build %s: %w", target.Title, err)
 	}
 	lock, err := Lock(ctx, dir+".lock", func() { progress("waiting for another process to build " + target.Title) })
@@ -93,6 +93,20 @@ func GoBuild(ctx context.Context, target Target, cacheDir string, progress func(
 	}
 	progress(fmt.Sprintf("built %s in %v", target.Title, time.Since(began).Round(time.Second/10)))
 	return dir, nil
+}
+
+// MakeCache creates the cache directory if it does not exist, with a .gitignore, because it may be in a repository and
+// also has the keys of clusters.
+func MakeCache(dir string) error {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o755); errors.Is(err, os.ErrExist) {
+		return nil // the user may have chosen a directory with other files
+	} else if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*\n"), 0o644)
 }
 
 // key returns the name of the directory: the target, the platform, and a hash of all inputs.

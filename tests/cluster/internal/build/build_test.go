@@ -111,6 +111,24 @@ func TestFailedBuildReturnsTheCompilersErrorAndRemovesItsFiles(t *testing.T) {
 	}
 }
 
+func TestGitIgnoresANewCache(t *testing.T) {
+	parent := t.TempDir()
+	for _, dir := range []string{filepath.Join(parent, "new", "cache"), parent} {
+		for range 2 {
+			if err := build.MakeCache(dir); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	ignored, err := os.ReadFile(filepath.Join(parent, "new", "cache", ".gitignore"))
+	if err != nil || string(ignored) != "*\n" {
+		t.Errorf(".gitignore = %q, %v; want all files", ignored, err)
+	}
+	if _, err := os.Stat(filepath.Join(parent, ".gitignore")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("an existing directory has a .gitignore: %v", err)
+	}
+}
+
 func TestLockReportsThatItWaitsAndEndsWithTheContext(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	first, err := build.Lock(t.Context(), path, func() { t.Error("the first one waits") })
