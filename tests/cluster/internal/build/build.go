@@ -201,12 +201,18 @@ func (t Target) goBuild(ctx context.Context, src, out string, lock *os.File, pro
 	return nil
 }
 
-// goCommand returns a go command that runs outside any workspace, for this platform, and that ends with all its
-// children when ctx ends.
+// goCommand returns a go command that runs outside any workspace and without the user's GOFLAGS, for this platform,
+// and that ends with all its children when ctx ends.
 func goCommand(ctx context.Context, dir string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH, "CGO_ENABLED=0")
+	// The flags of a user, such as -mod=vendor, are for other modules. This one is for the files that are downloaded.
+	flags := " " // with an empty string, the go command would use the GOFLAGS of `go env -w`
+	if slices.Contains(strings.Fields(os.Getenv("GOFLAGS")), "-modcacherw") {
+		flags = "-modcacherw"
+	}
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS="+flags, "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH,
+		"CGO_ENABLED=0")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second

@@ -94,6 +94,20 @@ func TestDifferentTargetsHaveDifferentDirectories(t *testing.T) {
 	}
 }
 
+func TestBuildsIgnoreTheFlagsOfTheUser(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "env") // as `go env -w` writes it
+	if err := os.WriteFile(config, []byte("GOFLAGS=-toolexec=/does/not/exist\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GOENV", config)
+	for _, flags := range []string{"", "-toolexec=/does/not/exist"} {
+		t.Setenv("GOFLAGS", flags)
+		if _, err := build.GoBuild(t.Context(), hello(`"hi"`), t.TempDir(), nil); err != nil {
+			t.Errorf("GoBuild with GOFLAGS=%s: %v", flags, err)
+		}
+	}
+}
+
 func TestFailedBuildReturnsTheCompilersErrorAndRemovesItsFiles(t *testing.T) {
 	cache := t.TempDir()
 	_, err := build.GoBuild(t.Context(), hello(`nowhere`), cache, nil)

@@ -43,7 +43,7 @@ func Kubernetes(ctx context.Context, wanted, cacheDir string, progress func(stri
 	}
 	var overlay map[string][]byte
 	if wanted != DefaultVersion {
-		module, err := moduleFor(ctx, wanted)
+		module, err := moduleFor(ctx, wanted, cacheDir)
 		if err != nil {
 			return "", fmt.Errorf("kubernetes %s: %w", wanted, err)
 		}
@@ -65,19 +65,36 @@ func Kubernetes(ctx context.Context, wanted, cacheDir string, progress func(stri
 	return filepath.Join(dir, "kube-all"), nil
 }
 
-// upstreamModule returns the go.mod of that version of Kubernetes.
-func upstreamModule(ctx context.Context, wanted string) ([]byte, error) {
+// upstreamModule returns the go.mod of that version of Kubernetes. It stores the file in the cache, so that later starts
+// need no network.
+func upstreamModule(ctx context.Context, wanted, cacheDir string) ([]byte, error) {
+	file := filepath.Join(cacheDir, "kubernetes-"+wanted+".go.mod")
+	if stored, err := os.ReadFile(file); err == nil {
+		return stored, nil
+	}
+	content, err := lookUp(ctx, wanted)
+	if err != nil {
+		return nil, fmt.Errorf("look it up: %w", err)
+	}
+	if err := MakeCache(cacheDir); err != nil {
+		return nil, err
+	}
+	return content, WriteFile(file, content)
+}
+
+// lookUp returns the go.mod of that version from the go command.
+func lookUp(ctx context.Context, wanted string) ([]byte, error) {
 	cmd := goCommand(ctx, os.TempDir(), "list", "-m", "-json", "k8s.io/kubernetes@"+wanted)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("look it up: %w: %s\n`go list -m -versions k8s.io/kubernetes` lists the versions",
+		return nil, fmt.Errorf("%w: %s\n`go list -m -versions k8s.io/kubernetes` lists the versions",
 			err, strings.TrimSpace(stderr.String()))
 	}
 	var info struct{ GoMod string }
 	if err := json.Unmarshal(out, &info); err != nil {
-		return nil, fmt.Errorf("look it up: %w", err)
+		return nil, err
 	}
 	return os.ReadFile(info.GoMod)
 }
@@ -91,8 +108,8 @@ var (
 
 // moduleFor returns the control plane's go.mod for another version: with the published staging modules that upstream's
 // go.mod replaces, and with the version of etcd that it was tested with.
-func moduleFor(ctx context.Context, wanted string) ([]byte, error) {
-	upstream, err := upstreamModule(ctx, wanted)
+func moduleFor(ctx context.Context, wanted, cacheDir string) ([]byte, error) {
+	upstream, err := upstreamModule(ctx, wanted, cacheDir)
 	if err != nil {
 		return nil, err
 	}

@@ -53,7 +53,8 @@ replace (
 	t.Setenv("GOSUMDB", "off")
 	t.Setenv("GOMODCACHE", t.TempDir())
 	t.Setenv("GOFLAGS", "-modcacherw") // or the directory could not be removed
-	got, err := moduleFor(t.Context(), "v1.98.2")
+	cache := filepath.Join(t.TempDir(), "cache")
+	got, err := moduleFor(t.Context(), "v1.98.2", cache)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,5 +74,10 @@ replace (
 `
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("moduleFor (-want +got):\n%s", diff)
+	}
+	t.Setenv("GOPROXY", "off")
+	t.Setenv("GOMODCACHE", t.TempDir())
+	if again, err := moduleFor(t.Context(), "v1.98.2", cache); err != nil || string(again) != want {
+		t.Errorf("moduleFor without a network = %q, %v; want the same", again, err)
 	}
 }
