@@ -158,7 +158,7 @@ func (l *layout) writeCertificates(cas authorities) error {
 }
 
 func (l *layout) writeKubeconfigs(ca *pki.CA) error {
-	file := kubeconfig.File{Cluster: "kubecluster", Server: l.url(), CA: ca.Cert}
+	file := kubeconfig.File{Cluster: kubeconfig.ClusterName, Server: l.url(), CA: ca.Cert}
 	write := func(name string, users ...kubeconfig.User) error {
 		file.Users = users
 		return os.WriteFile(l.kubeconfig(name), file.Encode(), 0o600)

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/kube-go/sdk/tests/cluster"
 	"github.com/kube-go/sdk/tests/cluster/internal/build"
+	"github.com/kube-go/sdk/tests/cluster/internal/kubeconfig"
 )
 
 func (c *command) up(ctx context.Context) error {
@@ -115,9 +115,6 @@ func (c *command) remove(old *cluster.Cluster) error {
 	return os.RemoveAll(c.dir())
 }
 
-// ours is a line of every kubeconfig of a kubecluster.
-const ours = `- name: "kubecluster"`
-
 // checkKubeconfig checks before any work that no other program's file would be overwritten.
 func (c *command) checkKubeconfig() error {
 	if c.kubeconfig == "" {
@@ -142,8 +139,10 @@ func (c *command) checkKubeconfig() error {
 	if err != nil {
 		return err
 	}
-	if len(content) > 0 && !bytes.Contains(content, []byte(ours)) {
-		return fmt.Errorf("%s exists and was not written by kubecluster: choose another --kubeconfig", c.kubeconfig)
+	names := kubeconfig.Clusters(content)
+	if len(content) > 0 && !slices.Equal(names, []string{kubeconfig.ClusterName}) {
+		return fmt.Errorf("%s exists and was not written by kubecluster, or also has other clusters: "+
+			"choose another --kubeconfig", c.kubeconfig)
 	}
 	return nil
 }

@@ -181,6 +181,22 @@ func TestKubeconfigIsReadableOnlyByItsOwner(t *testing.T) {
 	}
 }
 
+func TestKubeconfigThatKubectlHasRewrittenIsReplaced(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config")
+	for content, want := range map[string]bool{
+		"clusters:\n- cluster:\n    server: a\n  name: kubecluster\n":                                          true,
+		"clusters:\n- cluster:\n    server: a\n  name: kubecluster\n- cluster:\n    server: b\n  name: mine\n": false,
+	} {
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c := command{kubeconfig: file}
+		if err := c.checkKubeconfig(); (err == nil) != want {
+			t.Errorf("a file with %q: %v, want success: %t", content, err, want)
+		}
+	}
+}
+
 func TestDownWithoutAClusterSucceeds(t *testing.T) {
 	code, stdout, stderr := try(t, t.TempDir(), "down")
 	if code != 0 || stdout != "The cluster \"default\" is not up, and nothing of it remains.\n" || stderr != "" {

@@ -1,16 +1,20 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kubeconfig writes kubeconfig files.
+// Package kubeconfig writes kubeconfig files, and recognizes them.
 package kubeconfig
 
 import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
+	"strings"
 
 	"github.com/kube-go/sdk/tests/cluster/internal/pki"
 )
+
+// ClusterName is the name of the cluster in the files of all clusters of this module.
+const ClusterName = "kubecluster"
 
 // User is a user of the cluster and the name of the context that uses it.
 type User struct {
@@ -49,6 +53,28 @@ func (f File) Encode() []byte {
 		fmt.Fprintf(&b, "    client-key-data: %s\n", encode(user.Client.Key))
 	}
 	return b.Bytes()
+}
+
+// Clusters returns the names of the clusters of a kubeconfig that [File.Encode] or kubectl wrote: kubectl orders the
+// fields of an entry by their names, and quotes only names that need it. For other files, it may return nothing.
+func Clusters(content []byte) []string {
+	var names []string
+	section := ""
+	for line := range strings.Lines(string(content)) {
+		line = strings.TrimRight(line, "\r\n")
+		if line != "" && !strings.ContainsRune(" -#", rune(line[0])) {
+			section = line
+			continue
+		}
+		name, ok := strings.CutPrefix(line, "- name: ")
+		if !ok {
+			name, ok = strings.CutPrefix(line, "  name: ")
+		}
+		if section == "clusters:" && ok {
+			names = append(names, strings.Trim(name, `"'`))
+		}
+	}
+	return names
 }
 
 func encode(data []byte) string { return base64.StdEncoding.EncodeToString(data) }

@@ -46,3 +46,51 @@ users:
 		t.Errorf("Encode (-want +got):\n%s", diff)
 	}
 }
+
+func TestClustersOfAFileThatKubectlHasRewrittenAreFound(t *testing.T) {
+	for _, test := range []struct {
+		name, in string
+		want     []string
+	}{
+		{
+			name: "our file",
+			in:   string(kubeconfig.File{Cluster: "mine", Users: []kubeconfig.User{{Name: "admin", Token: "t"}}}.Encode()),
+			want: []string{"mine"},
+		},
+		{
+			name: "after kubectl config use-context token",
+			in: `apiVersion: v1
+clusters:
+- cluster:
+    certificate-authority-data: Y2E=
+    server: https://127.0.0.1:6443
+  name: mine
+contexts:
+- context:
+    cluster: mine
+    user: token
+  name: token
+current-context: token
+kind: Config
+users:
+- name: token
+  user:
+    token: secret
+`,
+			want: []string{"mine"},
+		},
+		{
+			name: "after kubectl config set-cluster other",
+			in:   "clusters:\n- cluster:\n    server: a\n  name: mine\n- cluster:\n    server: b\n  name: other\n",
+			want: []string{"mine", "other"},
+		},
+		{name: "without clusters", in: "apiVersion: v1\nkind: Config\nclusters: []\nusers:\n- name: mine\n"},
+		{name: "another format", in: `{"clusters": [{"name": "mine"}]}`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, kubeconfig.Clusters([]byte(test.in))); diff != "" {
+				t.Errorf("Clusters (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
