@@ -197,18 +197,19 @@ func (l *layout) writeKubeconfigs(ca *pki.CA) error {
 func (l *layout) specs(checks map[string]check) []process.Spec {
 	var specs []process.Spec
 	for _, program := range []struct {
-		name string
-		args []string
-		env  []string
+		name  string
+		args  []string
+		env   []string
+		unset string
 	}{
-		{name: Etcd, args: l.etcdArgs()},
+		{name: Etcd, args: l.etcdArgs(), unset: "ETCD_"}, // which etcd reads as flags
 		{name: APIServer, args: l.apiServerArgs(), env: []string{noProxy()}},
 		{name: ControllerManager, args: l.controllerManagerArgs()},
 		{name: Scheduler, args: l.clientArgs(Scheduler, l.Ports.Scheduler)},
 	} {
 		specs = append(specs, process.Spec{
 			Name: program.name, Path: l.Program, Args: append([]string{program.name}, program.args...),
-			Env: append(program.env, l.mark()), Dir: l.Dir, LogFile: filepath.Join(l.Dir, program.name+".log"),
+			Env: append(program.env, l.mark()), Unset: program.unset, Dir: l.Dir, LogFile: filepath.Join(l.Dir, program.name+".log"),
 			Ready: checks[program.name],
 		})
 	}

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -29,6 +30,8 @@ type Spec struct {
 	// Env is added to the environment of this process. The entries also distinguish the component's processes from
 	// others with the same PID, so at least one should be unique to the cluster.
 	Env []string
+	// Unset is the beginning of the names of variables of this process that the program does not get. Default: it gets all.
+	Unset string
 	// Dir is the working directory. Default: that of this process.
 	Dir string
 	// LogFile receives the program's standard output and error. Output is appended to it.
@@ -37,6 +40,13 @@ type Spec struct {
 	Ready func(ctx context.Context) error `json:"-"`
 	// StopTimeout is the time between SIGTERM and SIGKILL in Stop. Default: one second.
 	StopTimeout time.Duration
+}
+
+// inherited returns the variables of this process that the program gets.
+func (s Spec) inherited() []string {
+	return slices.DeleteFunc(os.Environ(), func(entry string) bool {
+		return s.Unset != "" && strings.HasPrefix(entry, s.Unset)
+	})
 }
 
 // pollInterval is the interval at which readiness, and the life of adopted processes, are checked.
@@ -99,7 +109,7 @@ func (p *Process) start(ctx context.Context) error {
 	// CommandContext is not used because the program outlives the context. The program writes to the file directly,
 	// without a goroutine that copies, so the log is complete even if this process dies.
 	cmd := exec.Command(p.spec.Path, p.spec.Args...)
-	cmd.Env = append(os.Environ(), p.spec.Env...)
+	cmd.Env = slices.Concat(p.spec.inherited(), p.spec.Env)
 	cmd.Dir = p.spec.Dir
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

@@ -288,6 +288,18 @@ func TestAdoptFollowsAProcessThatIsStillTheSame(t *testing.T) {
 	}
 }
 
+func TestProgramDoesNotGetUnsetVariables(t *testing.T) {
+	t.Setenv("ETCD_NAME", "foreign")
+	t.Setenv("ETCDCTL_API", "3")
+	spec := script(t, `echo "${ETCD_NAME-unset} $ETCDCTL_API"`)
+	spec.Unset = "ETCD_"
+	p := start(t, spec)
+	<-p.Done()
+	if text, err := os.ReadFile(p.LogFile()); err != nil || string(text) != "unset 3\n" {
+		t.Errorf("log = %q, %v; want unset 3", text, err)
+	}
+}
+
 func TestStartFailsForAMissingProgram(t *testing.T) {
 	spec := script(t, "")
 	spec.Path = "/does/not/exist"
