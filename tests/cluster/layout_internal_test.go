@@ -11,6 +11,18 @@ import (
 	"testing"
 )
 
+func TestDefaultCacheDirIsThatOfTheEnvironment(t *testing.T) {
+	t.Chdir(t.TempDir())
+	want, err := filepath.Abs("cache")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("KUBECLUSTER_CACHE", "cache")
+	if got, err := DefaultCacheDir(); err != nil || got != want {
+		t.Errorf("DefaultCacheDir = %q, %v, want %q", got, err, want)
+	}
+}
+
 func TestOnlyOneOfConcurrentStartsGetsADirectory(t *testing.T) {
 	for range 50 {
 		dir := filepath.Join(t.TempDir(), "cluster")

@@ -101,9 +101,13 @@ func featureGates(gates map[string]bool) []string {
 	return []string{"--feature-gates=" + strings.Join(pairs, ",")}
 }
 
-// DefaultCacheDir returns .cache/kubecluster beside the nearest go.work above the working directory, or otherwise
-// beside the nearest go.mod, or otherwise in the user's cache directory.
+// DefaultCacheDir returns the directory in the environment variable KUBECLUSTER_CACHE. If it is not set, it returns
+// .cache/kubecluster beside the nearest go.work above the working directory, or otherwise beside the nearest go.mod, or
+// otherwise in the user's cache directory.
 func DefaultCacheDir() (string, error) {
+	if dir := os.Getenv("KUBECLUSTER_CACHE"); dir != "" {
+		return filepath.Abs(dir)
+	}
 	working, err := os.Getwd()
 	if err != nil {
 		return "", err

@@ -52,7 +52,7 @@ Flags of up:
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	code := run(ctx, os.Args[1:], os.Getenv("KUBECLUSTER_CACHE"), os.Stdout, os.Stderr)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
 }
@@ -61,8 +61,8 @@ func main() {
 var errUsage = errors.New("run `kubecluster help` for help")
 
 // run executes the command. Exit code 2 is an error in the command line.
-func run(ctx context.Context, args []string, cache string, stdout, stderr io.Writer) int {
-	err := dispatch(ctx, args, cache, stdout, stderr)
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	err := dispatch(ctx, args, stdout, stderr)
 	switch {
 	case err == nil:
 		return 0
@@ -75,7 +75,7 @@ func run(ctx context.Context, args []string, cache string, stdout, stderr io.Wri
 	}
 }
 
-func dispatch(ctx context.Context, args []string, cache string, stdout, stderr io.Writer) error {
+func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if len(args) == 0 {
 		fmt.Fprint(stderr, usage)
 		return fmt.Errorf("missing command; %w", errUsage)
@@ -85,7 +85,7 @@ func dispatch(ctx context.Context, args []string, cache string, stdout, stderr i
 		_, err := io.WriteString(stdout, usage)
 		return err
 	}
-	c := command{name: "default", cache: cache, stdout: stdout, stderr: stderr}
+	c := command{name: "default", stdout: stdout, stderr: stderr}
 	commands := map[string]struct {
 		run       func(context.Context) error
 		arguments int
@@ -110,7 +110,7 @@ func dispatch(ctx context.Context, args []string, cache string, stdout, stderr i
 type command struct {
 	name, cache    string
 	cacheGiven     bool // cache is from the command line
-	cacheFound     bool // cache depends on the working directory
+	cacheFound     bool // cache follows from the working directory
 	arguments      []string
 	kubeconfig     string
 	follow         bool
@@ -154,7 +154,7 @@ func (c *command) parse(verb string, args []string) error {
 		rest = flags.Args()[1:]
 	}
 	flags.Visit(func(f *flag.Flag) { c.cacheGiven = c.cacheGiven || f.Name == "cache" })
-	c.cacheFound = !c.cacheGiven && !filepath.IsAbs(c.cache)
+	c.cacheFound = !c.cacheGiven && !filepath.IsAbs(os.Getenv("KUBECLUSTER_CACHE"))
 	if !validName.MatchString(c.name) {
 		return fmt.Errorf("the name %q is invalid: use a-z, 0-9 and -; %w", c.name, errUsage)
 	}

@@ -21,8 +21,9 @@ import (
 // try runs the command with its own cache.
 func try(t *testing.T, cache string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
+	t.Setenv("KUBECLUSTER_CACHE", cache)
 	var out, errs bytes.Buffer
-	code = run(t.Context(), args, cache, &out, &errs)
+	code = run(t.Context(), args, &out, &errs)
 	return code, out.String(), errs.String()
 }
 
@@ -72,7 +73,8 @@ func TestUsageErrorsAreReported(t *testing.T) {
 }
 
 func TestFlagsOfUpReachTheOptions(t *testing.T) {
-	c := command{name: "default", cache: "/cache"}
+	t.Setenv("KUBECLUSTER_CACHE", "/cache")
+	c := command{name: "default"}
 	err := c.parse("up", []string{
 		"--node", "--name", "a-1", "--kubernetes-version=v1.2.3", "--api-port=6443", "--kubeconfig", "file",
 		"--api-server-arg=--a=1", "--api-server-arg=--b", "--feature-gate", "A=true", "--feature-gate=B=false",
@@ -104,7 +106,8 @@ func TestPrintedCommandsFindTheSameCluster(t *testing.T) {
 		{"a name and a cache", []string{"--cache=/x", "--name=a"}, "down --name a --cache /x"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := command{name: "default", cache: "/variable"} // KUBECLUSTER_CACHE applies to the printed command, too
+			t.Setenv("KUBECLUSTER_CACHE", "/variable") // it applies to the printed command, too
+			c := command{name: "default"}
 			if err := c.parse("up", tt.args); err != nil {
 				t.Fatal(err)
 			}
@@ -112,6 +115,28 @@ func TestPrintedCommandsFindTheSameCluster(t *testing.T) {
 				t.Errorf("line = %q, want %q", got, want)
 			}
 		})
+	}
+}
+
+func TestPrintedCommandsHaveACacheThatTheyWouldNotFind(t *testing.T) {
+	if !strings.HasPrefix(program(), "go -C ") {
+		t.Skip("the program is in PATH, or is no checkout")
+	}
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("go.mod", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	working, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("KUBECLUSTER_CACHE", "")
+	c := command{name: "default"}
+	if err := c.parse("up", nil); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := c.line("down"), program()+" down --cache "+working+"/.cache/kubecluster"; got != want {
+		t.Errorf("line = %q, want %q", got, want)
 	}
 }
 
@@ -231,7 +256,9 @@ func TestUpStatusLogsAndDownOfACluster(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	name := fmt.Sprintf("test-%d", os.Getpid())
 	on := func(args ...string) (int, string, string) { return try(t, programs, append(args, "--name", name)...) }
-	t.Cleanup(func() { run(context.Background(), []string{"down", "--name", name}, programs, t.Output(), t.Output()) })
+	t.Cleanup(func() {
+		run(context.Background(), []string{"down", "--name", name, "--cache", programs}, t.Output(), t.Output())
+	})
 
 	code, stdout, stderr := on("up", "--kubeconfig", file)
 	if code != 0 || !strings.Contains(stdout, "export KUBECONFIG="+file) || !strings.Contains(stderr, "ready: https://127.0.0.1:") {
