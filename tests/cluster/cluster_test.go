@@ -264,12 +264,18 @@ func TestInvalidOptionsAreErrors(t *testing.T) {
 	}{
 		{"a detached cluster without a directory", cluster.Options{Detach: true}, "needs Options.Dir"},
 		{"a directory that is in use", cluster.Options{Dir: full}, "is not empty"},
+		{"a port out of range", cluster.Options{APIPort: 70000}, "the port 70000 of the API server is invalid"},
 		{"an invalid version", cluster.Options{KubernetesVersion: "latest"}, "want one like v1."},
 		{"a port in use", cluster.Options{APIPort: port(t, sharedCluster(t))}, "is in use"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			var log strings.Builder
+			tt.options.Log = &log
 			if _, err := cluster.Start(t.Context(), &tt.options); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("Start = %v, want %q in it", err, tt.want)
+			}
+			if strings.Contains(log.String(), "trying others") {
+				t.Errorf("it was tried again:\n%s", log.String())
 			}
 		})
 	}

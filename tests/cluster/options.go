@@ -57,6 +57,9 @@ func (o *Options) resolve() (Options, error) {
 	if resolved.Detach && resolved.Dir == "" {
 		return Options{}, errors.New("a detached cluster needs Options.Dir, which Open takes")
 	}
+	if port := resolved.APIPort; port < 0 || port > 65535 {
+		return Options{}, fmt.Errorf("the port %d of the API server is invalid: want one from 1 to 65535", port)
+	}
 	if resolved.KubernetesVersion == "" {
 		resolved.KubernetesVersion = DefaultKubernetesVersion
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"syscall"
 )
 
 // Ports are below the ephemeral range of all common systems and below Kubernetes' node ports, so that no outgoing
@@ -21,8 +22,10 @@ type reservation struct{ locks []net.PacketConn }
 // take returns a free TCP port of 127.0.0.1, or the wanted one unless that is zero.
 func (r *reservation) take(wanted int) (int, error) {
 	if wanted != 0 {
-		if err := r.try(wanted); err != nil {
-			return 0, fmt.Errorf("port %d is in use: %w", wanted, err)
+		if err := r.try(wanted); errors.Is(err, syscall.EADDRINUSE) {
+			return 0, fmt.Errorf("port %d is in use: choose another one, or stop the program that has it", wanted)
+		} else if err != nil {
+			return 0, fmt.Errorf("port %d: %w", wanted, err)
 		}
 		return wanted, nil
 	}
