@@ -69,17 +69,35 @@ type run struct {
 	pid    int
 	began  time.Time
 	offset int64         // the start of this run's part of the log file
-	done   chan struct{} // closed when the operating system process has ended
-	exit   error         // how it ended, set before done is closed; nil for status 0, or if it is unknown (see Adopt)
+	ended  chan struct{} // closed when the operating system process has ended; see done
+	exit   error         // how it ended, set before ended is closed; nil for status 0, or if it is unknown (see Adopt)
 	wanted bool          // Stop or Kill ended it
+	alive  func() bool   // whether an adopted process is still running; nil for a child of this process
+	follow sync.Once
+}
+
+// done returns a channel that is closed when the process has ended. Only if it is needed, a goroutine follows an adopted
+// process.
+func (r *run) done() <-chan struct{} {
+	if r.alive != nil {
+		r.follow.Do(func() {
+			go func() {
+				for r.alive() {
+					time.Sleep(pollInterval)
+				}
+				close(r.ended)
+			}()
+		})
+	}
+	return r.ended
 }
 
 func (r *run) running() bool {
 	select {
-	case <-r.done:
+	case <-r.ended:
 		return false
 	default:
-		return true
+		return r.alive == nil || r.alive()
 	}
 }
 
@@ -121,11 +139,11 @@ func (p *Process) start(ctx context.Context) error {
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start %s: %w", p.spec.Name, err)
 	}
-	r := &run{pid: cmd.Process.Pid, began: time.Now(), offset: info.Size(), done: make(chan struct{})}
+	r := &run{pid: cmd.Process.Pid, began: time.Now(), offset: info.Size(), ended: make(chan struct{})}
 	p.latest = r
 	go func() {
 		r.exit = cmd.Wait()
-		close(r.done)
+		close(r.ended)
 	}()
 	return nil
 }
@@ -133,21 +151,16 @@ func (p *Process) start(ctx context.Context) error {
 // Adopt returns the process that another program started from the same spec, or an ended one if the PID no longer
 // belongs to that process.
 func Adopt(spec Spec, pid int) *Process {
-	r := &run{pid: pid, began: time.Now(), done: make(chan struct{})}
+	r := &run{pid: pid, began: time.Now(), ended: make(chan struct{})}
 	p := &Process{spec: spec, latest: r}
 	if info, err := os.Stat(spec.LogFile); err == nil {
 		r.offset = max(0, info.Size()-tailBytes)
 	}
 	if !alive(spec, pid) {
-		close(r.done)
+		close(r.ended)
 		return p
 	}
-	go func() {
-		for alive(spec, pid) {
-			time.Sleep(pollInterval)
-		}
-		close(r.done)
-	}()
+	r.alive = func() bool { return alive(spec, pid) }
 	return p
 }
 
@@ -194,7 +207,7 @@ func (p *Process) current() *run {
 func (p *Process) PID() int { return p.current().pid }
 
 // Done returns a channel that is closed when the current run has ended. Restart begins a run with a new channel.
-func (p *Process) Done() <-chan struct{} { return p.current().done }
+func (p *Process) Done() <-chan struct{} { return p.current().done() }
 
 // Running reports whether the program is running. A paused program is.
 func (p *Process) Running() bool { return p.current().running() }
@@ -204,7 +217,7 @@ func (p *Process) Running() bool { return p.current().running() }
 func (p *Process) Wait() error { return p.wait(p.current()) }
 
 func (p *Process) wait(r *run) error {
-	<-r.done
+	<-r.done()
 	p.mu.Lock()
 	wanted := r.wanted
 	p.mu.Unlock()
@@ -242,7 +255,7 @@ func (p *Process) Await(ctx context.Context, check func(context.Context) error) 
 			last = err
 		}
 		select {
-		case <-r.done:
+		case <-r.done():
 			if err := p.wait(r); err != nil {
 				return err
 			}
@@ -283,7 +296,7 @@ func (p *Process) stop(ctx context.Context) error {
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
-	case <-r.done:
+	case <-r.done():
 		return nil
 	case <-timer.C:
 	case <-ctx.Done():
@@ -306,7 +319,7 @@ func (p *Process) kill(r *run) error {
 	if err := p.signal(r, syscall.SIGKILL); err != nil {
 		return err
 	}
-	<-r.done
+	<-r.done()
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -297,6 +298,23 @@ func TestProgramDoesNotGetUnsetVariables(t *testing.T) {
 	<-p.Done()
 	if text, err := os.ReadFile(p.LogFile()); err != nil || string(text) != "unset 3\n" {
 		t.Errorf("log = %q, %v; want unset 3", text, err)
+	}
+}
+
+func TestAdoptStartsNoGoroutine(t *testing.T) {
+	spec := script(t, `: >"$1"; exec sleep 100`)
+	p := start(t, spec)
+	if err := p.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	before := runtime.NumGoroutine()
+	for range 50 {
+		if !process.Adopt(spec, p.PID()).Running() {
+			t.Fatal("the adopted process is not running")
+		}
+	}
+	if after := runtime.NumGoroutine(); after >= before+50 {
+		t.Errorf("%d goroutines became %d", before, after)
 	}
 }
 
