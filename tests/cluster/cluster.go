@@ -251,9 +251,9 @@ func (c *Cluster) endKeeper() error {
 	return k.Close()
 }
 
-// Clean ends a cluster that [Open] does not find, because files in its directory were deleted. It finds the processes by
-// their environment, and the parts of a node by names that follow from the directory, which it does not change. options
-// are those of [Start], of which it uses Dir, CacheDir and Log. Without /proc, as on macOS, it finds nothing.
+// Clean ends a cluster that [Open] does not find, because files in its directory were deleted. It finds the processes
+// by their environment, and the parts of a node by names that follow from the directory, which it does not change.
+// options are those of [Start], of which it uses Dir, CacheDir and Log. Without /proc, as on macOS, it finds nothing.
 func Clean(ctx context.Context, options *Options) error {
 	if err := clean(ctx, options); err != nil {
 		return fmt.Errorf("clean up a cluster: %w", err)
@@ -340,8 +340,8 @@ func (c *Cluster) Ready(ctx context.Context) error {
 	return all(ctx, checks...)
 }
 
-// Started reports whether the start of the cluster is complete. It is false for a cluster of [Open] that another process
-// was starting at that time, or whose start has failed.
+// Started reports whether the start of the cluster is complete. It is false for a cluster of [Open] that another
+// process was starting at that time, or whose start has failed.
 func (c *Cluster) Started() bool { return !c.starting }
 
 // Dir returns the directory with the cluster's state.

@@ -209,8 +209,8 @@ func (l *layout) specs(checks map[string]check) []process.Spec {
 	} {
 		specs = append(specs, process.Spec{
 			Name: program.name, Path: l.Program, Args: append([]string{program.name}, program.args...),
-			Env: append(program.env, l.mark()), Unset: program.unset, Dir: l.Dir, LogFile: filepath.Join(l.Dir, program.name+".log"),
-			Ready: checks[program.name],
+			Env: append(program.env, l.mark()), Unset: program.unset, Dir: l.Dir,
+			LogFile: filepath.Join(l.Dir, program.name+".log"), Ready: checks[program.name],
 		})
 	}
 	return specs

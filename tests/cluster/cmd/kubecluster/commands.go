@@ -193,6 +193,33 @@ func (c *command) down(ctx context.Context) error {
 	return nil
 }
 
+// list prints the clusters in the cache.
+func (c *command) list(context.Context) error {
+	dirs, err := filepath.Glob(filepath.Join(filepath.Dir(c.dir()), "*", "cluster.json"))
+	if err != nil {
+		return err
+	}
+	table := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "NAME\tKUBERNETES\tCOMPONENTS\tURL")
+	for _, file := range dirs {
+		dir := filepath.Dir(file)
+		opened, err := cluster.Open(dir)
+		if err != nil {
+			fmt.Fprintf(table, "%s\t\t%v\t\n", filepath.Base(dir), err)
+			continue
+		}
+		running := 0
+		for _, component := range opened.Components() {
+			if component.Running() {
+				running++
+			}
+		}
+		fmt.Fprintf(table, "%s\t%s\t%d of %d running\t%s\n",
+			filepath.Base(dir), opened.KubernetesVersion(), running, len(opened.Components()), opened.URL())
+	}
+	return table.Flush()
+}
+
 // statusTimeout is the timeout of a component's health check.
 const statusTimeout = 3 * time.Second
 
@@ -270,13 +297,15 @@ func (c *command) logs(ctx context.Context) error {
 	if !slices.Contains(names, wanted) {
 		return fmt.Errorf("no component %q in the cluster %q: want one of %s", wanted, c.name, strings.Join(names, ", "))
 	}
-	file, err := os.Open(opened.Component(wanted).LogFile())
+	component := opened.Component(wanted)
+	file, err := os.Open(component.LogFile())
 	if err != nil {
 		return err
 	}
 	defer file.Close()
 	for {
-		if _, err := io.Copy(c.stdout, file); err != nil || !c.follow {
+		last := !c.follow || !component.Running() // it writes nothing after this
+		if _, err := io.Copy(c.stdout, file); err != nil || last {
 			return err
 		}
 		select {

@@ -29,8 +29,9 @@ const usage = `kubecluster runs a real Kubernetes on this machine, built from Go
   kubecluster up [--node] [--kubeconfig FILE] [--kubernetes-version VERSION]
                          start a cluster that stays up; the first time, build it, which takes minutes
   kubecluster status     print the state of each component
+  kubecluster list       print the clusters
   kubecluster logs COMPONENT [--follow]
-                         print the log of a component
+                         print the log of a component, and with --follow what it writes until it ends
   kubecluster load FILE  load the container images of an archive into the node: docker save IMAGE | kubecluster load -
   kubecluster down       stop the cluster and remove its files
 
@@ -48,6 +49,7 @@ Flags of up:
   --api-server-arg ARG   add an argument to the API server's, or replace the same flag of kubecluster; may be repeated
   --feature-gate NAME=true|false
                          set a feature gate of every component; may be repeated
+  --ready-timeout TIME   the time in which the cluster must be ready once it is built (default 1m, or 2m with a node)
 `
 
 func main() {
@@ -89,7 +91,10 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	commands := map[string]struct {
 		run       func(context.Context) error
 		arguments int
-	}{"up": {c.up, 0}, "down": {c.down, 0}, "status": {c.status, 0}, "logs": {c.logs, 1}, "load": {c.load, 1}}
+	}{
+		"up": {c.up, 0}, "down": {c.down, 0}, "status": {c.status, 0}, "list": {c.list, 0}, "logs": {c.logs, 1},
+		"load": {c.load, 1},
+	}
 	chosen, ok := commands[verb]
 	if !ok {
 		return fmt.Errorf("unknown command %q; %w", verb, errUsage)
@@ -138,6 +143,7 @@ func (c *command) parse(verb string, args []string) error {
 			return nil
 		})
 		flags.Func("feature-gate", "", c.featureGate)
+		flags.DurationVar(&c.options.ReadyTimeout, "ready-timeout", 0, "")
 	case "logs":
 		flags.BoolVar(&c.follow, "follow", false, "")
 	}
@@ -233,8 +239,8 @@ func program() string {
 	return goRun(version, source)
 }
 
-// goRun returns the command that runs this program with the go command. version is that of its module, and source is the
-// path of this file: in a checkout, or begins with the module's path if the program was built with -trimpath.
+// goRun returns the command that runs this program with the go command. version is that of its module. source is the
+// path of this file, which is not absolute if the program was built with -trimpath.
 func goRun(version, source string) string {
 	const path = "github.com/kube-go/sdk/tests/cluster/cmd/kubecluster"
 	if released.MatchString(version) {

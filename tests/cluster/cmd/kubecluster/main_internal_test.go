@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -78,12 +79,13 @@ func TestFlagsOfUpReachTheOptions(t *testing.T) {
 	err := c.parse("up", []string{
 		"--node", "--name", "a-1", "--kubernetes-version=v1.2.3", "--api-port=6443", "--kubeconfig", "file",
 		"--api-server-arg=--a=1", "--api-server-arg=--b", "--feature-gate", "A=true", "--feature-gate=B=false",
+		"--ready-timeout=5m",
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := cluster.Options{
-		Node: true, KubernetesVersion: "v1.2.3", APIPort: 6443,
+		Node: true, KubernetesVersion: "v1.2.3", APIPort: 6443, ReadyTimeout: 5 * time.Minute,
 		APIServerArgs: []string{"--a=1", "--b"}, FeatureGates: map[string]bool{"A": true, "B": false},
 	}
 	if diff := cmp.Diff(want, c.options); diff != "" {
@@ -280,6 +282,10 @@ func TestUpStatusLogsAndDownOfACluster(t *testing.T) {
 	if code, _, stderr := on("load", os.DevNull); code != 1 || !strings.Contains(stderr, "the cluster has no node") {
 		t.Errorf("load without a node = %d, %q", code, stderr)
 	}
+	listed := name + " " + cluster.DefaultKubernetesVersion + " 4 of 4 running https://127.0.0.1:"
+	if code, stdout, stderr := on("list"); code != 0 || !strings.Contains(strings.Join(strings.Fields(stdout), " "), listed) {
+		t.Errorf("list = %d, %q, %q; want %q in it", code, stdout, stderr, listed)
+	}
 	if code, stdout, stderr := on("logs", cluster.Etcd); code != 0 || !strings.Contains(stdout, `"level":"info"`) {
 		t.Errorf("logs = %d, %q, %q", code, stdout, stderr)
 	}
@@ -304,6 +310,9 @@ func TestUpStatusLogsAndDownOfACluster(t *testing.T) {
 	}
 	if err := opened.Component(cluster.Scheduler).Kill(); err != nil {
 		t.Fatal(err)
+	}
+	if code, stdout, stderr := on("logs", "--follow", cluster.Scheduler); code != 0 || stdout == "" { // until now
+		t.Errorf("logs of an ended component = %d, %q, %q", code, stdout, stderr)
 	}
 	if code, stdout, stderr := on("status"); code != 1 || !strings.Contains(stderr, "1 of 4 components") ||
 		!strings.Contains(stdout, "ended; see "+program()+" logs kube-scheduler") {
