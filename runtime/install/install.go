@@ -41,7 +41,8 @@ const (
 
 // CRDs applies CustomResourceDefinitions and waits until the server serves their kinds. It compares all definitions
 // with the installed ones before it applies the first. It takes ownership of fields from other managers, since a
-// definition has one owner. Fields that only others have set stay, such as the injected CA of a conversion webhook.
+// definition has one owner. Fields that only others have set stay, such as the injected CA of a conversion webhook,
+// unless the new definition has no webhook.
 //
 // CRDs waits until the context ends, even for kinds that may never be served, for example because another definition
 // has the same names. The error then includes the last error of the server. A failure of the server or of the
@@ -130,7 +131,8 @@ func (i *installer) apply(ctx context.Context, d *definition) error {
 }
 
 // applyOnce creates a definition that does not exist, since an apply would also change one that another client has
-// created in the meantime. Then it migrates the ownership of the created fields, and applies.
+// created in the meantime. Then it removes a webhook that the apply would keep, migrates the ownership of the written
+// fields, and applies.
 func (i *installer) applyOnce(ctx context.Context, d *definition) error {
 	crd := d.source.DeepCopy()
 	if d.installed == nil {
@@ -141,15 +143,42 @@ func (i *installer) applyOnce(ctx context.Context, d *definition) error {
 		}
 		d.installed = created
 	}
-	if err := i.migrate(ctx, d); err != nil {
-		return err
+	for _, step := range []func(context.Context, *definition) error{i.endConversion, i.migrate} {
+		if err := step(ctx, d); err != nil {
+			return err
+		}
 	}
 	crd.SetResourceVersion(d.installed.GetResourceVersion())
 	_, err := i.api.Apply(ctx, crd, &request.ApplyOptions{FieldManager: i.opts.FieldManager, Force: true})
 	return err
 }
 
-// migrate turns the field manager's create into an apply. Otherwise, fields that a later definition omits would stay.
+// endConversion removes the webhook of the installed definition if the new one does not convert by a webhook. An apply
+// would keep the bundle, whose owner is the webhook server, and the server would refuse a bundle without a webhook. The
+// patch replaces the versions, too: without the webhook, the server would serve the removed ones unconverted.
+func (i *installer) endConversion(ctx context.Context, d *definition) error {
+	if d.converts() {
+		return nil
+	}
+	installed, err := read(d.installed)
+	if err != nil || !installed.converts() {
+		return err
+	}
+	versions, _, err := unstructured.NestedFieldNoCopy(d.source.Object, "spec", "versions")
+	if err != nil {
+		return err
+	}
+	ops := []request.Op{
+		// The server refuses a failed test as invalid, but another resource version as a conflict.
+		{Op: "replace", Path: "/metadata/resourceVersion", Value: d.installed.GetResourceVersion()},
+		{Op: "replace", Path: "/spec/conversion", Value: map[string]any{"strategy": "None"}},
+		{Op: "replace", Path: "/spec/versions", Value: versions},
+	}
+	return i.patch(ctx, d, ops)
+}
+
+// migrate turns the field manager's create and patch into an apply. Otherwise, fields that a later definition omits
+// would stay.
 func (i *installer) migrate(ctx context.Context, d *definition) error {
 	if len(d.installed.GetManagedFields()) == 0 {
 		return nil // another client has removed them on purpose
@@ -158,12 +187,13 @@ func (i *installer) migrate(ctx context.Context, d *definition) error {
 	if err != nil || len(ops) == 0 {
 		return err
 	}
-	d.installed, err = i.api.Patch(
-		ctx,
-		d.Metadata.Name,
-		request.JSONPatch(ops...),
-		&request.PatchOptions{FieldManager: i.opts.FieldManager},
-	)
+	return i.patch(ctx, d, ops)
+}
+
+// patch changes the installed definition.
+func (i *installer) patch(ctx context.Context, d *definition, ops []request.Op) (err error) {
+	o := &request.PatchOptions{FieldManager: i.opts.FieldManager}
+	d.installed, err = i.api.Patch(ctx, d.Metadata.Name, request.JSONPatch(ops...), o)
 	return err
 }
 

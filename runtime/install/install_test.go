@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -23,6 +24,7 @@ import (
 	"github.com/kube-go/sdk/client/config"
 	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/core/wire"
 	"github.com/kube-go/sdk/runtime/install"
 )
@@ -85,6 +87,8 @@ type server struct {
 	refusals  int                        // the number of rejected watches of documents before they are served
 	applied   []string                   // the resource versions of the applies; "created" for a creation
 	migrated  int                        // the number of migrations from create to apply
+	ended     []string                   // the resource versions of the patches that end a conversion
+	patched   map[string]any             // spec after such a patch
 	forced    bool
 	manager   string
 	documents int // watches of documents
@@ -113,7 +117,7 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	case r.Method == http.MethodPost:
 		return s.create(r)
 	case r.Header.Get("Content-Type") == "application/json-patch+json":
-		return s.migrate(r)
+		return s.patch(r)
 	case r.Method == http.MethodPatch:
 		return s.apply(r)
 	case path == definitions:
@@ -160,19 +164,42 @@ func (s *server) create(r *http.Request) (*http.Response, error) {
 	return respond(201, text(obj)), nil
 }
 
-// migrate handles a patch that changes the ownership of fields.
-func (s *server) migrate(r *http.Request) (*http.Response, error) {
+// patch handles the patches that end a conversion, and those that change the ownership of fields.
+func (s *server) patch(r *http.Request) (*http.Response, error) {
+	var ops []request.Op
 	body, err := io.ReadAll(r.Body)
+	if err == nil {
+		err = wire.UnmarshalJSON(body, &ops)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if !strings.Contains(string(body), `"operation":"Apply"`) || !strings.Contains(string(body), `"value":"`+s.stored.GetResourceVersion()+`"`) {
+	if ops[0].Op != "replace" || ops[0].Path != "/metadata/resourceVersion" {
+		return nil, errors.New("a patch without a resource version: " + string(body))
+	}
+	if ops[1].Path == "/spec/conversion" {
+		s.ended = append(s.ended, fmt.Sprint(ops[0].Value))
+		if s.intrude != nil {
+			s.stored, s.intrude = s.intrude, nil
+			return conflict(), nil
+		}
+		spec := s.stored.Object["spec"].(map[string]any)
+		spec["conversion"], spec["versions"] = ops[1].Value, ops[2].Value
+		s.patched = maps.Clone(spec)
+		s.stored.SetResourceVersion("7")
+		return respond(200, text(s.stored)), nil
+	}
+	if !strings.Contains(string(body), `"operation":"Apply"`) || ops[0].Value != s.stored.GetResourceVersion() {
 		return nil, errors.New("unexpected patch: " + string(body))
 	}
 	s.migrated++
 	s.stored.SetManagedFields(nil)
 	s.stored.SetResourceVersion("7")
 	return respond(200, text(s.stored)), nil
+}
+
+func conflict() *http.Response {
+	return respond(409, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","code":409}`)
 }
 
 func (s *server) apply(r *http.Request) (*http.Response, error) {
@@ -188,7 +215,7 @@ func (s *server) apply(r *http.Request) (*http.Response, error) {
 	s.manager, s.forced = r.URL.Query().Get("fieldManager"), r.URL.Query().Get("force") == "true"
 	if s.intrude != nil {
 		s.stored, s.intrude = s.intrude, nil
-		return respond(409, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","code":409}`), nil
+		return conflict(), nil
 	}
 	obj.SetResourceVersion("8")
 	s.stored = established(obj)
@@ -316,6 +343,59 @@ func TestCRDsAppliesOnlyWithoutLosses(t *testing.T) {
 				}
 				if diff := cmp.Diff(before, mine); diff != "" {
 					t.Errorf("the caller's object was changed:\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// converted returns a definition with a version v0 and a webhook that converts.
+func converted(version string) *unstructured.Unstructured {
+	obj := crd(version)
+	spec := obj.Object["spec"].(map[string]any)
+	spec["versions"] = append(spec["versions"].([]any), map[string]any{"name": "v0", "served": true})
+	spec["conversion"] = map[string]any{"strategy": "Webhook"}
+	return obj
+}
+
+// TestAWebhookEndsBeforeTheApply checks that one patch removes the webhook and the versions that need it, and that the
+// apply is on top of its result.
+func TestAWebhookEndsBeforeTheApply(t *testing.T) {
+	for _, tt := range []struct {
+		name           string
+		server         server
+		mine           *unstructured.Unstructured
+		ended, applied []string
+	}{
+		{"a definition without a webhook", server{stored: converted("5")}, crd(""), []string{"5"}, []string{"7"}},
+		{
+			"a definition that another client changes",
+			server{stored: converted("5"), intrude: converted("6")},
+			crd(""),
+			[]string{"5", "6"},
+			[]string{"7"},
+		},
+		{"a definition with the webhook", server{stored: converted("5")}, converted(""), nil, []string{"5"}},
+		{"a definition that never had one", server{stored: crd("5")}, crd(""), nil, []string{"5"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o, s := &install.Options{AllowDowngrade: true}, &tt.server
+				if err := install.CRDs(t.Context(), s.client(t), []*unstructured.Unstructured{tt.mine}, o); err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(tt.ended, s.ended); diff != "" {
+					t.Errorf("the conversion ended on top of (-want +got):\n%s", diff)
+				}
+				if diff := cmp.Diff(tt.applied, s.applied); diff != "" {
+					t.Errorf("applied on top of (-want +got):\n%s", diff)
+				}
+				if len(s.ended) > 0 {
+					want := crd("").Object["spec"].(map[string]any)
+					want["conversion"] = map[string]any{"strategy": "None"}
+					if diff := cmp.Diff(want, s.patched); diff != "" {
+						t.Errorf("spec after the patch (-want +got):\n%s", diff)
+					}
 				}
 			})
 		})

@@ -6,10 +6,12 @@ package e2e_test
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"sync"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube-go/sdk/kube"
@@ -176,25 +178,11 @@ func TestInstallKeepsTheBundleOfAWebhookServer(t *testing.T) {
 		crd.SetName(name)
 		spec := crd.Object["spec"].(map[string]any)
 		spec["names"] = map[string]any{"kind": "Bundle", "plural": "bundles"}
-		spec["conversion"] = map[string]any{"strategy": "Webhook", "webhook": map[string]any{
-			"conversionReviewVersions": []any{"v1"},
-			"clientConfig":             map[string]any{"service": map[string]any{"namespace": ns, "name": "hooks"}},
-		}}
+		spec["conversion"] = webhookOf(ns)
 		o := &kube.InstallOptions{FieldManager: "installer"}
 		if err := kube.InstallCRDs(limit(t), c, []*unstructured.Unstructured{crd}, o); err != nil {
 			t.Fatal(err)
 		}
-	}
-	bundle := func(ctx context.Context) error {
-		crd, err := definitions.Get(ctx, name, nil)
-		if err != nil {
-			return err
-		}
-		text, _, err := unstructured.NestedString(crd.Object, "spec", "conversion", "webhook", "clientConfig", "caBundle")
-		if err == nil && text == "" {
-			err = errors.New("the definition has no bundle")
-		}
-		return err
 	}
 	define()
 	t.Cleanup(func() {
@@ -202,19 +190,96 @@ func TestInstallKeepsTheBundleOfAWebhookServer(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	writeBundle(t, c, ns, name)
+	define()
+	if err := hasBundle(limit(t), c, name); err != nil {
+		t.Errorf("after the definition is installed again: %v", err)
+	}
+}
+
+// TestAnInstalledDefinitionLosesItsWebhook checks the last step of a move to another storage version: a definition with
+// only the new version does not convert, although a webhook server has written its bundle into the installed one.
+func TestAnInstalledDefinitionLosesItsWebhook(t *testing.T) {
+	c := connect(t, nil)
+	definitions := kube.Dynamic(c, kube.CRDResource())
+	ns := newNamespace(t, c)
+	const name = "endings.install.example.com"
+	define := func(webhook bool, versions ...string) {
+		t.Helper()
+		crd := movedDefinition(versions...)
+		crd.SetName(name)
+		spec := crd.Object["spec"].(map[string]any)
+		spec["group"] = "install.example.com"
+		spec["names"] = map[string]any{"kind": "Ending", "plural": "endings"}
+		if webhook {
+			spec["conversion"] = webhookOf(ns)
+		}
+		o := &kube.InstallOptions{AllowDowngrade: true}
+		if err := kube.InstallCRDs(limit(t), c, []*unstructured.Unstructured{crd}, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	define(true, "v1", "v2")
+	t.Cleanup(func() { deleteNow(t, definitions, name) })
+	writeBundle(t, c, ns, name)
+	stored := kube.MergePatch(map[string]any{"status": map[string]any{"storedVersions": []string{"v2"}}})
+	if _, err := definitions.Status().Patch(limit(t), name, stored, nil); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second time, the definition is unchanged
+		define(false, "v2")
+		crd, err := definitions.Get(limit(t), name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec := crd.Object["spec"].(map[string]any)
+		if got := spec["conversion"]; !reflect.DeepEqual(got, map[string]any{"strategy": "None"}) {
+			t.Errorf("spec.conversion = %v, want no webhook", got)
+		}
+		if versions := spec["versions"].([]any); len(versions) != 1 {
+			t.Errorf("spec.versions = %v, want only v2", versions)
+		}
+		for _, entry := range crd.GetManagedFields() {
+			if entry.Manager == "kube-install" && entry.Operation != metav1.ManagedFieldsOperationApply {
+				t.Errorf("kube-install owns fields by %s, which later definitions can't remove", entry.Operation)
+			}
+		}
+	}
+}
+
+// webhookOf returns the conversion by the webhook of the service hooks in a namespace.
+func webhookOf(ns string) map[string]any {
+	return map[string]any{"strategy": "Webhook", "webhook": map[string]any{
+		"conversionReviewVersions": []any{"v1"},
+		"clientConfig":             map[string]any{"service": map[string]any{"namespace": ns, "name": "hooks"}},
+	}}
+}
+
+// hasBundle returns an error if a definition has no certificate authorities for its webhook.
+func hasBundle(ctx context.Context, c *kube.Client, name string) error {
+	crd, err := kube.Dynamic(c, kube.CRDResource()).Get(ctx, name, nil)
+	if err != nil {
+		return err
+	}
+	text, _, err := unstructured.NestedString(crd.Object, "spec", "conversion", "webhook", "clientConfig", "caBundle")
+	if err == nil && text == "" {
+		err = errors.New("the definition has no bundle")
+	}
+	return err
+}
+
+// writeBundle runs a webhook server, which is the service hooks, until it has written its bundle into a definition.
+func writeBundle(t *testing.T, c *kube.Client, ns, name string) {
+	t.Helper()
 	srv := kube.NewWebhookServer(c, &kube.WebhookServerOptions{
 		Addr: "127.0.0.1:0", Service: "hooks", Namespace: ns, Definitions: []string{name}, Drain: -1,
 	})
 	ctx, stop := context.WithCancel(t.Context())
 	result := make(chan error, 1)
 	go func() { result <- srv.Run(ctx) }()
-	eventually(t, "the bundle", bundle)
+	eventually(t, "the bundle", func(ctx context.Context) error { return hasBundle(ctx, c, name) })
 	stop() // it would write the bundle again
 	if err := <-result; !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
-	}
-	define()
-	if err := bundle(limit(t)); err != nil {
-		t.Errorf("after the definition is installed again: %v", err)
 	}
 }
