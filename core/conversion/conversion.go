@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -133,7 +134,7 @@ func convertOne(packed wire.Packed, to string, convert Func) (core.Object, error
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%s %s to %s: %w", old.Kind, ref, to, err)
-	case obj == nil:
+	case isNil(obj):
 		return nil, fmt.Errorf("%s %s to %s: the function has returned nothing", old.Kind, ref, to)
 	case core.RefOf(obj) != ref:
 		return nil, fmt.Errorf(
@@ -152,6 +153,12 @@ func convertOne(packed wire.Packed, to string, convert Func) (core.Object, error
 	}
 	obj.GetObjectKind().SetGroupVersionKind(want)
 	return obj, nil
+}
+
+// isNil reports whether an object is nil, or a nil pointer of its type.
+func isNil(obj core.Object) bool {
+	v := reflect.ValueOf(obj)
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
 // Encode returns the body of the HTTP response to a request. Its content type is application/json.

@@ -41,9 +41,10 @@ func convert(obj wire.Packed, _ string) (core.Object, error) {
 	return &widget{ObjectMeta: *meta, Size: fmt.Sprint(size, "cm")}, err
 }
 
-func read(t testing.TB, text string) *conversion.Request {
+// read returns the request of the review that is asked.
+func read(t testing.TB) *conversion.Request {
 	t.Helper()
-	req, err := conversion.Read(strings.NewReader(text), nil)
+	req, err := conversion.Read(strings.NewReader(asked), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +52,7 @@ func read(t testing.TB, text string) *conversion.Request {
 }
 
 func TestConvertConvertsEveryObject(t *testing.T) {
-	req := read(t, asked)
+	req := read(t)
 	body, err := conversion.Convert(req, convert).Encode(req)
 	want := `{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","response":{"uid":"u1","convertedObjects":[` +
 		`{"kind":"Widget","apiVersion":"example.com/v2","metadata":{"name":"a","namespace":"prod","uid":"1"},"size":"1cm"},` +
@@ -76,7 +77,7 @@ func TestFailedConversionFailsTheReview(t *testing.T) {
 		{"the version is wrong", func(w *widget) { w.APIVersion, w.Kind = "example.com/v3", "Widget" }, nil, "the result is a Widget of example.com/v3"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			req := read(t, asked)
+			req := read(t)
 			resp := conversion.Convert(req, func(obj wire.Packed, to string) (core.Object, error) {
 				if tc.change == nil {
 					return nil, tc.err
@@ -96,8 +97,19 @@ func TestFailedConversionFailsTheReview(t *testing.T) {
 	}
 }
 
+func TestANilPointerIsNoResult(t *testing.T) {
+	resp := conversion.Convert(read(t), func(wire.Packed, string) (core.Object, error) {
+		var none *widget
+		return none, nil
+	})
+	const want = "convert object 0: Widget prod/a to example.com/v2: the function has returned nothing"
+	if resp.Err == nil || resp.Err.Error() != want {
+		t.Errorf("error %v, want %s", resp.Err, want)
+	}
+}
+
 func TestEncodeRejectsAnotherNumberOfObjects(t *testing.T) {
-	if _, err := new(conversion.Response).Encode(read(t, asked)); err == nil || !strings.Contains(err.Error(), "has 0 objects for a request of 2") {
+	if _, err := new(conversion.Response).Encode(read(t)); err == nil || !strings.Contains(err.Error(), "has 0 objects for a request of 2") {
 		t.Errorf("error %v", err)
 	}
 }

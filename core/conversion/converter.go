@@ -22,8 +22,9 @@ type Spoke[H any] struct {
 }
 
 // Between returns the spoke of type S: up converts to the hub, and down converts back. They convert everything except
-// metadata, which the converter copies; if they set labels or annotations, these replace the old ones. They must not
-// change their arguments. Their results may share memory with them.
+// metadata, which the converter copies; if they set labels or annotations, these replace the old ones, except for the
+// annotations of [ConverterOptions.KeepLost]. They must not change their arguments. Their results may share memory with
+// them.
 func Between[S, H any, PS core.ObjectPtr[S], PH core.ObjectPtr[H]](
 	up func(*S) (*H, error),
 	down func(*H) (*S, error),

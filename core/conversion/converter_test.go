@@ -176,6 +176,42 @@ func TestConverterKeepsLabelsAndAnnotationsSetByFunctions(t *testing.T) {
 	}
 }
 
+// TestFunctionsThatSetAnnotationsKeepLostFields checks that the converter's own annotations do not depend on those that
+// the functions set, also the ones of a third version.
+func TestFunctionsThatSetAnnotationsKeepLostFields(t *testing.T) {
+	own := func() metav1.ObjectMeta { return metav1.ObjectMeta{Annotations: map[string]string{"own": "x"}} }
+	c, err := conversion.NewConverter([]conversion.Spoke[gaugeV2]{
+		conversion.Between(func(in *gaugeV1) (*gaugeV2, error) {
+			out, err := v1ToV2(in)
+			out.ObjectMeta = own()
+			return out, err
+		}, func(in *gaugeV2) (*gaugeV1, error) {
+			out, err := v2ToV1(in)
+			out.ObjectMeta = own()
+			return out, err
+		}),
+		conversion.Between(betaToV2, v2ToBeta),
+	}, &conversion.ConverterOptions{KeepLost: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hub := &gaugeV2{ObjectMeta: metav1.ObjectMeta{Name: "g"}, Spec: gaugeSpecV2{
+		Size: sizeV2{"3", "cm"}, Parts: []partV2{{"a", "red", "round"}}, Notes: []string{"n"},
+	}}
+	back := to(t, c, to(t, c, hub, "v1"), "v2").(*gaugeV2)
+	if diff := cmp.Diff(hub.Spec, back.Spec); diff != "" {
+		t.Errorf("spec by way of v1 (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(own().Annotations, back.Annotations); diff != "" {
+		t.Errorf("annotations by way of v1 (-want +got):\n%s", diff)
+	}
+	beta := to(t, c, hub, "v1beta1")
+	back = to(t, c, to(t, c, to(t, c, beta, "v1"), "v1beta1"), "v2").(*gaugeV2)
+	if diff := cmp.Diff(hub.Spec, back.Spec); diff != "" {
+		t.Errorf("spec by way of v1beta1, v1 and v1beta1 (-want +got):\n%s", diff)
+	}
+}
+
 func TestConverterRejectsInvalidObjects(t *testing.T) {
 	fails := errors.New("odd size")
 	c, err := conversion.NewConverter([]conversion.Spoke[gaugeV2]{
@@ -345,6 +381,19 @@ func TestLostFieldsAreRestored(t *testing.T) {
 	}
 }
 
+// TestItemsOfAListThatTheOtherVersionCannotRepresentAreRestored checks a list that is empty in the other version until
+// somebody adds an item.
+func TestItemsOfAListThatTheOtherVersionCannotRepresentAreRestored(t *testing.T) {
+	c := gauges(t, &conversion.ConverterOptions{KeepLost: true})
+	in := &gaugeV2{ObjectMeta: metav1.ObjectMeta{Name: "g"}, Spec: gaugeSpecV2{Parts: []partV2{{"c", "", "hidden"}}}}
+	spoke := to(t, c, in, "v1").(*gaugeV1)
+	spoke.Spec.Parts = []partV1{{"z", "black"}}
+	back := to(t, c, spoke, "v2").(*gaugeV2)
+	if diff := cmp.Diff([]partV2{{Name: "z", Color: "black"}, {"c", "", "hidden"}}, back.Spec.Parts); diff != "" {
+		t.Errorf("parts in v2 (-want +got):\n%s", diff)
+	}
+}
+
 // TestLostFieldsOfListItemsAreRestored calls restoreList, because conversion functions do not produce all of these lists.
 func TestLostFieldsOfListItemsAreRestored(t *testing.T) {
 	for _, tt := range []struct{ name, now, was, is, want string }{
@@ -377,6 +426,18 @@ func TestLostFieldsOfListItemsAreRestored(t *testing.T) {
 		{"a hidden value that the other version has added", `["a","a"]`, `["a"]`, `["a","a"]`, `["a","a"]`},
 		{"a hidden value of a set is added", `["b","h"]`, `["a"]`, `["a","h"]`, `["b","h"]`},
 		{"a hidden value of a list with equal values", `["b","a"]`, `["a"]`, `["a","a"]`, `["b","a","a"]`},
+		{
+			"the hidden items of a list that was absent", `[{"name":"a","l":["z","h"]}]`,
+			`[{"name":"a"}]`, `[{"name":"a","l":["h","i"]}]`, `[{"name":"a","l":["z","h","i"]}]`,
+		},
+		{
+			"the hidden items of a list that was null", `[{"name":"a","l":["z"]}]`,
+			`[{"name":"a","l":null}]`, `[{"name":"a","l":["h"]}]`, `[{"name":"a","l":["z","h"]}]`,
+		},
+		{
+			"the hidden fields of an object that was null", `[{"name":"a","o":{"p":1}}]`,
+			`[{"name":"a","o":null}]`, `[{"name":"a","o":{"x":2}}]`, `[{"name":"a","o":{"p":1,"x":2}}]`,
+		},
 		{
 			"a hidden item of a list with equal names", `[{"name":"a","p":1},{"name":"b"}]`,
 			`[{"name":"a","p":1}]`, `[{"name":"a","p":1},{"name":"a","p":2}]`, `[{"name":"a","p":1},{"name":"b"},{"name":"a","p":2}]`,

@@ -26,22 +26,30 @@ func lossAnnotation(v *version) string { return v.resource.Group + "/conversion-
 // keep restores the fields in out, which has been converted, that its version lost before, and stores those that the
 // version of in loses now.
 func (c *Converter) keep(packed wire.Packed, out core.Object, from, to *version) (core.Object, error) {
-	meta := metaOf(out)
-	annotations := maps.Clone(meta.Annotations)
+	in := from.empty() // a new one: the functions may have shared memory with theirs
+	if err := packed.Decode(in); err != nil {
+		return nil, err
+	}
+	stored := metaOf(in).Annotations // those of out may be the functions' own
+	annotations := maps.Clone(metaOf(out).Annotations)
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	for _, v := range c.versions {
+		name := lossAnnotation(v)
+		delete(annotations, name)
+		// That of from is a copy from elsewhere: the object itself has these fields.
+		if text := stored[name]; text != "" && v != from && v != to {
+			annotations[name] = text
+		}
+	}
 	converted := out
-	if kept := annotations[lossAnnotation(to)]; kept != "" {
+	if kept := stored[lossAnnotation(to)]; kept != "" {
 		restored, err := restore(out, kept, to)
 		if err != nil {
 			return nil, err
 		}
 		out = restored
-	}
-	delete(annotations, lossAnnotation(to))
-	delete(annotations, lossAnnotation(from)) // a copy from elsewhere: the object itself has these fields
-
-	in := from.empty() // a new one: the functions may have shared memory with theirs
-	if err := packed.Decode(in); err != nil {
-		return nil, err
 	}
 	text, err := c.lost(in, out, from, to)
 	if err != nil && out != converted { // the functions refuse the restored values, see restore
@@ -52,9 +60,6 @@ func (c *Converter) keep(packed wire.Packed, out core.Object, from, to *version)
 		return nil, err
 	}
 	if text != "" {
-		if annotations == nil {
-			annotations = map[string]string{}
-		}
 		annotations[lossAnnotation(from)] = text
 	}
 	if len(annotations) == 0 {
@@ -211,12 +216,13 @@ func restoreValue(now, was, is optional) (value any, there bool) {
 	nowList, nowLists := now.value.([]any)
 	wasList, wasLists := was.value.([]any)
 	isList, isLists := is.value.([]any)
+	wasEmpty := was.value == nil // absent or null
 	switch {
-	case nowOK && isOK && (wasOK || !was.there):
+	case nowOK && isOK && (wasOK || wasEmpty):
 		return restoreObject(nowObject, wasObject, isObject), true
 	case now.there == was.there && tree.Equal(now.value, was.value):
 		return is.value, is.there
-	case nowLists && wasLists && isLists:
+	case nowLists && isLists && (wasLists || wasEmpty):
 		return restoreList(nowList, wasList, isList), true
 	}
 	return now.value, now.there
