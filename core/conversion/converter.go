@@ -57,7 +57,10 @@ func Between[S, H any, PS core.ObjectPtr[S], PH core.ObjectPtr[H]](
 
 // ConverterOptions are the options of [NewConverter]. The zero value of a field is its default.
 type ConverterOptions struct {
-	// KeepLost keeps fields that only one version has when an object is converted, see the package comment.
+	// KeepLost keeps fields that only one version has when an object is converted, see the package comment. A function
+	// must then set each field that has a default in its version, to the default if it can't represent the value: the
+	// server would set it otherwise, which counts as a change, and the stored value would be lost. The option Definition
+	// of package conversiontest finds such a field.
 	KeepLost bool
 
 	// MaxLostBytes bounds the fields that are kept of an object. Default: 256 KiB, which is the bound of a server for

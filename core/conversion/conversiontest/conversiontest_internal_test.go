@@ -5,14 +5,18 @@ package conversiontest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -88,8 +92,64 @@ func converter(t testing.TB, up func(*thingV1) (*thingV2, error)) *conversion.Co
 
 func all(in *thingV1) (*thingV2, error) { return &thingV2{in.thing}, nil }
 
+// complete sets the fields of an object that can't be filled.
+func complete(obj core.Object) {
+	var in *thing
+	switch obj := obj.(type) {
+	case *thingV1:
+		in = &obj.thing
+	case *thingV2:
+		in = &obj.thing
+	}
+	in.Special, in.Any, in.Ids = special{"s"}, "a", map[int]string{1: "i"}
+}
+
 func TestRoundTripKeepsFieldsOfAllShapes(t *testing.T) {
-	RoundTrip(t, converter(t, all), &Options{Runs: 50})
+	RoundTrip(t, converter(t, all), &Options{Runs: 50, MakeValid: complete})
+}
+
+// TestFieldsThatCannotBeFilledAreReported checks that a test does not pass without values of all fields.
+func TestFieldsThatCannotBeFilledAreReported(t *testing.T) {
+	cut := func(obj core.Object) {
+		complete(obj)
+		if v1, ok := obj.(*thingV1); ok {
+			v1.Special = special{}
+		}
+	}
+	fields := []string{"thing.any", "thing.ids", "thing.special"}
+	for _, tt := range []struct {
+		name string
+		make func(core.Object)
+		want map[string][]string
+	}{
+		{"nothing sets them", nil, map[string][]string{"v1": fields, "v2": fields}},
+		{"MakeValid sets them", complete, map[string][]string{}},
+		{"MakeValid sets all but one", cut, map[string][]string{"v1": {"thing.special"}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			all := pairs(t, converter(t, all), &Options{MakeValid: tt.make})
+			for _, p := range all {
+				for seed := range uint64(20) {
+					if err := p.roundTrip(seed); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if diff := cmp.Diff(tt.want, untested(all)); diff != "" {
+				t.Errorf("fields that are not tested (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRoundTripWithoutObjectsIsAnError(t *testing.T) {
+	if n, err := new(Options).runs(); n != 200 || err != nil {
+		t.Errorf("runs = %d, %v, want the default", n, err)
+	}
+	const want = "Options.Runs is -1: set a positive number, or none for the default"
+	if _, err := (&Options{Runs: -1}).runs(); err == nil || err.Error() != want {
+		t.Errorf("runs = %v, want %s", err, want)
+	}
 }
 
 func FuzzAllForms(f *testing.F) {
@@ -110,6 +170,118 @@ func TestRoundTripReportsLostFields(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), `"names":`) || !strings.Contains(err.Error(), "seed ") {
 			t.Errorf("%s to %s: %v, want an error about lost names", p.from, p.to, err)
 		}
+	}
+}
+
+// TestDefaultsOfTheOtherVersionAreSet checks that a function that omits a field with a default fails the test, although
+// the converter keeps lost fields: the server sets the default, and so the kept value counts as changed.
+func TestDefaultsOfTheOtherVersionAreSet(t *testing.T) {
+	for _, tt := range []struct {
+		name, unknown, want string // the color in v1 of one that v1 does not have
+	}{
+		{"the function omits the field", "", `string("blue")`},
+		{"the function sets the default", "red", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c, err := conversion.NewConverter([]conversion.Spoke[lampV2]{conversion.Between(
+				func(in *lampV1) (*lampV2, error) { return &lampV2{lamp: in.lamp}, nil },
+				func(in *lampV2) (*lampV1, error) {
+					out := &lampV1{lamp: in.lamp}
+					if in.Color == "blue" {
+						out.Color = tt.unknown
+					}
+					return out, nil
+				},
+			)}, &conversion.ConverterOptions{KeepLost: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := &Options{Definition: lamps()}
+			failed := false
+			for _, p := range pairs(t, c, o) {
+				for seed := range uint64(20) {
+					err := p.roundTrip(seed)
+					failed = failed || err != nil
+					if err != nil && (tt.want == "" || !strings.Contains(err.Error(), tt.want)) {
+						t.Errorf("%s to %s: %v", p.from, p.to, err)
+					}
+				}
+			}
+			if failed != (tt.want != "") {
+				t.Errorf("failed: %v", failed)
+			}
+		})
+	}
+}
+
+// lamp has a color, which is red by default. The version v1 has no blue.
+type lamp struct {
+	Color string `json:"color,omitempty"`
+}
+
+type (
+	lampV1 struct {
+		metav1.TypeMeta   `json:",inline"`
+		metav1.ObjectMeta `json:"metadata"`
+		lamp              `json:",inline"`
+	}
+	lampV2 struct {
+		metav1.TypeMeta   `json:",inline"`
+		metav1.ObjectMeta `json:"metadata"`
+		lamp              `json:",inline"`
+	}
+)
+
+func lampResource(version string) core.Resource {
+	return core.Resource{Group: "example.com", Version: version, Kind: "Lamp", Plural: "lamps"}
+}
+
+func (*lampV1) KubeResource() core.Resource { return lampResource("v1") }
+func (*lampV2) KubeResource() core.Resource { return lampResource("v2") }
+
+func lamps() *unstructured.Unstructured {
+	version := func(name string, colors ...any) map[string]any {
+		return map[string]any{"name": name, "schema": map[string]any{"openAPIV3Schema": map[string]any{
+			"type":       "object",
+			"properties": map[string]any{"color": map[string]any{"type": "string", "enum": colors, "default": "red"}},
+		}}}
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"name": "lamps.example.com"},
+		"spec": map[string]any{
+			"group": "example.com", "names": map[string]any{"kind": "Lamp"},
+			"versions": []any{version("v1", "red", "green"), version("v2", "red", "green", "blue")},
+		},
+	}}
+}
+
+func TestDefaultsAreSetAsByServers(t *testing.T) {
+	for _, tt := range []struct{ name, schema, in, want string }{
+		{"a missing field", `{"properties":{"a":{"default":1}}}`, `{}`, `{"a":1}`},
+		{"a field with a value", `{"properties":{"a":{"default":1}}}`, `{"a":0}`, `{"a":0}`},
+		{"null", `{"properties":{"a":{"default":1}}}`, `{"a":null}`, `{"a":1}`},
+		{"null where it is a value", `{"properties":{"a":{"default":1,"nullable":true}}}`, `{"a":null}`, `{"a":null}`},
+		{"a field of a missing object", `{"properties":{"o":{"properties":{"a":{"default":1}}}}}`, `{}`, `{}`},
+		{"a field of a default", `{"properties":{"o":{"default":{},"properties":{"a":{"default":1}}}}}`, `{}`, `{"o":{"a":1}}`},
+		{"items", `{"properties":{"l":{"items":{"properties":{"a":{"default":1}}}}}}`, `{"l":[{},{"a":2}]}`, `{"l":[{"a":1},{"a":2}]}`},
+		{"values of a map", `{"additionalProperties":{"properties":{"a":{"default":1}}}}`, `{"x":{}}`, `{"x":{"a":1}}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var s schema
+			var in, want any
+			err := errors.Join(
+				wire.UnmarshalJSON([]byte(tt.schema), &s),
+				wire.UnmarshalJSON([]byte(tt.in), &in),
+				wire.UnmarshalJSON([]byte(tt.want), &want),
+			)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.setDefaults(in)
+			if diff := cmp.Diff(want, in); diff != "" {
+				t.Errorf("with defaults (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 
@@ -187,7 +359,7 @@ func TestValuesSatisfyTheDefinition(t *testing.T) {
 		}
 		for what, bad := range map[string]bool{
 			"color":   obj.Color != "red" && obj.Color != "green",
-			"code":    obj.Code != "",
+			"code":    obj.Code != "" && !regexp.MustCompile("^[A-Z]{3}$").MatchString(obj.Code),
 			"size":    obj.Size != 12 && obj.Size != 16 && obj.Size != 20,
 			"ratio":   obj.Ratio > -5,
 			"names":   len(obj.Names) < 4 || len(obj.Names) > 5,
@@ -209,18 +381,80 @@ func TestFormattedValuesAreValid(t *testing.T) {
 			t.Errorf("formatted(%s) = %q, %v", format, text, ok)
 		}
 	}
-	var obj struct {
+}
+
+// TestPatternsAreMatched checks the random strings for the patterns of common fields.
+func TestPatternsAreMatched(t *testing.T) {
+	condition := `^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?` +
+		`(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$`
+	for _, tt := range []struct {
+		pattern     string
+		least, most int
+	}{
+		{`^[a-z]+$`, 0, 99},
+		{`^[a-z]+$`, 40, 41},
+		{`^[A-Z]{3}$`, 3, 3},
+		{`^v[0-9]+\.[0-9]+(-(alpha|beta))?$`, 0, 99},
+		{condition, 1, 316},
+		{`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`, 0, 2},
+		{`[^,]`, 0, 99},
+		{`^\d{1,3}%?$`, 0, 99},
+		{`(?i)^x.y$|^\p{Greek}$`, 1, 3},
+		{`^((a*)*)*b$`, 0, 99},
+		{``, 0, 99},
+	} {
+		s := &schema{Pattern: regexp.MustCompile(tt.pattern), MinLength: &tt.least, MaxLength: &tt.most}
+		different := map[string]bool{}
+		for seed := range uint64(50) {
+			f := &filler{rand: rand.New(rand.NewPCG(seed, 1))}
+			text, ok := f.matching(s)
+			n := utf8.RuneCountInString(text)
+			if !ok || !s.Pattern.MatchString(text) || n < tt.least || n > tt.most {
+				t.Fatalf("matching(%s) = %q, %v, want a match of %d to %d characters", tt.pattern, text, ok, tt.least, tt.most)
+			}
+			different[text] = true
+		}
+		if tt.pattern != "" && len(different) < 5 {
+			t.Errorf("matching(%s) finds only %v", tt.pattern, different)
+		}
+	}
+}
+
+// TestAFieldWhosePatternIsNotMatchedStaysEmpty checks a field with a pattern and a length that exclude each other.
+func TestAFieldWhosePatternIsNotMatchedStaysEmpty(t *testing.T) {
+	type object struct {
 		Code string `json:"code"`
 	}
-	s := &schema{Required: []string{"code"}, Properties: map[string]*schema{"code": {Pattern: "^[A-Z]$"}}}
-	err := f.plain(reflect.ValueOf(&obj).Elem(), s, 1)
-	if want := `Code: no random string matches "^[A-Z]$": give the field an enum or a default, or set it in Options.MakeValid`; err == nil || err.Error() != want {
-		t.Errorf("fill = %v, want %s", err, want)
+	var obj object
+	code := &schema{Pattern: regexp.MustCompile("^[A-Z]$"), MinLength: new(2)}
+	s := &schema{Required: []string{"code"}, Properties: map[string]*schema{"code": code}}
+	f := &filler{rand: rand.New(rand.NewPCG(1, 1)), gaveUp: map[string]bool{}}
+	if err := f.plain(reflect.ValueOf(&obj).Elem(), s, 1); err != nil || obj.Code != "" || !f.gaveUp["object.code"] {
+		t.Errorf("fill = %v, code %q, could not fill %v", err, obj.Code, f.gaveUp)
 	}
-	s.Properties["code"].Default = "A"
+	code.Default = "A"
 	if err := f.plain(reflect.ValueOf(&obj).Elem(), s, 1); err != nil || obj.Code != "A" {
 		t.Errorf("fill = %v, code %q, want the default", err, obj.Code)
 	}
+}
+
+// TestRoundTripFindsALostFieldWithAPattern checks an optional field, whose value is not any string.
+func TestRoundTripFindsALostFieldWithAPattern(t *testing.T) {
+	c := converter(t, func(in *thingV1) (*thingV2, error) {
+		out := in.thing
+		out.Code = ""
+		return &thingV2{out}, nil
+	})
+	p := pairs(t, c, &Options{Definition: bounded()})[0]
+	for seed := range uint64(20) {
+		if err := p.roundTrip(seed); err != nil {
+			if !strings.Contains(err.Error(), `"code":`) {
+				t.Error(err)
+			}
+			return
+		}
+	}
+	t.Error("no object has a code")
 }
 
 func TestSchemaOfAMissingVersionIsAnError(t *testing.T) {

@@ -4,14 +4,12 @@
 package conversiontest
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"reflect"
 	"strconv"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -26,7 +24,9 @@ import (
 
 // filler makes random values. They depend on its random numbers only.
 type filler struct {
-	rand *rand.Rand
+	rand   *rand.Rand
+	field  string          // the current one, by its name in [coverage]
+	gaveUp map[string]bool // fields that it could not fill
 }
 
 // maxDepth limits the depth of recursive types.
@@ -72,8 +72,9 @@ func (f *filler) value(v reflect.Value, s *schema, depth int) error {
 	case *runtime.RawExtension:
 		p.Raw = []byte(`{"raw":"` + f.word() + `"}`)
 		return nil
-	case json.Unmarshaler:
-		return nil // its encoding is unknown: see Options.MakeValid
+	case json.Unmarshaler: // its encoding is unknown
+		f.giveUp()
+		return nil
 	}
 	return f.plain(v, s, depth)
 }
@@ -107,34 +108,37 @@ func (f *filler) plain(v reflect.Value, s *schema, depth int) error {
 	case reflect.Float32, reflect.Float64:
 		v.SetFloat(f.number(s, -1000, 1000))
 	default: // such as interfaces, whose type JSON does not preserve
+		f.giveUp()
 	}
 	return nil
 }
 
+// giveUp records that the current field can't be filled: see [Options.MakeValid].
+func (f *filler) giveUp() { f.gaveUp[f.field] = true }
+
 // fields sets the JSON fields of a struct.
 func (f *filler) fields(v reflect.Value, s *schema, depth int) error {
+	outer := f.field
+	defer func() { f.field = outer }()
 	for i := range v.NumField() {
+		f.field = outer
 		field := v.Type().Field(i)
-		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
-		inline := field.Anonymous && name == ""
-		if name == "-" || !field.IsExported() && !inline {
+		name, omits, ok := jsonField(field)
+		inside := s
+		switch {
+		case !ok:
 			continue
-		}
-		if !field.IsExported() { // the exported fields of an unexported embedded struct are encoded
-			if v.Field(i).Kind() == reflect.Struct {
-				if err := f.fields(v.Field(i), s, depth); err != nil {
-					return err
-				}
+		case !field.IsExported(): // the exported fields of an unexported embedded struct are encoded
+			if err := f.fields(v.Field(i), s, depth); err != nil {
+				return err
 			}
 			continue
-		}
-		inside := s
-		if !inline && !strings.Contains(options, "inline") {
-			name = cmp.Or(name, field.Name)
+		case name != "":
 			inside = s.property(name)
-			if !s.requires(name) && f.leaveOut(v.Field(i), inside, strings.Contains(options, "omit"), depth) {
+			if !s.requires(name) && f.leaveOut(v.Field(i), inside, omits, depth) {
 				continue
 			}
+			f.field = fieldName(v.Type(), name)
 		}
 		if err := f.value(v.Field(i), inside, depth); err != nil {
 			return fmt.Errorf("%s: %w", field.Name, err)
@@ -143,14 +147,12 @@ func (f *filler) fields(v reflect.Value, s *schema, depth int) error {
 	return nil
 }
 
-// leaveOut decides whether an optional field stays empty: at random, at the maximum depth, or if its pattern cannot be
-// matched by a random string. A field with a default is never empty, because a server sets it.
+// leaveOut decides whether an optional field stays empty: at random, or at the maximum depth. A field with a default is
+// never empty, because a server sets it.
 func (f *filler) leaveOut(v reflect.Value, s *schema, omits bool, depth int) bool {
 	switch {
 	case s != nil && s.Default != nil:
 		return false
-	case s != nil && s.Pattern != "" && len(s.Enum) == 0:
-		return omits
 	case v.Kind() == reflect.Pointer || v.Kind() == reflect.Slice || v.Kind() == reflect.Map:
 		return depth <= 0 || f.rand.IntN(4) == 0
 	}
@@ -181,7 +183,8 @@ func (f *filler) slice(v reflect.Value, s *schema, depth int) error {
 
 func (f *filler) fillMap(v reflect.Value, s *schema, depth int) error {
 	if v.Type().Key().Kind() != reflect.String {
-		return nil // custom resources have no such maps
+		f.giveUp() // custom resources have no such maps
+		return nil
 	}
 	least, most := 1, 3
 	if s != nil {
@@ -210,16 +213,21 @@ func (f *filler) text(v reflect.Value, s *schema) error {
 		}
 		return nil
 	}
-	if made, ok := f.formatted(s.Format); ok {
+	if made, ok := f.formatted(s.Format); ok && (s.Pattern == nil || s.Pattern.MatchString(made)) {
 		v.SetString(made)
 		return nil
 	}
-	if s.Pattern != "" {
-		if s.Default == nil {
-			return fmt.Errorf("no random string matches %q: give the field an enum or a default, or set it in Options.MakeValid",
-				s.Pattern)
+	if s.Pattern != nil {
+		made, ok := f.matching(s)
+		switch {
+		case ok:
+			v.SetString(made)
+			return nil
+		case s.Default != nil:
+			return set(v, s.Default)
 		}
-		return set(v, s.Default)
+		f.giveUp()
+		return nil
 	}
 	least, most := within(s.MinLength, s.MaxLength, 1, 8)
 	n := least + f.rand.IntN(most-least+1)

@@ -4,13 +4,14 @@
 package conversiontest
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube-go/sdk/core"
@@ -26,27 +27,39 @@ type Options struct {
 	// Seed is the seed of the first object; each further object has the next seed. Default: 0.
 	Seed uint64
 
-	// Definition is the CustomResourceDefinition whose schema random values satisfy. Default: any values.
+	// Definition is the CustomResourceDefinition whose schema random values satisfy, and whose defaults each version of
+	// an object gets. Default: any values, and no defaults.
 	Definition *unstructured.Unstructured
 
-	// MakeValid changes a random object into a valid one before it is converted. Default: no change.
+	// MakeValid changes a random object into a valid one before it is converted. It must set the fields that can't be
+	// filled, see the package comment. Default: no change.
 	MakeValid func(obj core.Object)
 }
 
 const defaultRuns = 200
 
+// runs returns the number of objects for each pair of versions.
+func (o *Options) runs() (int, error) {
+	if o.Runs < 0 {
+		return 0, fmt.Errorf("Options.Runs is %d: set a positive number, or none for the default", o.Runs)
+	}
+	return cmp.Or(o.Runs, defaultRuns), nil
+}
+
 // RoundTrip converts random objects of every version to every other version and back. It fails the test for the first
-// object of each pair of versions that differs afterwards.
+// object of each pair of versions that differs afterwards, and for fields that it can't fill and [Options.MakeValid]
+// does not set.
 func RoundTrip(t *testing.T, c *conversion.Converter, o *Options) {
 	t.Helper()
 	if o == nil {
 		o = &Options{}
 	}
-	runs := o.Runs
-	if runs == 0 {
-		runs = defaultRuns
+	runs, err := o.runs()
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, p := range pairs(t, c, o) {
+	all := pairs(t, c, o)
+	for _, p := range all {
 		t.Run(p.from+" to "+p.to+" and back", func(t *testing.T) {
 			for i := range runs {
 				if err := p.roundTrip(o.Seed + uint64(i)); err != nil {
@@ -55,6 +68,27 @@ func RoundTrip(t *testing.T, c *conversion.Converter, o *Options) {
 			}
 		})
 	}
+	if t.Failed() {
+		return
+	}
+	empty := untested(all)
+	for _, version := range c.Versions() {
+		if fields := empty[version]; len(fields) > 0 {
+			t.Errorf("%s: no value can be made for the fields %s, and they are empty in all objects: set them in "+
+				"Options.MakeValid, or give them an enum in the definition", version, strings.Join(fields, ", "))
+		}
+	}
+}
+
+// untested returns the fields of each version that could not be filled and are empty in all objects.
+func untested(all []pair) map[string][]string {
+	untested := map[string][]string{}
+	for _, p := range all {
+		if missing := p.coverage.missing(); len(missing) > 0 {
+			untested[p.from] = missing
+		}
+	}
+	return untested
 }
 
 // Fuzz runs the round trips as a fuzz test, whose input is the seed.
@@ -78,8 +112,9 @@ func Fuzz(f *testing.F, c *conversion.Converter, o *Options) {
 type pair struct {
 	converter *conversion.Converter
 	from, to  string
-	schema    *schema
+	schemas   map[string]*schema // by version; nil allows everything
 	makeValid func(core.Object)
+	coverage  *coverage // of the objects of from
 }
 
 func pairs(t testing.TB, c *conversion.Converter, o *Options) []pair {
@@ -93,15 +128,20 @@ func pairs(t testing.TB, c *conversion.Converter, o *Options) []pair {
 			t.Fatal(err)
 		}
 	}
-	var all []pair
-	for _, from := range versions {
-		s, err := schemaOf(o.Definition, from)
+	schemas := map[string]*schema{}
+	for _, version := range versions {
+		s, err := schemaOf(o.Definition, version)
 		if err != nil {
 			t.Fatal(err)
 		}
+		schemas[version] = s
+	}
+	var all []pair
+	for _, from := range versions {
+		covered := newCoverage()
 		for _, to := range versions {
 			if from != to {
-				all = append(all, pair{c, from, to, s, o.MakeValid})
+				all = append(all, pair{c, from, to, schemas, o.MakeValid, covered})
 			}
 		}
 	}
@@ -144,15 +184,32 @@ func (p pair) object(seed uint64) (wire.Packed, error) {
 	if err != nil {
 		return wire.Packed{}, err
 	}
-	f := &filler{rand: rand.New(rand.NewPCG(seed, 0))}
-	if err := f.fill(obj, p.schema); err != nil {
+	f := &filler{rand: rand.New(rand.NewPCG(seed, 0)), gaveUp: p.coverage.gaveUp}
+	if err := f.fill(obj, p.schemas[p.from]); err != nil {
 		return wire.Packed{}, err
 	}
 	obj.GetObjectKind().SetGroupVersionKind(p.kind(p.from).GroupVersionKind())
 	if p.makeValid != nil {
 		p.makeValid(obj)
 	}
-	return wire.Pack(obj, wire.JSON)
+	p.coverage.add(obj)
+	return p.served(obj, p.from)
+}
+
+// served returns an object as a server serves it, which sets the defaults of the version.
+func (p pair) served(obj core.Object, version string) (wire.Packed, error) {
+	packed, err := wire.Pack(obj, wire.JSON)
+	s := p.schemas[version]
+	if err != nil || s == nil {
+		return packed, err
+	}
+	var value any
+	if err := wire.UnmarshalJSON(packed.Bytes(), &value); err != nil {
+		return wire.Packed{}, err
+	}
+	s.setDefaults(value)
+	data, err := wire.MarshalJSON(value)
+	return wire.NewPacked(wire.JSON, data), err
 }
 
 func (p pair) kind(version string) core.Resource {
@@ -166,7 +223,7 @@ func (p pair) convert(obj wire.Packed, version string) (wire.Packed, error) {
 	if err != nil {
 		return wire.Packed{}, err
 	}
-	return wire.Pack(out, wire.JSON)
+	return p.served(out, version)
 }
 
 // difference compares two objects as encoded. It ignores the annotations in which the converter keeps lost fields.
@@ -186,5 +243,5 @@ func (p pair) difference(before, after wire.Packed) (string, error) {
 			unstructured.RemoveNestedField(u.Object, "metadata", "annotations")
 		}
 	}
-	return cmp.Diff(objects[0], objects[1]), nil
+	return gocmp.Diff(objects[0], objects[1]), nil
 }

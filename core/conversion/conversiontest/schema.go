@@ -5,9 +5,11 @@ package conversiontest
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kube-go/sdk/core/wire"
 )
@@ -18,7 +20,8 @@ type schema struct {
 	Format               string             `json:"format"`
 	Enum                 []any              `json:"enum"`
 	Default              any                `json:"default"`
-	Pattern              string             `json:"pattern"`
+	Nullable             bool               `json:"nullable"`
+	Pattern              *regexp.Regexp     `json:"pattern"`
 	Minimum              *float64           `json:"minimum"`
 	Maximum              *float64           `json:"maximum"`
 	ExclusiveMinimum     bool               `json:"exclusiveMinimum"`
@@ -76,6 +79,28 @@ func schemaOf(crd *unstructured.Unstructured, version string) (*schema, error) {
 		}
 	}
 	return nil, fmt.Errorf("%s has no version %s", crd.GetName(), version)
+}
+
+// setDefaults sets the fields in a JSON value that are missing and have a default, as a server does.
+func (s *schema) setDefaults(value any) {
+	if s == nil {
+		return
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		for name, p := range s.Properties {
+			if v, ok := value[name]; p.Default != nil && (!ok || v == nil && !p.Nullable) {
+				value[name] = runtime.DeepCopyJSONValue(p.Default)
+			}
+		}
+		for name, v := range value {
+			s.property(name).setDefaults(v)
+		}
+	case []any:
+		for _, v := range value {
+			s.Items.setDefaults(v)
+		}
+	}
 }
 
 // property returns the schema of a field, or nil if the schema does not define it.
