@@ -29,22 +29,15 @@ type files struct {
 
 	last    [2][]byte
 	until   time.Time // the end of the certificate of last
-	problem string    // the last one that was logged
-	logged  time.Time // when it was
+	problem problem
 }
-
-// repeatAfter is the time after which a problem that continues is logged again.
-const repeatAfter = time.Hour
 
 // run reads the files until ctx ends.
 func (f *files) run(ctx context.Context) {
 	tick := time.NewTicker(f.interval)
 	defer tick.Stop()
 	for {
-		if err := f.load(ctx); err == nil {
-			f.problem = ""
-		} else if err.Error() != f.problem || time.Since(f.logged) >= repeatAfter {
-			f.problem, f.logged = err.Error(), time.Now()
+		if err := f.load(ctx); f.problem.isDue(err) {
 			f.logger.WarnContext(ctx, "can't use the certificate of webhooks", "err", err)
 		}
 		select {
@@ -67,14 +60,14 @@ func (f *files) load(ctx context.Context) error {
 		pair[i] = data
 	}
 	if bytes.Equal(pair[0], f.last[0]) && bytes.Equal(pair[1], f.last[1]) {
-		return f.expired(f.until)
+		return f.check(f.until)
 	}
 	cert, err := tls.X509KeyPair(pair[0], pair[1])
 	if err != nil {
 		return fmt.Errorf("%s: %s and %s are not a certificate and its key", f.dir, certKey, privateKey)
 	}
 	until := cert.Leaf.NotAfter
-	if err := f.expired(until); err != nil {
+	if err := f.check(until); err != nil {
 		return err
 	}
 	f.last, f.until = pair, until
@@ -83,12 +76,12 @@ func (f *files) load(ctx context.Context) error {
 	return nil
 }
 
-// expired returns the error of a certificate that is valid until a time which has passed.
-func (f *files) expired(until time.Time) error {
-	if until.After(time.Now()) {
-		return nil
+// check returns an error if a certificate with an end has expired.
+func (f *files) check(until time.Time) error {
+	if err := expired(until); err != nil {
+		return fmt.Errorf("%s: %w", f.dir, err)
 	}
-	return fmt.Errorf("%s: the certificate expired at %s", f.dir, until.Format(time.RFC3339))
+	return nil
 }
 
 func readFile(name string) ([]byte, error) {

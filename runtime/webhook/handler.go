@@ -23,7 +23,7 @@ type HandlerOptions struct {
 	// admission: an API server accepts objects of up to 3 MiB, and a review may have two.
 	Limits *wire.Limits
 
-	// Logger logs reviews that fail. Default: [slog.Default].
+	// Logger logs reviews that fail. Default: that of the [Server] to which the handler is added, or else [slog.Default].
 	Logger *slog.Logger
 }
 
@@ -36,7 +36,12 @@ func Conversion(convert conversion.Func, o *HandlerOptions) http.Handler {
 			if err != nil {
 				return nil, &refusedError{err}
 			}
-			return conversion.Convert(req, convert).Encode(req)
+			resp := conversion.Convert(req, convert)
+			out, err := resp.Encode(req)
+			if err == nil && resp.Err != nil {
+				err = &failedError{resp.Err, http.StatusInternalServerError}
+			}
+			return out, err
 		},
 		refuse: func(body io.Reader, limits *wire.Limits, err error, _ int) []byte {
 			refused := &conversion.ReviewError{Err: err}
@@ -56,10 +61,16 @@ func Conversion(convert conversion.Func, o *HandlerOptions) http.Handler {
 
 // Admission returns a handler that reviews requests with review. [Validate] and [Mutate] decode the objects.
 func Admission(review func(context.Context, *admission.Request) *admission.Response, o *HandlerOptions) http.Handler {
-	return newAdmission(review, o)
+	return newAdmission(func(ctx context.Context, req *admission.Request) (*admission.Response, error) {
+		return review(ctx, req), nil
+	}, o)
 }
 
-func newAdmission(review func(context.Context, *admission.Request) *admission.Response, o *HandlerOptions) *handler {
+// newAdmission returns a handler that reviews requests with review. Its error is that of a request that it can't review
+// and the response denies.
+func newAdmission(
+	review func(context.Context, *admission.Request) (*admission.Response, error), o *HandlerOptions,
+) *handler {
 	opts := optionsOf(o)
 	if opts.Limits == nil {
 		opts.Limits = &wire.Limits{ObjectBytes: 16 << 20}
@@ -71,11 +82,19 @@ func newAdmission(review func(context.Context, *admission.Request) *admission.Re
 			if err != nil {
 				return nil, &refusedError{err}
 			}
-			resp := review(ctx, req)
+			resp, failure := review(ctx, req)
 			if resp == nil {
 				return nil, errors.New("the admission callback returned nil: return a response")
 			}
-			return resp.Encode(req)
+			out, err := resp.Encode(req)
+			switch code := codeOf(resp); {
+			case err != nil:
+			case failure != nil:
+				err = &failedError{failure, code}
+			case code >= http.StatusInternalServerError: // others are decisions of the callback
+				err = &failedError{errors.New(resp.Status.Message), code}
+			}
+			return out, err
 		},
 		refuse: func(body io.Reader, limits *wire.Limits, err error, code int) []byte {
 			refused := &admission.ReviewError{Err: err}
@@ -93,6 +112,14 @@ func newAdmission(review func(context.Context, *admission.Request) *admission.Re
 	}
 }
 
+// codeOf returns the code of a response that denies a request, and 0 for one that does not.
+func codeOf(resp *admission.Response) int {
+	if resp.Allowed || resp.Status == nil {
+		return 0
+	}
+	return int(resp.Status.Code)
+}
+
 func encoded(body []byte, err error) []byte {
 	if err != nil {
 		return nil
@@ -104,9 +131,6 @@ func optionsOf(o *HandlerOptions) HandlerOptions {
 	var opts HandlerOptions
 	if o != nil {
 		opts = *o
-	}
-	if opts.Logger == nil {
-		opts.Logger = slog.Default()
 	}
 	return opts
 }
@@ -120,6 +144,15 @@ type refusedError struct{ err error }
 
 func (e *refusedError) Error() string { return e.err.Error() }
 func (e *refusedError) Unwrap() error { return e.err }
+
+// failedError is the error of a valid review that has failed, for which there is a response.
+type failedError struct {
+	err  error
+	code int
+}
+
+func (e *failedError) Error() string { return e.err.Error() }
+func (e *failedError) Unwrap() error { return e.err }
 
 // handler responds to reviews.
 type handler struct {
@@ -141,7 +174,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != wire.MediaTypeJSON {
 		const code = http.StatusUnsupportedMediaType
 		err := errors.New("send reviews as " + wire.MediaTypeJSON)
-		h.invalid(w, r, err, code, h.refuse(r.Body, h.opts.Limits, err, code))
+		h.fail(w, r, err, code, h.refuse(r.Body, h.opts.Limits, err, code))
 		return
 	}
 	body, err := h.safely(w, r)
@@ -149,36 +182,51 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.send(w, r, body)
 		return
 	}
+	if failed, ok := errors.AsType[*failedError](err); ok { // its cause may be one of the errors below
+		h.fail(w, r, failed, failed.code, body)
+		return
+	}
 	_, tooLarge := errors.AsType[*wire.TooLargeError](err)
 	limited, _ := errors.AsType[*bodyError](err)
 	if limited != nil && limited.busy {
 		w.Header().Set("Retry-After", "1") // API servers send the request again until their timeout
-		h.invalid(w, r, limited, http.StatusTooManyRequests, nil)
+		h.fail(w, r, limited, http.StatusTooManyRequests, nil)
 	} else if tooLarge || limited != nil {
 		discard(r.Body)
 		const code = http.StatusRequestEntityTooLarge
-		h.invalid(w, r, err, code, h.refuse(nil, nil, err, code))
+		h.fail(w, r, err, code, h.refuse(nil, nil, err, code))
 	} else if _, ok := errors.AsType[*refusedError](err); ok {
-		h.invalid(w, r, err, http.StatusBadRequest, h.refuse(nil, nil, err, http.StatusBadRequest))
+		h.fail(w, r, err, http.StatusBadRequest, h.refuse(nil, nil, err, http.StatusBadRequest))
 	} else {
-		h.invalid(w, r, err, http.StatusInternalServerError, nil)
+		h.fail(w, r, err, http.StatusInternalServerError, nil)
 	}
 }
 
-// invalid responds to a request without a valid review, with a review if there is one.
-func (h *handler) invalid(w http.ResponseWriter, r *http.Request, err error, code int, review []byte) {
-	h.opts.Logger.WarnContext(r.Context(), "the review has failed", "path", r.URL.Path, "err", err)
-	if review != nil {
-		h.send(w, r, review)
+// logger returns the logger of the options, or the default one.
+func (h *handler) logger() *slog.Logger {
+	if h.opts.Logger == nil {
+		return slog.Default()
+	}
+	return h.opts.Logger
+}
+
+// fail responds to a request that has failed, with a review if there is one, whose HTTP status is 200.
+func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error, code int, review []byte) {
+	h.logger().WarnContext(r.Context(), "the review has failed", "path", r.URL.Path, "err", err)
+	if review == nil {
+		http.Error(w, err.Error(), code)
 		return
 	}
-	http.Error(w, err.Error(), code)
+	h.send(w, r, review)
+	if m, ok := w.(*meteredWriter); ok {
+		m.code = code
+	}
 }
 
 func (h *handler) send(w http.ResponseWriter, r *http.Request, body []byte) {
 	w.Header().Set("Content-Type", wire.MediaTypeJSON)
 	if _, err := w.Write(body); err != nil { // the API server has closed the connection
-		h.opts.Logger.WarnContext(r.Context(), "can't send the response", "path", r.URL.Path, "err", err)
+		h.logger().WarnContext(r.Context(), "can't send the response", "path", r.URL.Path, "err", err)
 	}
 }
 
@@ -188,7 +236,7 @@ var errPanic = errors.New("the webhook panicked, see its log")
 func (h *handler) safely(w http.ResponseWriter, r *http.Request) (body []byte, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			h.opts.Logger.ErrorContext(r.Context(), "panic", "path", r.URL.Path, "panic", v, "stack", string(debug.Stack()))
+			h.logger().ErrorContext(r.Context(), "panic", "path", r.URL.Path, "panic", v, "stack", string(debug.Stack()))
 			if m, ok := w.(*meteredWriter); ok {
 				m.panicked = true
 			}

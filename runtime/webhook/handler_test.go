@@ -6,6 +6,7 @@ package webhook_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -14,8 +15,10 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/admission"
 	"github.com/kube-go/sdk/core/wire"
@@ -191,6 +194,53 @@ func TestPanicsAreLogged(t *testing.T) {
 			text := tt.log.String()
 			if !strings.Contains(text, "panic=oh") || !strings.Contains(text, "handler_test.go") || tt.other.Len() > 0 {
 				t.Errorf("the log is %s, want the panic with its stack; the other one is %s", text, tt.other)
+			}
+		})
+	}
+}
+
+// TestFailedReviewsAreLogged checks that all failures are logged, also those whose response is a review, but no denials.
+func TestFailedReviewsAreLogged(t *testing.T) {
+	var log bytes.Buffer
+	o := &webhook.HandlerOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	fails := func(err error) http.Handler {
+		return webhook.Validate(func(context.Context, *webhook.Request[corev1.Pod]) error { return err }, o)
+	}
+	responds := func(resp *admission.Response) http.Handler {
+		return webhook.Admission(func(context.Context, *admission.Request) *admission.Response { return resp }, o)
+	}
+	nodes := webhook.Validate(func(context.Context, *webhook.Request[corev1.Node]) error { return nil }, o)
+	for _, tt := range []struct {
+		name       string
+		handler    http.Handler
+		body, want string
+	}{
+		{
+			"a failed conversion",
+			webhook.Conversion(func(wire.Packed, string) (core.Object, error) { return nil, errors.New("odd") }, o),
+			toConvert, "convert object 0: Widget a to example.com/v2: odd",
+		},
+		{"a failed request of a callback", fails(&client.OpError{Err: errors.New("refused")}), toAdmit, "refused"},
+		{"a callback that has failed", responds(admission.Errored(errors.New("no quota"))), toAdmit, "no quota"},
+		{"a review for another kind", nodes, toAdmit, "this path is for Node of v1"},
+		{"an object that does not decode", fails(nil), strings.Replace(toAdmit, `"name":"a"`, `"name":1`, 1), "decode object"},
+		{"an invalid review", nodes, "{", "is not JSON"},
+		{"a converted object", webhook.Conversion(convert, o), toConvert, ""},
+		{"an allowed request", fails(nil), toAdmit, ""},
+		{"a denied request", fails(errors.New("no")), toAdmit, ""},
+		{"a denied request with a status", fails(apierrors.NewBadRequest("no")), toAdmit, ""},
+		{"a denied request without a status", responds(&admission.Response{}), toAdmit, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			log.Reset()
+			post(tt.handler, "application/json", tt.body)
+			text, records := log.String(), 1
+			if tt.want == "" {
+				records = 0
+			}
+			if strings.Count(text, `level=WARN msg="the review has failed" path=/ err=`) != records ||
+				!strings.Contains(text, tt.want) {
+				t.Errorf("the log is %q, want %d record(s) with %q", text, records, tt.want)
 			}
 		})
 	}

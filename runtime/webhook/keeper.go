@@ -44,8 +44,8 @@ type keeper struct {
 
 	serving *atomic.Pointer[tls.Certificate]
 	last    *material // as it was read last
-	problem string    // the last error that was logged
-	missing []string  // the configurations that were logged because they do not exist
+	problem problem
+	missing []string // the configurations that were logged because they do not exist
 }
 
 // target is an object with client configurations of webhooks.
@@ -83,16 +83,16 @@ func (k *keeper) run(ctx context.Context) {
 	}
 }
 
-// note logs an error that differs from the last one.
+// note logs an error of a round, with the end of the certificate that is in use until a round succeeds.
 func (k *keeper) note(ctx context.Context, err error) {
-	text := ""
-	if err != nil {
-		text = err.Error()
+	var end []any
+	if cert := k.serving.Load(); err != nil && cert != nil {
+		err = errors.Join(err, expired(cert.Leaf.NotAfter))
+		end = []any{"validUntil", cert.Leaf.NotAfter}
 	}
-	if text != "" && text != k.problem {
-		k.logger.WarnContext(ctx, "can't update the certificates of webhooks", "err", err)
+	if k.problem.isDue(err) {
+		k.logger.WarnContext(ctx, "can't update the certificates of webhooks", append(end, "err", err)...)
 	}
-	k.problem = text
 }
 
 // round reads everything, and writes what the decision demands. It reports whether another round should follow at once.

@@ -16,10 +16,14 @@ import (
 // Metrics are the numbers of the requests for a path of a [Server].
 type Metrics struct {
 	Path     string
-	InFlight int                 // the current requests
-	Codes    map[int]uint64      // the numbers of responses by HTTP status
-	Panics   uint64              // the number of callbacks that have panicked
-	Took     histogram.Histogram // how long requests took
+	InFlight int // the current requests
+
+	// Codes are the numbers of responses by HTTP status. A failure whose response is a review, with HTTP status 200,
+	// counts under its own code: 500 for a failed conversion or callback, 400 for an invalid review. A denial by a
+	// callback is not a failure.
+	Codes  map[int]uint64
+	Panics uint64              // the number of callbacks that have panicked
+	Took   histogram.Histogram // how long requests took
 }
 
 // Metrics returns the current numbers of each path with a handler. Package metrics serves them. Do not call it
@@ -89,7 +93,7 @@ func (m *meter) count(w *meteredWriter, took time.Duration) {
 	m.codes[w.code]++
 }
 
-// meteredWriter keeps the status of a response.
+// meteredWriter keeps the status of a response, or the code of a failure.
 type meteredWriter struct {
 	http.ResponseWriter
 	code     int

@@ -270,6 +270,11 @@ func (s *Server) Handle(path string, h http.Handler) {
 	case mistakeOf(h) != nil:
 		s.wrong("the handler of the path %q is invalid: %w", path, mistakeOf(h))
 	default:
+		if own, ok := h.(*handler); ok && own.opts.Logger == nil {
+			logs := *own
+			logs.opts.Logger = s.options.Logger
+			h = &logs
+		}
 		s.paths = append(s.paths, path)
 		m := newMeter(path, h)
 		s.meters = append(s.meters, m)
@@ -368,17 +373,17 @@ func (s *Server) Run(ctx context.Context) error {
 }
 
 func (s *Server) httpServer() *http.Server {
-	return &http.Server{
-		Handler: http.HandlerFunc(s.serve),
-		TLSConfig: &tls.Config{
-			MinVersion: tls.VersionTLS12,
-			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-				if cert := s.serving.Load(); cert != nil {
-					return cert, nil
-				}
-				return nil, errors.New("the webhook server has no certificate")
-			},
+	settings := &tls.Config{
+		MinVersion: tls.VersionTLS12,
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			if cert := s.serving.Load(); cert != nil {
+				return cert, nil
+			}
+			return nil, errors.New("the webhook server has no certificate")
 		},
+	}
+	return &http.Server{
+		Handler: http.HandlerFunc(s.serve), TLSConfig: settings,
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: bodyTimeout, WriteTimeout: responseTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 		ErrorLog: log.New(&errorLog{s.options.Logger}, "", 0),

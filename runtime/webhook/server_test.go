@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -21,6 +22,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -35,6 +37,7 @@ import (
 	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/admission"
+	"github.com/kube-go/sdk/core/wire"
 	"github.com/kube-go/sdk/runtime/internal/fakeapi"
 	"github.com/kube-go/sdk/runtime/manager"
 	"github.com/kube-go/sdk/runtime/webhook"
@@ -194,14 +197,15 @@ func (w *world) bundles() []string {
 	return []string{string(hooks.Webhooks[0].ClientConfig.CABundle), string(decoded)}
 }
 
-// call sends a review to a replica, as an API server with a bundle does.
-func (r *replica) call(ctx context.Context, bundle string) (int, error) {
+// call sends a review to a replica, as an API server with a bundle, and perhaps with certificates of its own, does.
+func (r *replica) call(ctx context.Context, bundle string, certs ...tls.Certificate) (int, error) {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM([]byte(bundle)) {
 		return 0, errors.New("the bundle is empty")
 	}
 	transport := &http.Transport{
-		DialContext: r.pipe.dial, TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+		DialContext:     r.pipe.dial,
+		TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12, Certificates: certs},
 	}
 	defer transport.CloseIdleConnections()
 	const address = "https://shop.prod.svc/validate"
@@ -845,6 +849,144 @@ func TestMetricsCountRequests(t *testing.T) {
 		}
 		stop(errStop)
 		if err := <-r.result; err != errStop {
+			t.Error(err)
+		}
+	})
+}
+
+// TestFailedReviewsCountAsFailures checks the codes of failures whose response is a review, and that handlers without a
+// logger have that of the server.
+func TestFailedReviewsCountAsFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r := &replica{pipe: newPipe(), result: make(chan error, 1)}
+		r.Server = webhook.NewServer(w.api.Client(), &webhook.Options{
+			Service: "shop", Namespace: "prod", Definitions: []string{"documents.example.com"}, Logger: w.log.logger(),
+			Listener: r.pipe, Drain: -1,
+		})
+		validate := func(err error) http.Handler {
+			return webhook.Validate(func(context.Context, *webhook.Request[corev1.Pod]) error { return err }, nil)
+		}
+		tests := []struct {
+			path    string
+			handler http.Handler
+			body    string
+			want    map[int]uint64
+			logged  string
+		}{
+			{
+				"/converts", webhook.Conversion(func(wire.Packed, string) (core.Object, error) { return nil, errStop }, nil),
+				toConvert,
+				map[int]uint64{200: 0, 500: 1},
+				"convert object 0",
+			},
+			{"/requests", validate(&client.OpError{Err: errStop}), toAdmit, map[int]uint64{200: 0, 500: 1}, "err=\""},
+			{"/nodes", allowing[corev1.Node](), toAdmit, map[int]uint64{200: 0, 400: 1, 500: 0}, "this path is for Node"},
+			{"/invalid", validate(nil), "{", map[int]uint64{200: 0, 400: 1, 500: 0}, "is not JSON"},
+			{"/denies", validate(errStop), toAdmit, map[int]uint64{200: 1, 500: 0}, ""},
+		}
+		for _, tt := range tests {
+			r.Handle(tt.path, tt.handler)
+		}
+		ctx, stop := context.WithCancelCause(t.Context())
+		go func() { r.result <- r.Run(ctx) }()
+		synctest.Wait()
+		transport := &http.Transport{
+			DialContext: r.pipe.dial, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // not the subject
+		}
+		closeAtEnd(t, transport)
+		for i, tt := range tests {
+			body := strings.NewReader(tt.body)
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://shop"+tt.path, body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header.Set("Content-Type", "application/json")
+			resp, err := transport.RoundTrip(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			synctest.Wait()
+			if resp.StatusCode != http.StatusOK {
+				t.Errorf("%s: status %d", tt.path, resp.StatusCode)
+			}
+			if got := r.Metrics()[i].Codes; !maps.Equal(got, tt.want) {
+				t.Errorf("%s: the codes are %v, want %v", tt.path, got, tt.want)
+			}
+			line := ""
+			for l := range strings.Lines(w.log.String()) {
+				if strings.Contains(l, "path="+tt.path+" ") {
+					line = l
+				}
+			}
+			if (line == "") != (tt.logged == "") || !strings.Contains(line, tt.logged) {
+				t.Errorf("%s: the record is %q, want %q", tt.path, line, tt.logged)
+			}
+		}
+		stop(errStop)
+		if err := <-r.result; err != errStop {
+			t.Error(err)
+		}
+	})
+}
+
+// TestAFailedRenewalIsLoggedAgain checks that the log names the end of the certificate before it has come, and that the
+// certificate has expired.
+func TestAFailedRenewalIsLoggedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		var forbidden atomic.Bool // writes of the secret
+		api, err := client.New(t.Context(), &client.Options{
+			Config: w.api.Client().Config(),
+			Transport: middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+				if !forbidden.Load() || r.Method != http.MethodPut {
+					return w.api.RoundTrip(r)
+				}
+				return &http.Response{
+					StatusCode: http.StatusForbidden, Header: http.Header{"Content-Type": {"application/json"}}, Request: r,
+					Body: io.NopCloser(strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Failure",
+						"reason":"Forbidden","code":403,"message":"no"}`)),
+				}, nil
+			}),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := webhook.NewServer(api, &webhook.Options{
+			Service: "shop", Namespace: "prod", Validating: []string{"shop"}, Logger: w.log.logger(), Listener: newPipe(),
+			Drain: -1, Interval: 20 * time.Minute, CertificateLifetime: 90 * time.Hour,
+		})
+		s.Handle("/validate", allowing[corev1.Pod]())
+		ctx, stop := context.WithCancelCause(t.Context())
+		result := make(chan error, 1)
+		go func() { result <- s.Run(ctx) }()
+		synctest.Wait()
+		end := time.Now().Add(90 * time.Hour).UTC()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		forbidden.Store(true)
+		records := func(after time.Duration, text string, least, most int) {
+			t.Helper()
+			before := strings.Count(w.log.String(), text)
+			time.Sleep(after)
+			synctest.Wait()
+			if n := strings.Count(w.log.String(), text) - before; n < least || n > most {
+				t.Errorf("%d new records of %s, want %d to %d:\n%s", n, text, least, most, w.log.String())
+			}
+		}
+		failed := `msg="can't update the certificates of webhooks" validUntil=` + end.Format("2006-01-02T15:04:05.000Z")
+		records(59*time.Hour, failed, 0, 0)
+		records(30*time.Hour, failed, 28, 30)
+		records(time.Minute, "the certificate expired at", 0, 0)
+		records(5*time.Hour, "the certificate expired at "+end.Format(time.RFC3339), 4, 5)
+		forbidden.Store(false)
+		records(5*time.Hour, "level=WARN", 0, 1)
+		if err := s.Ready(ctx); err != nil {
+			t.Error(err)
+		}
+		stop(errStop)
+		if err := <-result; err != errStop {
 			t.Error(err)
 		}
 	})

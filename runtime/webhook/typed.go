@@ -84,9 +84,9 @@ func typed[K any, P core.ObjectPtr[K]](
 	o *HandlerOptions, review func(context.Context, *Request[K]) *admission.Response,
 ) http.Handler {
 	resource, anyKind, unknown := kindOf[K, P]()
-	h := newAdmission(func(ctx context.Context, req *admission.Request) *admission.Response {
+	h := newAdmission(func(ctx context.Context, req *admission.Request) (*admission.Response, error) {
 		if unknown != nil {
-			return admission.Errored(unknown)
+			return admission.Errored(unknown), nil
 		}
 		got := req.Kind
 		// An object of another version would be decoded without the fields that only its version has.
@@ -105,7 +105,7 @@ func typed[K any, P core.ObjectPtr[K]](
 		}
 		resp := review(ctx, r)
 		resp.Warnings = append(resp.Warnings, r.warnings...)
-		return resp
+		return resp, nil
 	}, o)
 	h.mistake = unknown
 	return h
@@ -167,11 +167,11 @@ func denial(err error) *admission.Response {
 	}
 }
 
-// invalid returns the response to a request that the webhook can't understand.
-func invalid(err error) *admission.Response {
+// invalid returns the response to a request that the webhook can't understand, and err.
+func invalid(err error) (*admission.Response, error) {
 	return deny(metav1.Status{
 		Code: http.StatusBadRequest, Reason: metav1.StatusReasonBadRequest, Message: err.Error(),
-	})
+	}), err
 }
 
 func deny(status metav1.Status) *admission.Response {
