@@ -22,7 +22,7 @@ type (
 	WebhookServer = webhook.Server
 	// WebhookServerOptions are the options of [NewWebhookServer]: Addr, Listener, Service, Namespace, Hosts, Mutating,
 	// Validating, Definitions, Secret, AuthorityLifetime, CertificateLifetime, PublishDelay, CertDir, Interval, Drain,
-	// BodyBytes, Logger. See [webhook.Options].
+	// BodyBytes, TLS, Logger. See [webhook.Options].
 	WebhookServerOptions = webhook.Options
 	// WebhookHandlerOptions are the options of handlers: Limits, Logger. See [webhook.HandlerOptions].
 	WebhookHandlerOptions = webhook.HandlerOptions

@@ -81,7 +81,14 @@ type Options struct {
 	// large. A handler in another HTTP server has only the limit of [HandlerOptions] for each body. Default: 64 MiB.
 	BodyBytes int64
 
-	// Logger logs changes of certificates, failures, and that the server drains. Default: [slog.Default].
+	// TLS changes the TLS settings of the server when Run begins, such as ClientCAs and ClientAuth. It must keep
+	// GetCertificate. The probes of a kubelet have no client certificate: to require one for reviews only, set ClientAuth
+	// to [tls.VerifyClientCertIfGiven], and check the TLS field of requests in a handler. Default: no change; the server
+	// accepts TLS 1.2 and later, and asks for no client certificate.
+	TLS func(*tls.Config)
+
+	// Logger logs changes of certificates, failures, and that the server drains. A certificate that can't be replaced is
+	// logged each hour, with its end. Default: [slog.Default].
 	Logger *slog.Logger
 }
 
@@ -381,6 +388,9 @@ func (s *Server) httpServer() *http.Server {
 			}
 			return nil, errors.New("the webhook server has no certificate")
 		},
+	}
+	if s.options.TLS != nil {
+		s.options.TLS(settings)
 	}
 	return &http.Server{
 		Handler: http.HandlerFunc(s.serve), TLSConfig: settings,

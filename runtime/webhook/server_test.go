@@ -992,6 +992,38 @@ func TestAFailedRenewalIsLoggedAgain(t *testing.T) {
 	})
 }
 
+// TestTLSSettingsCanBeChanged checks a server that requires a certificate of its clients.
+func TestTLSSettingsCanBeChanged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		r := w.start(webhook.Options{Drain: -1, TLS: func(c *tls.Config) {
+			if c.MinVersion != tls.VersionTLS12 || c.GetCertificate == nil {
+				t.Errorf("the settings are not those of the server: %+v", c)
+			}
+			c.ClientAuth = tls.RequireAnyClientCert
+		}})
+		synctest.Wait()
+		secret, err := client.Namespaced[corev1.Secret](w.api.Client(), "prod").Get(t.Context(), "shop-webhook-tls", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own, err := tls.X509KeyPair(secret.Data["tls.crt"], secret.Data["tls.key"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, certs := range [][]tls.Certificate{nil, {own}} {
+			code, err := r.call(t.Context(), w.bundles()[0], certs...)
+			if (err == nil && code == http.StatusOK) != (certs != nil) {
+				t.Errorf("a call with %d certificates: %d, %v", len(certs), code, err)
+			}
+		}
+		r.stop(errStop)
+		if err := <-r.result; err != errStop {
+			t.Error(err)
+		}
+	})
+}
+
 // closeAtEnd closes the idle connections of a transport at the end of a test. If both ends of a pipe send the end of TLS
 // at once, each waits for seconds.
 func closeAtEnd(t *testing.T, transport *http.Transport) {
