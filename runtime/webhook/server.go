@@ -271,7 +271,8 @@ func (s *Server) Handle(path string, h http.Handler) {
 	case !strings.HasPrefix(path, "/") || path == "/" || strings.ContainsAny(path, " {}"):
 		s.wrong("the path %q is invalid: it must begin with a slash and must not contain a space, { or }", path)
 	case path == readyPath, slices.Contains(s.paths, path):
-		s.wrong("the path %q has a handler already", path)
+		s.wrong("the path %q has a handler already: give each handler a path of its own, such as by path= of the marker "+
+			"//kube:conversion", path)
 	case h == nil:
 		s.wrong("the handler of the path %q is nil: pass one, such as that of Validate", path)
 	case mistakeOf(h) != nil:
