@@ -122,8 +122,8 @@ func AwaitChange() Action { return controller.AwaitChange() }
 func RequeueAfter(d time.Duration) Action { return controller.RequeueAfter(d) }
 
 // Terminal marks an error that a retry can't fix: the controller runs the object again only after a change. See
-// [controller.Terminal].
-func Terminal(err error) error { return controller.Terminal(err) }
+// [core.Terminal].
+func Terminal(err error) error { return core.Terminal(err) }
 
 // RunOf returns the [Run] of a reconcile or of a callback of Map, whose context is ctx. See [controller.RunOf].
 func RunOf(ctx context.Context) (Run, bool) { return controller.RunOf(ctx) }

@@ -52,23 +52,9 @@ func (a Action) String() string {
 	return "requeue after " + a.requeueAfter.String()
 }
 
-// Terminal marks an error that a retry does not resolve: the object is not reconciled again until something changes.
-// Terminal returns nil for nil.
-func Terminal(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &terminalError{err}
-}
-
-type terminalError struct{ err error }
-
-func (e *terminalError) Error() string { return e.err.Error() }
-func (e *terminalError) Unwrap() error { return e.err }
-
 // RetryWithin adds the maximum delay of the next run, such as the time until a deadline, to an error: the run takes
-// place after d, even if the back-off is longer or the error is [Terminal]. An earlier retry or change starts a run of
-// its own, as with [RequeueAfter]. RetryWithin returns nil for nil, and the error itself if d is not positive.
+// place after d, even if the back-off is longer or the error is [core.Terminal]. An earlier retry or change starts a run
+// of its own, as with [RequeueAfter]. RetryWithin returns nil for nil, and the error itself if d is not positive.
 func RetryWithin(err error, d time.Duration) error {
 	if err == nil || d <= 0 {
 		return err
@@ -82,12 +68,6 @@ type timedError struct {
 }
 
 func (e *timedError) Unwrap() error { return e.error }
-
-// IsTerminal reports whether an error was marked by [Terminal].
-func IsTerminal(err error) bool {
-	_, ok := errors.AsType[*terminalError](err)
-	return ok
-}
 
 // PanicError is the error of a run whose reconcile panicked. A reconcile that ends its goroutine with runtime.Goexit,
 // as the FailNow of a test does, counts as a panic; the controller replaces the goroutine.

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/runtime/applier"
 	"github.com/kube-go/sdk/runtime/controller"
 )
@@ -86,7 +87,7 @@ func TestLogRecordsOfARunNameItsFirstCauseAndTheNumberOfTheOthers(t *testing.T) 
 		start(t, c, func(ctx context.Context, _ *document) (controller.Action, error) {
 			controller.Logger(ctx).Info("hello")
 			<-release
-			return controller.Action{}, controller.Terminal(errNo)
+			return controller.Action{}, core.Terminal(errNo)
 		})
 		w.Put(documents, doc("prod/a", "1"))
 		for i := range 11 {

@@ -226,7 +226,7 @@ func TestLogRecordsNameTheCluster(t *testing.T) {
 		c := controller.New(controller.For[document](w.cache), o)
 		start(t, c, func(ctx context.Context, _ *document) (controller.Action, error) {
 			controller.Logger(ctx).Info("hello")
-			return controller.Action{}, controller.Terminal(errNo)
+			return controller.Action{}, core.Terminal(errNo)
 		})
 		for _, msg := range []string{"msg=hello ", "msg=reconcile "} {
 			if lines := w.log.with(msg + "controller=document cluster=eu kind=Document object=prod/a"); len(lines) != 1 {

@@ -164,7 +164,7 @@ func (o *Options) applier() *applier.Options {
 //   - A change by a run of the object itself causes another run, unless [Options.IgnoreOwnWrites] is set or
 //     [WithoutRun] was used.
 //   - A failed run is retried with a delay that grows from 5 ms to 1000 s and is reset by a success, or after the
-//     server's Retry-After if that is longer. A [Terminal] error is not retried. A run that requests another one
+//     server's Retry-After if that is longer. A [core.Terminal] error is not retried. A run that requests another one
 //     without a delay waits in the same way, see [RequeueAfter].
 //   - A panic of the reconcile, or a call of runtime.Goexit, is an error of that run. A panic of [Options.OnResult] is
 //     logged, and affects nothing else.
@@ -234,7 +234,7 @@ func (c *Controller[K]) Run(ctx context.Context, reconcile Reconcile[K]) error {
 	return c.engine.run(ctx, func(ctx context.Context, object reflector.State) (Action, error) {
 		obj := new(K)
 		if err := decode(object, any(obj).(core.Object), c.engine.resource); err != nil {
-			return Action{}, Terminal(err)
+			return Action{}, core.Terminal(err)
 		}
 		return reconcile(ctx, obj)
 	})

@@ -43,7 +43,7 @@ type FailingKey struct {
 	Err      string    // as it is logged, but at most 500 bytes; empty if the run has not failed
 	Failures int       // see [Result].Failures
 	Last     time.Time // when the run ended
-	Next     time.Time // when the next run begins, unless a change causes an earlier one; zero after a [Terminal] error
+	Next     time.Time // when the next run begins, unless a change causes one; zero after a [core.Terminal] error
 }
 
 // HeldKey is an object that is held back until the sources have observed the writes of its last run.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/runtime/applier"
 	"github.com/kube-go/sdk/runtime/controller"
 )
@@ -34,10 +35,10 @@ func TestInspectShowsTheNextRunOfRetryWithin(t *testing.T) {
 		err          error
 		within, next time.Duration
 	}{
-		"a terminal error":        {controller.Terminal(errNo), time.Hour, time.Hour},
+		"a terminal error":        {core.Terminal(errNo), time.Hour, time.Hour},
 		"earlier than the retry":  {errNo, time.Second, time.Second},
 		"later than the retry":    {errNo, time.Hour, time.Minute},
-		"a terminal one, no time": {controller.Terminal(errNo), 0, 0},
+		"a terminal one, no time": {core.Terminal(errNo), 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -79,7 +80,7 @@ func TestInspectShowsRunsAndFailures(t *testing.T) {
 			case "failing":
 				return controller.AwaitChange(), errors.New(strings.Repeat("no disk ", 100))
 			case "terminal":
-				return controller.AwaitChange(), controller.Terminal(errors.New("wrong size"))
+				return controller.AwaitChange(), core.Terminal(errors.New("wrong size"))
 			case "again":
 				return controller.RequeueAfter(0), nil
 			}
@@ -151,7 +152,7 @@ func TestFailingObjectsAreBounded(t *testing.T) {
 		spoke.Put(documents, doc("prod/on-the-spoke", "1"))
 		c := controller.New(controller.For[document](hub.cache), inspectOptions())
 		reconcile := func(context.Context, *document) (controller.Action, error) {
-			return controller.AwaitChange(), controller.Terminal(errors.New("no"))
+			return controller.AwaitChange(), core.Terminal(errors.New("no"))
 		}
 		runner := c.With(reconcile)
 		stop := start(t, c, reconcile)

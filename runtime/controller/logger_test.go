@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/runtime/controller"
 )
 
@@ -25,7 +26,7 @@ func TestLogRecordsNameTheControllerTheKindAndTheObject(t *testing.T) {
 			o := &controller.Options{Name: tt.name, Logger: w.log.logger()}
 			start(t, controller.New(controller.For[document](w.cache), o), func(ctx context.Context, _ *document) (controller.Action, error) {
 				controller.Logger(ctx).Info("hello")
-				return controller.Action{}, controller.Terminal(errNo)
+				return controller.Action{}, core.Terminal(errNo)
 			})
 			for _, msg := range []string{"msg=hello ", "msg=reconcile "} {
 				if lines := w.log.with(msg + tt.want + " kind=Document object=prod/a"); len(lines) != 1 {
@@ -48,7 +49,7 @@ func TestLoggerIsTheDefaultOneUnlessAnotherIsGiven(t *testing.T) {
 		w := newWorld(t)
 		w.Put(documents, doc("prod/a", "1"))
 		start(t, controller.New(controller.For[document](w.cache), nil), func(context.Context, *document) (controller.Action, error) {
-			return controller.Action{}, controller.Terminal(errNo)
+			return controller.Action{}, core.Terminal(errNo)
 		})
 	})
 	if lines := log.with("msg=reconcile "); len(lines) != 1 {

@@ -264,7 +264,7 @@ func (m *mapping) one(ctx context.Context, w *worker, item applier.Item[Key, *ev
 				m.session.applier.Add(Key{item.Key.Cluster, ref}, item.Priority, item.Cause)
 			}
 		}
-		if err == nil || IsTerminal(err) {
+		if err == nil || core.IsTerminal(err) {
 			states[i] = wire.Packed{} // done
 		}
 	}

@@ -543,7 +543,7 @@ func TestTerminalErrorOfMapIsNotRetried(t *testing.T) {
 		c := controller.New(controller.For[document](w.cache), &controller.Options{Logger: w.log.logger()}).
 			Watches(controller.Source[page](w.cache).Map(func(context.Context, *page) ([]core.ObjectRef, error) {
 				calls++
-				return nil, controller.Terminal(errNo)
+				return nil, core.Terminal(errNo)
 			}))
 		start(t, c, idle)
 		after(time.Hour)

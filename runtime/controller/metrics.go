@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/runtime/applier"
 	"github.com/kube-go/sdk/runtime/histogram"
 	"github.com/kube-go/sdk/runtime/internal/durations"
@@ -40,7 +41,7 @@ type Metrics struct {
 	// back-off allows, RequeuedLater that of others with [RequeueAfter], and Succeeded that of other successful runs.
 	Succeeded, RequeuedNow, RequeuedLater, Failed uint64
 
-	// The numbers of some failed runs: with a [Terminal] error, with a panic, and after [Options.RunTimeout].
+	// The numbers of some failed runs: with a [core.Terminal] error, with a panic, and after [Options.RunTimeout].
 	Terminal, Panics, Timeouts uint64
 
 	Waited histogram.Histogram // how long objects have waited for a worker
@@ -122,7 +123,7 @@ func (t *tally) count(r *Result, waited time.Duration) {
 	switch {
 	case r.Err != nil:
 		t.failed++
-		if IsTerminal(r.Err) {
+		if core.IsTerminal(r.Err) {
 			t.terminal++
 		}
 		if _, ok := errors.AsType[*PanicError](r.Err); ok {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/runtime/controller"
 )
 
@@ -40,7 +41,7 @@ func TestMetricsCountRuns(t *testing.T) {
 			case "fail":
 				return controller.Action{}, once(d.Name, errors.New("failed"))
 			case "terminal":
-				return controller.Action{}, controller.Terminal(errors.New("failed"))
+				return controller.Action{}, core.Terminal(errors.New("failed"))
 			case "panic":
 				if once(d.Name, errStop) != nil {
 					panic("at the disco")

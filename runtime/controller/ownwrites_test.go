@@ -452,7 +452,7 @@ func TestAFailedRunHasALatestTimeOfTheNextOne(t *testing.T) {
 	}{
 		{"the limit is earlier", failed, time.Hour, time.Minute},
 		{"the back-off is earlier", failed, time.Minute, time.Hour},
-		{"a terminal error", controller.Terminal(failed), time.Second, time.Minute},
+		{"a terminal error", core.Terminal(failed), time.Second, time.Minute},
 		{"no limit", failed, time.Minute, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -478,7 +478,7 @@ func TestAFailedRunHasALatestTimeOfTheNextOne(t *testing.T) {
 	if err := controller.RetryWithin(nil, time.Minute); err != nil {
 		t.Errorf("RetryWithin(nil) = %v", err)
 	}
-	if err := controller.RetryWithin(controller.Terminal(failed), time.Minute); !controller.IsTerminal(err) || !errors.Is(err, failed) {
+	if err := controller.RetryWithin(core.Terminal(failed), time.Minute); !core.IsTerminal(err) || !errors.Is(err, failed) {
 		t.Errorf("RetryWithin(Terminal(failed)) = %v", err)
 	}
 }

@@ -99,7 +99,7 @@ func TestNextRunFollowsItsDelay(t *testing.T) {
 		},
 		{
 			"a terminal error is not retried, wherever it is in the chain",
-			[]func() (controller.Action, error){fail(fmt.Errorf("apply: %w", controller.Terminal(tooMany)))},
+			[]func() (controller.Action, error){fail(fmt.Errorf("apply: %w", core.Terminal(tooMany)))},
 			[]time.Duration{0},
 		},
 		{
@@ -230,7 +230,7 @@ func TestARequestedRunOfTheInitialListStaysBehindLiveChanges(t *testing.T) {
 	for name, first := range map[string]func() (controller.Action, error){
 		"RequeueAfter": again(within),
 		"RetryWithin": func() (controller.Action, error) {
-			return controller.Action{}, controller.RetryWithin(controller.Terminal(errNo), within)
+			return controller.Action{}, controller.RetryWithin(core.Terminal(errNo), within)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -282,7 +282,7 @@ func TestATerminalErrorWaitsForAChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.Put(documents, doc("prod/a", "1"))
-		s := play(fail(controller.Terminal(errNo)))
+		s := play(fail(core.Terminal(errNo)))
 		start(t, controller.New(controller.For[document](w.cache), nil), s.reconcile)
 		after(time.Second)
 		w.Put(documents, doc("prod/a", "2"))
@@ -456,7 +456,7 @@ func TestPanicOfDecodingFailsOnlyItsRun(t *testing.T) {
 		var results, runs journal
 		c := controller.New(controller.For[touchy](w.cache), &controller.Options{
 			OnResult: func(r controller.Result) {
-				results.add(fmt.Sprint(r.Key, " ", r.Err, " ", controller.IsTerminal(r.Err)))
+				results.add(fmt.Sprint(r.Key, " ", r.Err, " ", core.IsTerminal(r.Err)))
 			},
 		})
 		start(t, c, func(context.Context, *touchy) (controller.Action, error) {
@@ -481,7 +481,7 @@ func TestOnResultReceivesEachRun(t *testing.T) {
 			r.Run = controller.Run{Key: r.Key}
 			got = append(got, r)
 		}})
-		terminal := controller.Terminal(errNo)
+		terminal := core.Terminal(errNo)
 		s := play(fail(errNo), fail(errNo), again(time.Minute), again(0), fail(terminal))
 		start(t, c, func(ctx context.Context, d *document) (controller.Action, error) {
 			<-time.After(time.Millisecond)
@@ -515,7 +515,7 @@ func TestObjectThatCannotBeDecodedIsReportedOnce(t *testing.T) {
 		var runs, results journal
 		c := controller.New(controller.For[document](w.cache), &controller.Options{OnResult: func(r controller.Result) {
 			if r.Err != nil {
-				results.add(fmt.Sprint(r.Key, " ", controller.IsTerminal(r.Err)))
+				results.add(fmt.Sprint(r.Key, " ", core.IsTerminal(r.Err)))
 			}
 		}})
 		start(t, c, runs.note)
@@ -546,14 +546,14 @@ func TestActionsDescribeThemselves(t *testing.T) {
 }
 
 func TestTerminalKeepsTheErrorAndIsDetected(t *testing.T) {
-	if controller.Terminal(nil) != nil {
+	if core.Terminal(nil) != nil {
 		t.Error("Terminal(nil) is an error")
 	}
-	err := fmt.Errorf("apply: %w", controller.Terminal(errNo))
-	if !controller.IsTerminal(err) || !errors.Is(err, errNo) || err.Error() != "apply: no" {
+	err := fmt.Errorf("apply: %w", core.Terminal(errNo))
+	if !core.IsTerminal(err) || !errors.Is(err, errNo) || err.Error() != "apply: no" {
 		t.Errorf("a wrapped terminal error: %v", err)
 	}
-	if controller.IsTerminal(errNo) || controller.IsTerminal(nil) {
+	if core.IsTerminal(errNo) || core.IsTerminal(nil) {
 		t.Error("errors that were not marked are terminal")
 	}
 }

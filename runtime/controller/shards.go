@@ -283,7 +283,7 @@ func divide(m *member, by Shards) (windows parts, err error) {
 			return nil, f.failed(err)
 		}
 		if !slices.ContainsFunc(windows, func(known part) bool { return known.Shards == one }) {
-			windows = append(windows, part{one, f.feed.Namespace(), new(core.Shard)})
+			windows = append(windows, part{one, f.feed.Selection().Namespace, new(core.Shard)})
 		}
 	}
 	return windows, nil

@@ -465,7 +465,7 @@ func TestFailingObjectThatIsReplacedByOneOfAnotherReplicaIsForgotten(t *testing.
 		w.Put(documents, doc("prod/a", "1"))
 		c := controller.New(controller.For[document](w.cache), &controller.Options{Logger: w.log.logger()})
 		r := c.With(func(context.Context, *document) (controller.Action, error) {
-			return controller.Action{}, controller.Terminal(errNo)
+			return controller.Action{}, core.Terminal(errNo)
 		})
 		view := viewOf[document](w)
 		shards := &moving{shard: whole(t)}

@@ -108,8 +108,8 @@ func On(keys func(ctx context.Context) iter.Seq[Key]) Trigger {
 // reconciled kind, such as one without a namespace, is a failed run, see [Options.OnResult].
 //
 // If f returns an error or panics, the state is logged and mapped again after the controller's back-off, unless the
-// error is [Terminal]. Of such states of an object, and of the states between waiting changes, at most the newest 8 are
-// kept. A state that can't be decoded is not mapped again.
+// error is [core.Terminal]. Of such states of an object, and of the states between waiting changes, at most the newest 8
+// are kept. A state that can't be decoded is not mapped again.
 //
 // f may be slow, such as when it reads from another server: up to 8 calls run at the same time, at most 4 of them for
 // initial objects, so that changes do not wait for these. Calls for one object never overlap. Other sources are not
@@ -127,7 +127,7 @@ func (s Secondary[K]) Map(f func(ctx context.Context, obj *K) ([]core.ObjectRef,
 	src.start = startMapping(func(ctx context.Context, p wire.Packed) ([]core.ObjectRef, error) {
 		obj := new(K)
 		if err := decode(reflector.StateOf(p), any(obj).(core.Object), res); err != nil {
-			return nil, Terminal(err)
+			return nil, core.Terminal(err)
 		}
 		return f(ctx, obj)
 	}, res)
@@ -234,7 +234,6 @@ type feed interface { //nolint:interfacebloat // a controller uses all of them, 
 	Cluster() string
 	Resource() core.Resource
 	Selection() cache.Selection
-	Namespace() string
 	Run(ctx context.Context) error
 	Ready(ctx context.Context) error
 	Health() error

@@ -158,7 +158,7 @@ func (w *worker) one(ctx context.Context, item applier.Item[Key, *event]) {
 
 // reconciled calls the reconcile, unless err is not nil, and ends the run.
 func (w *worker) reconciled(ctx context.Context, r *run, object reflector.State, err error) {
-	result := Result{Run: Run{Key: r.item.Key}, Err: Terminal(err)}
+	result := Result{Run: Run{Key: r.item.Key}, Err: core.Terminal(err)}
 	defer func() { // also if the reconcile ends the goroutine
 		defer w.current.Store(nil) // not before, since OnResult may be stuck
 		if w.describes || w.tally != nil {
@@ -207,7 +207,7 @@ func (w *worker) finish(ctx context.Context, item applier.Item[Key, *event], r R
 	case r.Err != nil:
 		r.Action = Action{}
 		r.Failures = item.Failures + 1
-		if !IsTerminal(r.Err) {
+		if !core.IsTerminal(r.Err) {
 			atLeast, _ := core.RetryAfter(r.Err)
 			r.RetryIn = w.applier.Retry(item.Key, item.Priority, &event{what: CauseRetry}, atLeast)
 		}

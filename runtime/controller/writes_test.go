@@ -423,7 +423,7 @@ func TestWritesFromManyGoroutines(t *testing.T) {
 			}
 			for range 10 {
 				if err := <-errs; err != nil {
-					return controller.Action{}, controller.Terminal(err)
+					return controller.Action{}, core.Terminal(err)
 				}
 			}
 			return controller.AwaitChange(), nil

@@ -33,13 +33,13 @@ type Funcs[K any] struct {
 // cleanup may be necessary. The name must be qualified with a domain, such as "docs.example.com/cleanup". The scope of
 // api may be the object's namespace or all namespaces.
 //
-// Errors: the errors of f; an error of the server if the finalizer can't be added or removed; a [controller.Terminal]
+// Errors: the errors of f; an error of the server if the finalizer can't be added or removed; a [core.Terminal]
 // error if the name, f or obj is invalid.
 func Reconcile[K any, P core.ObjectPtr[K]](
 	ctx context.Context, api *client.API[K], name string, obj *K, f Funcs[K],
 ) (controller.Action, error) {
 	if f.Apply == nil || f.Cleanup == nil {
-		return controller.Action{}, controller.Terminal(wrong(name, "Apply and Cleanup must both be set"))
+		return controller.Action{}, core.Terminal(wrong(name, "Apply and Cleanup must both be set"))
 	}
 	if P(obj).GetDeletionTimestamp() == nil {
 		obj, err := Add[K, P](ctx, api, name, obj)
@@ -67,7 +67,7 @@ func Reconcile[K any, P core.ObjectPtr[K]](
 // Add ensures that the object has the finalizer, unless it is being deleted. It returns the object as stored, or nil if
 // the object is deleted or being deleted. The name and the api are those of [Reconcile].
 //
-// Errors: an error of the server; a [controller.Terminal] error if the name or obj is invalid.
+// Errors: an error of the server; a [core.Terminal] error if the name or obj is invalid.
 func Add[K any, P core.ObjectPtr[K]](ctx context.Context, api *client.API[K], name string, obj *K) (*K, error) {
 	if err := check(name, P(obj)); err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func Add[K any, P core.ObjectPtr[K]](ctx context.Context, api *client.API[K], na
 // Remove ensures that the object does not have the finalizer, and changes no other finalizer. It is not an error if the
 // object does not exist. The name and the api are those of [Reconcile].
 //
-// Errors: an error of the server; a [controller.Terminal] error if the name or obj is invalid.
+// Errors: an error of the server; a [core.Terminal] error if the name or obj is invalid.
 func Remove[K any, P core.ObjectPtr[K]](ctx context.Context, api *client.API[K], name string, obj *K) error {
 	if err := check(name, P(obj)); err != nil {
 		return err
@@ -90,9 +90,9 @@ func Remove[K any, P core.ObjectPtr[K]](ctx context.Context, api *client.API[K],
 func check(name string, obj core.Object) error {
 	switch {
 	case !strings.Contains(name, "/") || len(validation.IsQualifiedName(name)) > 0:
-		return controller.Terminal(wrong(name, "want a name qualified by a domain, such as docs.example.com/cleanup"))
+		return core.Terminal(wrong(name, "want a name qualified by a domain, such as docs.example.com/cleanup"))
 	case obj.GetName() == "" || obj.GetUID() == "":
-		return controller.Terminal(wrong(name, "the object has no name or no UID; use one that the server returned"))
+		return core.Terminal(wrong(name, "the object has no name or no UID; use one that the server returned"))
 	}
 	return nil
 }

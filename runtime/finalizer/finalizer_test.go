@@ -188,7 +188,7 @@ func TestUnfinishedCleanupKeepsTheFinalizer(t *testing.T) {
 		err    error
 	}{
 		{name: "cleanup failed", err: broken},
-		{name: "cleanup failed permanently", err: controller.Terminal(broken)},
+		{name: "cleanup failed permanently", err: core.Terminal(broken)},
 		{name: "cleanup requests another call", action: later},
 	}
 	for _, tt := range tests {
@@ -203,8 +203,8 @@ func TestUnfinishedCleanupKeepsTheFinalizer(t *testing.T) {
 			if action != tt.action || !errors.Is(err, tt.err) {
 				t.Errorf("Reconcile() = %v, %v; want %v, %v", action, err, tt.action, tt.err)
 			}
-			if controller.IsTerminal(err) != controller.IsTerminal(tt.err) {
-				t.Errorf("IsTerminal(%v) = %v", err, controller.IsTerminal(err))
+			if core.IsTerminal(err) != core.IsTerminal(tt.err) {
+				t.Errorf("IsTerminal(%v) = %v", err, core.IsTerminal(err))
 			}
 			if !slices.Contains(s.finalizers(), ours) || len(s.requests) > 0 {
 				t.Errorf("finalizers are %v after requests %v", s.finalizers(), s.requests)
@@ -290,7 +290,7 @@ func TestInvalidArgumentsAreTerminalErrors(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := &server{stored: doc()}
 			_, err := finalizer.Reconcile(t.Context(), s.api(t), tt.finalizer, tt.obj, tt.funcs)
-			if !controller.IsTerminal(err) || !strings.Contains(err.Error(), tt.want) {
+			if !core.IsTerminal(err) || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("Reconcile() = %v, want a terminal error with %q", err, tt.want)
 			}
 			if len(s.requests)+len(calls) > 0 {

@@ -52,7 +52,7 @@
 // # Errors
 //
 // [Machine.Check] finds mistakes in the machine, such as states that can't be reached. Reconcile returns them as
-// [controller.Terminal] errors, and calls no Step. The error of a Step is written to the conditions, and the controller
+// [core.Terminal] errors, and calls no Step. The error of a Step is written to the conditions, and the controller
 // logs it and retries. A panic of a Step is an error of the run; the status is not written.
 //
 // # Concurrency

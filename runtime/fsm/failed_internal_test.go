@@ -13,6 +13,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/runtime/cache"
 	"github.com/kube-go/sdk/runtime/controller"
 	"github.com/kube-go/sdk/runtime/events"
@@ -129,8 +130,8 @@ func TestADeletionDoesNotEndWithFailed(t *testing.T) {
 	m.states[5].step = func(any, *Ctx[animal]) outcome { return Failed(To[Terminal]{}, "the grave is full").outcome }
 	obj.DeletionTimestamp = new(metav1.NewTime(noon))
 	_, err := m.pass(t, obj, noon).action()
-	if err == nil || err.Error() != "state buried: the grave is full" || controller.IsTerminal(err) {
-		t.Errorf("the error is %v, terminal: %t", err, controller.IsTerminal(err))
+	if err == nil || err.Error() != "state buried: the grave is full" || core.IsTerminal(err) {
+		t.Errorf("the error is %v, terminal: %t", err, core.IsTerminal(err))
 	}
 	wantConditions(t, obj, "bury=True/Completed", "buried=False/Failed: the grave is full",
 		"Ready=False/Deleting: buried: the grave is full")
@@ -248,8 +249,8 @@ func TestAFailedChildFailsItsParent(t *testing.T) {
 			f.change(t, func(a *animal) { a.Labels["bb"] = "born" })
 			_, _, err := f.reconcile(t)
 			const want = "a: state calf: it is weak\nbb: state calf: it is weak"
-			if err == nil || err.Error() != "state breed: "+want || !controller.IsTerminal(err) {
-				t.Errorf("the error is %v, terminal: %t", err, controller.IsTerminal(err))
+			if err == nil || err.Error() != "state breed: "+want || !core.IsTerminal(err) {
+				t.Errorf("the error is %v, terminal: %t", err, core.IsTerminal(err))
 			}
 			wantConditions(t, f.get(t), "breed=False/Failed: "+want, "end=Unknown/NotReached", "Ready=False/Failed: breed: "+want,
 				"Calf.a=False/Failed: calf: it is weak", "Calf.bb=False/Failed: calf: it is weak")
@@ -271,8 +272,8 @@ func TestAParentMayHandleAFailedChild(t *testing.T) {
 		obj.Annotations = map[string]string{"calves": "a"}
 		obj.Labels = map[string]string{"a": "born", "loses": "it is weak"}
 		_, err := m.pass(t, obj, noon).action()
-		if err == nil || controller.IsTerminal(err) == deletes {
-			t.Errorf("deletes %t: the error is %v, terminal: %t", deletes, err, controller.IsTerminal(err))
+		if err == nil || core.IsTerminal(err) == deletes {
+			t.Errorf("deletes %t: the error is %v, terminal: %t", deletes, err, core.IsTerminal(err))
 		}
 	}
 	c := &Children{ended: map[string]any{}}

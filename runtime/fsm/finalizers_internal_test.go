@@ -416,7 +416,7 @@ func TestAMachineDoesNotStartItself(t *testing.T) {
 				To[fromUnborn]{}.Stay("there", 30)).outcome
 		}, false},
 		{"a final failure of a child beside one with a negative delay", 10, 25, func(int) outcome {
-			return joined(To[fromWork]{}, To[fromUnborn]{}.Retry(controller.Terminal(errLabel("it is dead"))),
+			return joined(To[fromWork]{}, To[fromUnborn]{}.Retry(core.Terminal(errLabel("it is dead"))),
 				To[fromUnborn]{}.Stay("there", -time.Minute)).outcome
 		}, false},
 		{"an idle state with a negative delay, and a failing delete", 10, 25, func(int) outcome {

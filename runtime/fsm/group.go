@@ -15,8 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/machine"
-	"github.com/kube-go/sdk/runtime/controller"
 )
 
 // Group is a set of child machines of the same states, which one state of a machine runs in parallel, such as one
@@ -125,7 +125,7 @@ const maxReasons = 3
 // children whose pass has failed, otherwise [To.Stay].
 //
 // When all children have ended, and some of them with [Failed], Join returns [To.Retry] with their reasons, as a
-// [controller.Terminal] error. A state that handles the failure of a child calls [Ended] before Join, or its child
+// [core.Terminal] error. A state that handles the failure of a child calls [Ended] before Join, or its child
 // ends with [Done] in a state of its own.
 //
 //	children := replicas.Run(c, starts)
@@ -136,14 +136,14 @@ func Join[E any](to To[E], c *Children) (wait bool, result Result[E]) {
 	switch {
 	case len(c.errs) > 0:
 		errs := slices.Clone(c.errs)
-		if slices.ContainsFunc(errs, func(err error) bool { return !controller.IsTerminal(err) }) {
+		if slices.ContainsFunc(errs, func(err error) bool { return !core.IsTerminal(err) }) {
 			for i, err := range errs {
 				errs[i] = retried(err)
 			}
 		}
 		return true, Result[E]{outcome{how: fails, err: errors.Join(errs...), delay: c.delay, soon: c.soon}}
 	case len(c.waiting) == 0 && len(c.failed) > 0:
-		return true, to.Retry(controller.Terminal(errors.Join(c.failed...)))
+		return true, to.Retry(core.Terminal(errors.Join(c.failed...)))
 	case len(c.waiting) == 0:
 		return false, result
 	}

@@ -14,8 +14,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/machine"
-	"github.com/kube-go/sdk/runtime/controller"
 	"github.com/kube-go/sdk/runtime/internal/fakeapi"
 )
 
@@ -197,7 +197,7 @@ func TestAFailingChildDoesNotDelayTheOthers(t *testing.T) {
 // TestATerminalErrorOfAChildDoesNotEndTheOthers checks that a Join is retried as long as one of its children can be.
 func TestATerminalErrorOfAChildDoesNotEndTheOthers(t *testing.T) {
 	ill := outcome{how: fails, err: errLabel("ill")}
-	dead := outcome{how: fails, err: controller.Terminal(errLabel("dead"))}
+	dead := outcome{how: fails, err: core.Terminal(errLabel("dead"))}
 	for _, tc := range []struct {
 		a, b     outcome
 		want     string
@@ -211,8 +211,8 @@ func TestATerminalErrorOfAChildDoesNotEndTheOthers(t *testing.T) {
 		c.add("a", tc.a, nil, "calf")
 		c.add("b", tc.b, nil, "calf")
 		_, result := Join(To[fromBreed]{}, c)
-		if err := result.outcome.err; err.Error() != tc.want || controller.IsTerminal(err) != tc.terminal {
-			t.Errorf("Join = %v, terminal: %t; want %s, %t", err, controller.IsTerminal(err), tc.want, tc.terminal)
+		if err := result.outcome.err; err.Error() != tc.want || core.IsTerminal(err) != tc.terminal {
+			t.Errorf("Join = %v, terminal: %t; want %s, %t", err, core.IsTerminal(err), tc.want, tc.terminal)
 		}
 	}
 }

@@ -35,20 +35,20 @@ import (
 // that states declare.
 //
 // Errors: the error of the last Step; an error of the server if the status or the finalizer can't be written; a
-// [controller.Terminal] error of [Machine.Check], for an object of another machine, or for one of a cluster with a name
+// [core.Terminal] error of [Machine.Check], for an object of another machine, or for one of a cluster with a name
 // and another server than that of the machine's client.
 func (m *Machine[K]) Reconcile(ctx context.Context, obj *K) (controller.Action, error) {
 	if err := m.Check(); err != nil {
-		return controller.Action{}, controller.Terminal(err)
+		return controller.Action{}, core.Terminal(err)
 	}
 	_, own := m.fields.of(obj)
 	if err := m.foreign(own); err != nil {
-		return controller.Action{}, controller.Terminal(err)
+		return controller.Action{}, core.Terminal(err)
 	}
 	deletes := m.object(obj).GetDeletionTimestamp() != nil
 	track, key := m.track(ctx, obj)
 	if err := m.elsewhere(ctx, key); err != nil {
-		return controller.Action{}, controller.Terminal(err)
+		return controller.Action{}, core.Terminal(err)
 	}
 	now := time.Now()
 	obj, err := m.finalize(ctx, obj, deletes, now)
@@ -64,7 +64,7 @@ func (m *Machine[K]) Reconcile(ctx context.Context, obj *K) (controller.Action, 
 	defer m.giveBack(memory)
 	before, err := m.before(obj, memory)
 	if err != nil {
-		return controller.Action{}, controller.Terminal(fmt.Errorf("the status can't be read: %w", err))
+		return controller.Action{}, core.Terminal(fmt.Errorf("the status can't be read: %w", err))
 	}
 	if halted, action, err := m.suspended(ctx, obj, now, before); halted {
 		properties := suspended
@@ -206,7 +206,7 @@ func (r *reconcile[K]) store(ctx context.Context, w *walk[K], out *lazyOutputs) 
 
 // retried returns an error that is joined with one that a retry may resolve: of a terminal error only the text.
 func retried(err error) error {
-	if controller.IsTerminal(err) {
+	if core.IsTerminal(err) {
 		return errors.New(err.Error())
 	}
 	return err
@@ -375,7 +375,7 @@ func (m *Machine[K]) suspended(
 	case !known:
 		m.event(obj, events.Event{Type: events.Warning, Reason: suspendedType, Note: cond.Message})
 	}
-	return true, action, controller.Terminal(invalid)
+	return true, action, core.Terminal(invalid)
 }
 
 // announce records the events of a pass that was stored. Old has the conditions before the pass.

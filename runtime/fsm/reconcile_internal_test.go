@@ -165,7 +165,7 @@ func TestAMachineRefusesObjectsOfAnotherServer(t *testing.T) {
 		errs := run(home.Reconcile)
 		const want = "the object eu:meadow/ox is on the server https://eu.test, and the client of the machine is for " +
 			"https://cluster.test: create one machine for each cluster"
-		if err := errs["eu:meadow/ox"]; err == nil || !strings.Contains(err.Error(), want) || !controller.IsTerminal(err) {
+		if err := errs["eu:meadow/ox"]; err == nil || !strings.Contains(err.Error(), want) || !core.IsTerminal(err) {
 			t.Errorf("the error of the other cluster is %v, want a terminal one with %q", err, want)
 		}
 		if err := errs["meadow/ox"]; err != nil || home.get(t).Status.FSM == nil {
@@ -299,7 +299,7 @@ func TestASuspendedObjectIsNotChanged(t *testing.T) {
 
 		f.change(t, func(a *animal) { a.Annotations = map[string]string{f.name + ".suspend": "true"} })
 		written, _, err = f.reconcile(t)
-		if err == nil || !controller.IsTerminal(err) || !strings.Contains(err.Error(), "annotation example.com/animal.suspend") {
+		if err == nil || !core.IsTerminal(err) || !strings.Contains(err.Error(), "annotation example.com/animal.suspend") {
 			t.Errorf("a suspension that can't be parsed: %v", err)
 		}
 		if written == nil || written.Status.FSM.State != "end" ||
@@ -700,10 +700,10 @@ func TestAStatusThatCannotBeWrittenFailsTheRun(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 	gone.states[1].step = func(any, *Ctx[animal]) outcome {
-		return outcome{how: fails, err: controller.Terminal(errLabel("bedrock"))}
+		return outcome{how: fails, err: core.Terminal(errLabel("bedrock"))}
 	}
 	_, err = gone.Reconcile(t.Context(), obj)
-	if err == nil || !strings.Contains(err.Error(), "bedrock") || controller.IsTerminal(err) {
+	if err == nil || !strings.Contains(err.Error(), "bedrock") || core.IsTerminal(err) {
 		t.Errorf("the error is %v, want one that is retried, so that the status is written", err)
 	}
 }

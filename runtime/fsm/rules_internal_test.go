@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/machine"
 	"github.com/kube-go/sdk/runtime/controller"
 	"github.com/kube-go/sdk/runtime/inventory"
@@ -173,7 +174,7 @@ func TestAFailingOnSpecChangeDoesNotSuspendTheDeadline(t *testing.T) {
 		out    fakeOutputs
 	}{
 		"fails":             {result: outcome{how: fails, err: errLabel("no food")}},
-		"fails permanently": {result: outcome{how: fails, err: controller.Terminal(errLabel("no food"))}},
+		"fails permanently": {result: outcome{how: fails, err: core.Terminal(errLabel("no food"))}},
 		"goes and waits":    {result: outcome{how: goes, next: work{"plough"}}, out: fakeOutputs{waiting: "for a secret"}},
 	} {
 		m, obj := newMachine(t, &Options{Durable: true}), new(animal)

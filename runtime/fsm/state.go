@@ -96,7 +96,7 @@ func (To[E]) Idle(reason string, delay time.Duration) Result[E] {
 }
 
 // Retry ends the pass with an error. The next pass takes place after the back-off of the controller, or at the deadline
-// of the state if that is earlier. A [controller.Terminal] error is not retried after a back-off.
+// of the state if that is earlier. A [core.Terminal] error is not retried after a back-off.
 func (To[E]) Retry(err error) Result[E] { return Result[E]{outcome{how: fails, err: err}} }
 
 // Restart begins again at the initial state: in the same pass, or in the next one if this pass has already been there.

@@ -11,9 +11,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/machine"
 	"github.com/kube-go/sdk/core/wire"
-	"github.com/kube-go/sdk/runtime/controller"
 )
 
 // TestAnObjectOfAnotherMachineIsNotChanged checks that two machines of a kind do not write the same status, and that
@@ -27,7 +27,7 @@ func TestAnObjectOfAnotherMachineIsNotChanged(t *testing.T) {
 	Add(other, end{})
 	before := f.get(t)
 	const want = "machine example.com/other: the object belongs to the machine example.com/animal"
-	if _, err := other.Reconcile(t.Context(), f.get(t)); !controller.IsTerminal(err) || !strings.Contains(err.Error(), want) {
+	if _, err := other.Reconcile(t.Context(), f.get(t)); !core.IsTerminal(err) || !strings.Contains(err.Error(), want) {
 		t.Errorf("a pass of the other machine returns %v, want %q", err, want)
 	}
 	if _, err := other.Plan(t.Context(), f.get(t)); err == nil || !strings.Contains(err.Error(), want) {

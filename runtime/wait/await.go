@@ -35,7 +35,8 @@ type Options struct {
 // A namespaced kind needs the API of one namespace.
 //
 // Errors: the context's cause if the context ends first, with the last state that was observed; the condition's error
-// if it is marked by [Terminal]; the server's error if retrying cannot help, such as a missing permission.
+// if it is marked by [core.Terminal]; the server's error if retrying cannot help, such as a missing permission. None is
+// terminal for a controller that returns it, because the awaited object may be repaired later.
 func Await[K any, P core.ObjectPtr[K]](
 	ctx context.Context, api *client.API[K], name string, c Condition[K], o *Options,
 ) (*K, error) {
@@ -204,7 +205,7 @@ func (w *waiter[K, P]) run(ctx context.Context, condition func(*K) error) error 
 		switch {
 		case w.seen == nil:
 			return nil
-		case IsTerminal(w.seen):
+		case core.IsTerminal(w.seen):
 			err, w.seen = w.seen, nil
 			return w.failure(err)
 		}
@@ -254,7 +255,7 @@ func (w *waiter[K, P]) object() string {
 	return w.api.Resource().String() + " " + core.ObjectRef{Namespace: w.api.Namespace(), Name: w.name}.String()
 }
 
-// failure returns the reason why the wait ends, together with the last known state of the object.
+// failure returns the reason why the wait ends, together with the last known state of the object. It is not terminal.
 func (w *waiter[K, P]) failure(reason error) error {
 	err := fmt.Errorf("await %s: %w", w.object(), reason)
 	if w.seen != nil {
@@ -263,5 +264,12 @@ func (w *waiter[K, P]) failure(reason error) error {
 	if w.trouble != nil {
 		err = fmt.Errorf("%w; last failure: %w", err, w.trouble)
 	}
-	return err
+	return ended{err}
 }
+
+// ended is the error of a wait. It has the text and the causes of the error that ended the wait, but is not terminal for
+// a controller that returns it, because the awaited object may be repaired later.
+type ended struct{ error }
+
+func (e ended) Unwrap() error { return e.error }
+func (ended) Terminal() bool  { return false }

@@ -340,12 +340,12 @@ func TestPermanentFailureEndsTheWait(t *testing.T) {
 		{name: "no namespace", object: "a", wantMsg: "choose one with API.In"},
 		{
 			name: "a condition that will never hold", object: "a", namespace: "prod",
-			condition: func(*document) error { return wait.Terminal(failed) },
+			condition: func(*document) error { return core.Terminal(failed) },
 			want:      failed, wantMsg: "await documents.docs.example.com prod/a: phase is Failed.",
 		},
 		{
 			name: "a condition that will never hold, with an error that is otherwise retried", object: "a", namespace: "prod",
-			condition: func(*document) error { return wait.Terminal(&core.StatusError{Status: metav1.Status{Code: 503}}) },
+			condition: func(*document) error { return core.Terminal(&core.StatusError{Status: metav1.Status{Code: 503}}) },
 			want:      core.ErrUnavailable,
 		},
 	}
@@ -373,6 +373,46 @@ func TestPermanentFailureEndsTheWait(t *testing.T) {
 				}
 				if took := time.Since(start); took > 0 {
 					t.Errorf("Await() took %v", took)
+				}
+			})
+		})
+	}
+}
+
+func TestTheErrorOfAWaitIsNotTerminalForAController(t *testing.T) {
+	failed := core.Terminal(&core.StatusError{Status: metav1.Status{Code: 409}})
+	for _, tt := range []struct {
+		name      string
+		condition wait.Condition[document]
+		want      string
+	}{
+		{"a final condition", func(*document) error { return failed }, "await documents.docs.example.com prod/a: conflict"},
+		{
+			"a condition that wraps a final one", func(*document) error { return errors.Join(fmt.Errorf("the copy: %w", failed)) },
+			"await documents.docs.example.com prod/a: the copy: conflict",
+		},
+		{"the cause of the context", nil, "await documents.docs.example.com prod/a: conflict"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &server{}
+				s.put(doc("u1", "Failed"))
+				ctx, stop := context.WithCancelCause(t.Context())
+				condition := tt.condition
+				if condition == nil {
+					stop(failed)
+					condition = running
+				}
+				defer stop(nil)
+				_, err := wait.Await(ctx, s.docs(t), "a", condition, nil)
+				if core.IsTerminal(err) {
+					t.Errorf("Await() = %v, a terminal error", err)
+				}
+				if err == nil || err.Error() != tt.want {
+					t.Errorf("Await() = %v, want %s", err, tt.want)
+				}
+				if status, ok := errors.AsType[*core.StatusError](err); !ok || status.Status.Code != 409 || !errors.Is(err, core.ErrConflict) {
+					t.Errorf("Await() = %v, without its cause", err)
 				}
 			})
 		})

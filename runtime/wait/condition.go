@@ -13,33 +13,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/wire"
 )
 
 // Condition checks whether an object has reached the wanted state. It returns nil if it has, and otherwise an error
 // that says what is missing, such as "phase is Pending". The object is never nil, and the condition may keep it. An
-// error marked by [Terminal] ends the wait.
+// error marked by [core.Terminal] ends the wait.
 type Condition[K any] func(obj *K) error
-
-// Terminal marks a condition's error as final: the object will never meet the condition, whatever happens to it.
-// Terminal returns nil for nil.
-func Terminal(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &terminalError{err}
-}
-
-type terminalError struct{ err error }
-
-func (e *terminalError) Error() string { return e.err.Error() }
-func (e *terminalError) Unwrap() error { return e.err }
-
-// IsTerminal reports whether an error is marked by [Terminal], or wraps one that is.
-func IsTerminal(err error) bool {
-	_, ok := errors.AsType[*terminalError](err)
-	return ok
-}
 
 // Exists returns a condition that holds for every existing object.
 func Exists[K any]() Condition[K] {
@@ -79,7 +60,7 @@ func StatusCondition[K any](conditionType string, status metav1.ConditionStatus)
 func JSONPath[K any](path, value string) Condition[K] {
 	steps, invalid := parsePath(path)
 	if invalid != nil {
-		invalid = Terminal(fmt.Errorf("JSON path %q: %w", path, invalid))
+		invalid = core.Terminal(fmt.Errorf("JSON path %q: %w", path, invalid))
 	}
 	return func(obj *K) error {
 		if invalid != nil {
@@ -87,7 +68,7 @@ func JSONPath[K any](path, value string) Condition[K] {
 		}
 		var doc any
 		if err := convert(obj, &doc); err != nil {
-			return Terminal(fmt.Errorf("read %s: %w", path, err))
+			return core.Terminal(fmt.Errorf("read %s: %w", path, err))
 		}
 		found := find(steps, doc, nil)
 		switch {
@@ -96,13 +77,13 @@ func JSONPath[K any](path, value string) Condition[K] {
 		case len(found) == 0:
 			return fmt.Errorf("%s does not exist", path)
 		case len(found) > 1:
-			return Terminal(fmt.Errorf("%s matches %d values: want a path to one", path, len(found)))
+			return core.Terminal(fmt.Errorf("%s matches %d values: want a path to one", path, len(found)))
 		case value == "":
 			return nil
 		}
 		switch found[0].(type) {
 		case map[string]any, []any:
-			return Terminal(fmt.Errorf("%s is an object or a list: want a path to a string, a number or a boolean", path))
+			return core.Terminal(fmt.Errorf("%s is an object or a list: want a path to a string, a number or a boolean", path))
 		}
 		if seen := textOf(found[0]); strings.TrimSpace(seen) != strings.TrimSpace(value) {
 			return fmt.Errorf("%s is %q, want %q", path, seen, value)
@@ -113,7 +94,7 @@ func JSONPath[K any](path, value string) Condition[K] {
 
 // undeclared returns the error of a type that has no field at the path.
 func undeclared[K any](path string) error {
-	return Terminal(fmt.Errorf("the type %T declares no %s: wait with a type that does, or with unstructured.Unstructured",
+	return core.Terminal(fmt.Errorf("the type %T declares no %s: wait with a type that does, or with unstructured.Unstructured",
 		*new(K), path))
 }
 
@@ -148,7 +129,7 @@ func readSubject[K any](obj *K, paths ...string) (*subject, error) {
 		err = wire.UnmarshalJSON(s.data, s)
 	}
 	if err != nil {
-		return nil, Terminal(fmt.Errorf("read the conditions: %w", err))
+		return nil, core.Terminal(fmt.Errorf("read the conditions: %w", err))
 	}
 	return s, nil
 }

@@ -227,9 +227,3 @@ func TestJSONPathFailsForAFieldThatTheTypeDoesNotDeclare(t *testing.T) {
 		t.Errorf("JSONPath of a Service = %q", got)
 	}
 }
-
-func TestTerminalReturnsNilForNil(t *testing.T) {
-	if err := wait.Terminal(nil); err != nil {
-		t.Errorf("Terminal(nil) = %v", err)
-	}
-}

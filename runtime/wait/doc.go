@@ -38,7 +38,8 @@
 // Set the deadline in the context; an error matches the context's cause. The wait continues after a watch ends or
 // breaks, and while a server is down or busy, with growing pauses; these failures are logged to [Options.Logger]. A
 // failure that does not pass ends the wait at once: a missing permission, a kind that is not served, an object that
-// does not decode, an error marked by [Terminal], such as that of [Ready] for a failed Job.
+// does not decode, an error marked by [core.Terminal], such as that of [Ready] for a failed Job. For a controller that
+// returns the error of a wait, it is not terminal: the object may be repaired, so the controller tries again.
 //
 // # Permissions
 //

@@ -47,7 +47,7 @@ func ExampleAwait() {
 		case "Running":
 			return nil
 		case "Failed":
-			return wait.Terminal(errors.New("the document has failed"))
+			return core.Terminal(errors.New("the document has failed"))
 		}
 		return fmt.Errorf("phase is %s", d.Status.Phase)
 	}, nil)

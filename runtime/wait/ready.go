@@ -22,7 +22,7 @@ import (
 //
 //   - Deployment, StatefulSet: all replicas have the current template and are available, and no surplus ones exist. A
 //     StatefulSet updates the replicas from its partition on, and with the strategy OnDelete any template is current.
-//     The error of a Deployment that has exceeded its progress deadline is final, see [Terminal];
+//     The error of a Deployment that has exceeded its progress deadline is final, see [core.Terminal];
 //   - DaemonSet: the replicas on all nodes that should have one have the current template and are available. With the
 //     strategy OnDelete any template is current. Replicas on other nodes are ignored;
 //   - ReplicaSet, ReplicationController: all replicas are available, and no surplus ones exist. Their templates do not
@@ -39,10 +39,13 @@ import (
 //     is true, which is final if it has an observedGeneration.
 //
 // An object that is being deleted is not ready, nor is one whose status is older than its spec.
+//
+// A final error is terminal for a controller that calls Ready itself and returns the error: it is not run again until
+// something changes, such as a watched object. The error of [Await] is not terminal.
 func Ready[K any](obj *K) error {
 	gk, err := groupKindOf(obj)
 	if err != nil {
-		return Terminal(err)
+		return core.Terminal(err)
 	}
 	check, paths := ruleOf(gk.String())
 	_, dynamic := any(obj).(*unstructured.Unstructured)
@@ -118,7 +121,7 @@ func detailed(check func(*workload) error) func(*subject) error {
 	return func(s *subject) error {
 		w := &workload{subject: s}
 		if err := wire.UnmarshalJSON(s.data, w); err != nil {
-			return Terminal(fmt.Errorf("read the spec and the status: %w", err))
+			return core.Terminal(fmt.Errorf("read the spec and the status: %w", err))
 		}
 		return check(w)
 	}
@@ -211,7 +214,7 @@ func (w *workload) deployment() error {
 	case w.Spec.Paused:
 		return fmt.Errorf("it is paused: %w", err)
 	case progress != nil && progress.Reason == "ProgressDeadlineExceeded":
-		return Terminal(w.withFailure(fmt.Errorf("%w: %w", progress.unlike(), err)))
+		return core.Terminal(w.withFailure(fmt.Errorf("%w: %w", progress.unlike(), err)))
 	}
 	return w.withFailure(err)
 }
@@ -283,7 +286,7 @@ func (w *workload) replicaSet() error {
 func (s *subject) job() error {
 	switch {
 	case s.isTrue("Failed"):
-		return Terminal(s.find("Failed").unlike())
+		return core.Terminal(s.find("Failed").unlike())
 	case s.isTrue("Complete"):
 		return nil
 	case s.isTrue("Suspended"):
@@ -297,7 +300,7 @@ func (w *workload) pod() error {
 	case "Succeeded":
 		return nil
 	case "Failed":
-		return Terminal(w.phase("Succeeded"))
+		return core.Terminal(w.phase("Succeeded"))
 	}
 	return w.check("Ready", metav1.ConditionTrue)
 }
@@ -328,7 +331,7 @@ func (s *subject) other() error {
 		if s.observed(c) == 0 {
 			return c.unlike() // it may be about an earlier spec
 		}
-		return Terminal(c.unlike())
+		return core.Terminal(c.unlike())
 	}
 	if s.isTrue("Reconciling") {
 		return s.find("Reconciling").unlike()

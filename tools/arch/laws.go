@@ -144,9 +144,9 @@ func laws() map[string]map[string][]string {
 			"grows from 5 ms to 1000 s": {
 				"TestFailedRunIsRetriedWithDelaysFrom5msTo1000s",
 			},
-			"A [Terminal] error is not retried":     {"TestATerminalErrorWaitsForAChange"},
-			"without a delay waits in the same way": {"TestARequeueWithoutADelayDoesNotSpin"},
-			"A panic of the reconcile":              {"TestPanicFailsOnlyItsRun"},
+			"A [core.Terminal] error is not retried": {"TestATerminalErrorWaitsForAChange"},
+			"without a delay waits in the same way":  {"TestARequeueWithoutADelayDoesNotSpin"},
+			"A panic of the reconcile":               {"TestPanicFailsOnlyItsRun"},
 			"A panic of [Options.OnResult]": {
 				"TestPanicOfOnResultIsLoggedAndDoesNotAffectTheRun",
 			},

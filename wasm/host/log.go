@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/kube-go/sdk/core"
-	"github.com/kube-go/sdk/runtime/controller"
 )
 
 // log writes a log record of the guest, unless it writes too many.
@@ -72,8 +71,8 @@ func shorten(err error) error {
 	if status, ok := errors.AsType[*core.StatusError](err); ok {
 		short.err = status
 	}
-	if controller.IsTerminal(err) {
-		return controller.Terminal(short)
+	if core.IsTerminal(err) {
+		return core.Terminal(short)
 	}
 	return short
 }

@@ -383,7 +383,7 @@ func (r *reconciler) call(
 	}
 	obj, err := readReconciled(object, resourceOf(&c.For))
 	if err != nil {
-		return nil, nil, controller.Terminal(err)
+		return nil, nil, core.Terminal(err)
 	}
 	message, err := requestOf(c, owned, obj)
 	if err != nil {

@@ -25,7 +25,6 @@ import (
 	"github.com/kube-go/sdk/core/abi"
 	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/core/wire"
-	"github.com/kube-go/sdk/runtime/controller"
 )
 
 func TestFieldManagersAreShortAndDiffer(t *testing.T) {
@@ -283,14 +282,14 @@ func TestShortenedErrorsKeepTheResponseOfTheServer(t *testing.T) {
 	long := strings.Repeat("x", 2*maxErrorBytes)
 	busy := &core.StatusError{Status: metav1.Status{Code: http.StatusTooManyRequests, Message: long}, RetryAfter: time.Minute}
 	for name, err := range map[string]error{
-		"a response": fmt.Errorf("apply: %w", busy), "a terminal error": controller.Terminal(errors.New(long)),
+		"a response": fmt.Errorf("apply: %w", busy), "a terminal error": core.Terminal(errors.New(long)),
 	} {
 		short := shorten(err)
 		before, _ := core.RetryAfter(err)
 		after, _ := core.RetryAfter(short)
-		if len(short.Error()) > maxErrorBytes+10 || after != before || controller.IsTerminal(short) != controller.IsTerminal(err) {
+		if len(short.Error()) > maxErrorBytes+10 || after != before || core.IsTerminal(short) != core.IsTerminal(err) {
 			t.Errorf("%s became %d bytes, to be retried after %v, terminal: %v", name, len(short.Error()), after,
-				controller.IsTerminal(short))
+				core.IsTerminal(short))
 		}
 	}
 }
