@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kube-go/sdk/client"
-	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/core/wire"
 )
@@ -93,18 +92,6 @@ func (a *OpenAPI) GroupVersion(ctx context.Context, gv schema.GroupVersion) (*Do
 		return a.Document(ctx, "api/"+gv.Version)
 	}
 	return a.Document(ctx, "apis/"+gv.String())
-}
-
-// Schema fetches the document of a resource, and returns the schema of its kind.
-//
-// Errors: those of [OpenAPI.Document] and of [Document.Schema].
-func (a *OpenAPI) Schema(ctx context.Context, res core.Resource) (*Schema, error) {
-	gvk := res.GroupVersionKind()
-	doc, err := a.GroupVersion(ctx, gvk.GroupVersion())
-	if err != nil {
-		return nil, err
-	}
-	return doc.Schema(gvk)
 }
 
 // fetch fetches a document by its URL. The URL contains the hash of the document, so a document with that hash is never

@@ -75,8 +75,7 @@ func TestOpenAPI(t *testing.T) {
 	if !slices.Contains(doc.Kinds(), deploymentKind) {
 		t.Errorf("Kinds = %v, which lacks deployments", doc.Kinds())
 	}
-	s, err := index.Schema(t.Context(),
-		core.Resource{Group: "apps", Version: "v1", Kind: "Deployment", Plural: "deployments"})
+	s, err := doc.Schema(deploymentKind)
 	if err != nil || s.Type != "object" || !strings.HasPrefix(s.Description, "Deployment enables declarative updates") {
 		t.Errorf("schema = %+v, %v", s, err)
 	}

@@ -69,11 +69,11 @@ func (d *Document) Schema(gvk schema.GroupVersionKind) (*Schema, error) {
 	if !ok {
 		return nil, fmt.Errorf("the OpenAPI document has no schema of %s in %s", gvk.Kind, gvk.GroupVersion())
 	}
-	return d.Component(name)
+	return d.component(name)
 }
 
-// Component returns the schema with a name such as io.k8s.api.core.v1.PodSpec.
-func (d *Document) Component(name string) (*Schema, error) {
+// component returns the schema with a name such as io.k8s.api.core.v1.PodSpec.
+func (d *Document) component(name string) (*Schema, error) {
 	raw, ok := d.components[name]
 	if !ok {
 		return nil, fmt.Errorf("the OpenAPI document has no component %q", name)
@@ -140,7 +140,7 @@ func (d *Document) Resolve(s *Schema) (*Schema, error) {
 		var err error
 		switch {
 		case found.Ref != "":
-			target, err = d.Component(strings.TrimPrefix(found.Ref, "#/components/schemas/"))
+			target, err = d.component(strings.TrimPrefix(found.Ref, "#/components/schemas/"))
 		case found.refersByAllOf():
 			target = cmp.Or(found.AllOf[0], &Schema{})
 		default:

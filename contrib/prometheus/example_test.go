@@ -15,8 +15,6 @@ import (
 	"github.com/kube-go/sdk/client/middleware"
 	kubeprometheus "github.com/kube-go/sdk/contrib/prometheus"
 	"github.com/kube-go/sdk/core/request"
-	"github.com/kube-go/sdk/runtime/cache"
-	"github.com/kube-go/sdk/runtime/controller"
 	"github.com/kube-go/sdk/runtime/manager"
 )
 
@@ -58,19 +56,14 @@ func Example() {
 }
 
 func ExampleNewCollector() {
-	c := newServer("orders").client() // kube.NewClient(ctx, nil)
-	machine := newMachine(c)
-	ctx, stop := context.WithCancel(context.Background())
-	ctl := controller.New(controller.For[database](cache.New(c, nil)), nil)
-	m := manager.New(c, nil)
-	m.Add(ctl.With(func(ctx context.Context, db *database) (controller.Action, error) {
-		defer stop()
-		return machine.Reconcile(ctx, db)
-	}))
+	m := manager.New(nil, nil)                                   // the argument is a client
+	if err := m.Metrics().AddController(numbers()); err != nil { // instead of m.Add(ctl.With(reconcile))
+		fmt.Println(err)
+		return
+	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(kubeprometheus.NewCollector(m.Metrics()))
 
-	_ = m.Run(ctx)
 	families, err := registry.Gather()
 	if err != nil {
 		fmt.Println(err)
@@ -83,6 +76,6 @@ func ExampleNewCollector() {
 		}
 	}
 	// Output:
-	// controller_runtime_reconcile_errors_total 0
-	// kube_machine_transitions_total 1
+	// controller_runtime_reconcile_errors_total 16
+	// kube_machine_transitions_total 9
 }

@@ -42,9 +42,6 @@ func (v *View[K]) Resource() core.Resource { return v.watch.resource }
 // Selection returns the selection of the objects, with its selectors in a fixed order.
 func (v *View[K]) Selection() Selection { return v.watch.selection }
 
-// Namespace returns the namespace of the selection. It is empty if the objects may have any, or have none.
-func (v *View[K]) Namespace() string { return v.watch.selection.Namespace }
-
 // Store returns the store with the objects. It is filled while the view runs.
 func (v *View[K]) Store() *reflector.Store[K] { return v.store }
 

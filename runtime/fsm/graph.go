@@ -201,27 +201,3 @@ func (g *Graph) parts() []part {
 	}
 	return parts
 }
-
-// DOT returns the graph in the language of Graphviz, see https://graphviz.org/doc/info/lang.html.
-func (g *Graph) DOT() string {
-	b := &strings.Builder{}
-	fmt.Fprintf(b, "digraph %q {\n", g.Name)
-	for _, s := range g.States {
-		var attrs []string
-		if s.Initial {
-			attrs = append(attrs, "style=bold")
-		}
-		if s.Terminal {
-			attrs = append(attrs, "peripheries=2")
-		}
-		if s.Deletes {
-			attrs = append(attrs, "color=gray")
-		}
-		fmt.Fprintf(b, "\t%q [%s];\n", s.Name, strings.Join(attrs, " "))
-	}
-	for _, t := range g.Transitions {
-		fmt.Fprintf(b, "\t%q -> %q;\n", t.From, t.To)
-	}
-	b.WriteString("}\n")
-	return b.String()
-}

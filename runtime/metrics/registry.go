@@ -211,7 +211,7 @@ func (r *Registry) Families() []Family {
 // ServeHTTP responds with the metrics as text, including those of the process.
 func (r *Registry) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", contentType)
-	_ = WriteText(w, append(r.Families(), process()...)) // an error means that the client has gone
+	_ = writeText(w, append(r.Families(), process()...)) // an error means that the client has gone
 }
 
 func (t *table) controller(c Controller) {

@@ -15,8 +15,8 @@ import (
 // contentType is that of the text format, see https://prometheus.io/docs/instrumenting/exposition_formats/.
 const contentType = "text/plain; version=0.0.4; charset=utf-8"
 
-// WriteText writes families in the text format of Prometheus. Families without samples are left out.
-func WriteText(w io.Writer, families []Family) error {
+// writeText writes families in the text format of Prometheus. Families without samples are left out.
+func writeText(w io.Writer, families []Family) error {
 	var t text
 	for i := range families {
 		t.family(&families[i])

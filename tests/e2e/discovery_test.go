@@ -379,7 +379,12 @@ func TestOpenAPIDescribesAllDiscoveredKinds(t *testing.T) {
 		if !slices.Contains(documents, name) || strings.HasSuffix(res.Group, ".example.com") {
 			continue // other tests install and delete these kinds
 		}
-		s, err := openAPI.Schema(limit(t), res)
+		doc, err := openAPI.Document(limit(t), name)
+		if err != nil {
+			t.Errorf("%s: %v", res, err)
+			continue
+		}
+		s, err := doc.Schema(res.GroupVersionKind())
 		if err != nil {
 			t.Errorf("%s: %v", res, err)
 			continue
