@@ -239,13 +239,8 @@ func (f *Feed) Metadata() *Feed {
 	return &Feed{client: f.client, target: metadataOf(f.target), setup: f.setup}
 }
 
-// JSON returns the feed of the same objects in JSON, see [API.PreferEncoding].
-func (f *Feed) JSON() *Feed { return f.in(wire.JSON) }
-
-// Protobuf returns the feed of the same objects in protobuf, see [API.PreferEncoding].
-func (f *Feed) Protobuf() *Feed { return f.in(wire.Protobuf) }
-
-func (f *Feed) in(e wire.Encoding) *Feed {
+// PreferEncoding returns the feed of the same objects in another encoding, see [API.PreferEncoding].
+func (f *Feed) PreferEncoding(e wire.Encoding) *Feed {
 	other := *f
 	other.target.Encoding = e
 	return &other

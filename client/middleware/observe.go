@@ -26,9 +26,9 @@ type Outcome struct {
 	// closed.
 	Err error
 
-	Header time.Duration // until the response header was received
-	Total  time.Duration // until the response body was read or closed; a watch may take hours
-	Bytes  int64         // bytes of the body that were read, after decompression
+	HeaderTook time.Duration // until the response header was received
+	Took       time.Duration // until the response body was read or closed; a watch may take hours
+	Bytes      int64         // bytes of the body that were read, after decompression
 }
 
 // Observe calls observe for each request. If observe is nil, Observe returns nil. A request that is upgraded to a
@@ -54,10 +54,10 @@ func Observe(observe Observer) Func {
 			}
 			header := time.Since(start)
 			if err != nil {
-				done(Outcome{Err: err, Header: header, Total: header})
+				done(Outcome{Err: err, HeaderTook: header, Took: header})
 				return nil, err
 			}
-			out := Outcome{Status: resp.StatusCode, Proto: resp.Proto, Header: header, Total: header}
+			out := Outcome{Status: resp.StatusCode, Proto: resp.Proto, HeaderTook: header, Took: header}
 			if resp.StatusCode == http.StatusSwitchingProtocols { // the body is the connection
 				done(out)
 				return resp, nil
@@ -106,6 +106,6 @@ func (b *observedBody) note(n int, err error) {
 	if err != io.EOF {
 		b.outcome.Err = err
 	}
-	b.outcome.Total = time.Since(b.start)
+	b.outcome.Took = time.Since(b.start)
 	b.done(b.outcome)
 }

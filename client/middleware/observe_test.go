@@ -36,32 +36,32 @@ func TestObserve(t *testing.T) {
 			"a body that is read",
 			step{status: 200, body: "hello"},
 			read,
-			middleware.Outcome{Status: 200, Bytes: 5, Header: time.Second, Total: 2 * time.Second},
+			middleware.Outcome{Status: 200, Bytes: 5, HeaderTook: time.Second, Took: 2 * time.Second},
 		},
 		{
 			"a body that is read and closed",
 			step{status: 404, body: "hello"},
 			func(b io.ReadCloser) { read(b); b.Close(); b.Close() },
-			middleware.Outcome{Status: 404, Bytes: 5, Header: time.Second, Total: 2 * time.Second},
+			middleware.Outcome{Status: 404, Bytes: 5, HeaderTook: time.Second, Took: 2 * time.Second},
 		},
 		{
 			"a body that is closed",
 			step{status: 200, body: "hello"},
 			func(b io.ReadCloser) { b.Close() },
-			middleware.Outcome{Status: 200, Header: time.Second, Total: 2 * time.Second},
+			middleware.Outcome{Status: 200, HeaderTook: time.Second, Took: 2 * time.Second},
 		},
 		{
 			"a body that breaks",
 			step{status: 200, body: "he", cut: true},
 			read,
-			middleware.Outcome{Status: 200, Bytes: 2, Err: io.ErrUnexpectedEOF, Header: time.Second, Total: 2 * time.Second},
+			middleware.Outcome{Status: 200, Bytes: 2, Err: io.ErrUnexpectedEOF, HeaderTook: time.Second, Took: 2 * time.Second},
 		},
-		{"no response", step{err: reset}, nil, middleware.Outcome{Err: reset, Header: time.Second, Total: time.Second}},
+		{"no response", step{err: reset}, nil, middleware.Outcome{Err: reset, HeaderTook: time.Second, Took: time.Second}},
 		{
 			"a request that becomes a stream",
 			step{status: 101},
 			nil,
-			middleware.Outcome{Status: 101, Header: time.Second, Total: time.Second},
+			middleware.Outcome{Status: 101, HeaderTook: time.Second, Took: time.Second},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

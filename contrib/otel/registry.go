@@ -87,16 +87,16 @@ func (known instruments) observe(o metric.Observer, families []metrics.Family) e
 				o.ObserveFloat64(known[f.Name], s.Value, with)
 				continue
 			}
-			o.ObserveFloat64(known[f.Name+count], float64(s.Histogram.Number), with)
+			o.ObserveFloat64(known[f.Name+count], float64(s.Histogram.Count), with)
 			o.ObserveFloat64(known[f.Name+sum], s.Histogram.Sum.Seconds(), with)
 			below := func(limit float64, n uint64) {
 				le := attribute.String("le", strconv.FormatFloat(limit, 'g', -1, 64))
 				o.ObserveFloat64(known[f.Name+bucket], float64(n), metric.WithAttributes(append(labels, le)...))
 			}
 			for _, b := range s.Histogram.Buckets {
-				below(b.Limit.Seconds(), b.Number)
+				below(b.UpperBound.Seconds(), b.Count)
 			}
-			below(math.Inf(1), s.Histogram.Number)
+			below(math.Inf(1), s.Histogram.Count)
 		}
 	}
 	return errors.Join(errs...)

@@ -32,8 +32,8 @@ func TestMetricsOfARegistryAreReported(t *testing.T) {
 		}
 	}
 	three := histogram.Histogram{
-		Number: 3, Sum: 4 * time.Second,
-		Buckets: []histogram.Bucket{{Limit: 500 * time.Millisecond, Number: 1}, {Limit: time.Second, Number: 2}},
+		Count: 3, Sum: 4 * time.Second,
+		Buckets: []histogram.Bucket{{UpperBound: 500 * time.Millisecond, Count: 1}, {UpperBound: time.Second, Count: 2}},
 	}
 	for name, kind := range map[string]metrics.Type{
 		"c_total": metrics.Counter, "g": metrics.Gauge, "h_seconds": metrics.Histogram,

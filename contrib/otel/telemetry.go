@@ -94,9 +94,9 @@ func (t *Telemetry) Observe(r *http.Request) (context.Context, func(middleware.O
 	return ctx, func(out middleware.Outcome) {
 		t.active.Add(ctx, -1, metric.WithAttributes(began...))
 		ended := metric.WithAttributes(append(began, endAttributes(out)...)...)
-		took := out.Total
+		took := out.Took
 		if call.LongRunning {
-			took = out.Header
+			took = out.HeaderTook
 		}
 		t.duration.Record(ctx, took.Seconds(), ended)
 		t.size.Record(ctx, out.Bytes, ended)

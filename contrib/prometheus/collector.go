@@ -64,9 +64,9 @@ func metric(d *prometheus.Desc, kind metrics.Type, s *metrics.Sample) (prometheu
 	case metrics.Histogram:
 		buckets := make(map[float64]uint64, len(s.Histogram.Buckets))
 		for _, b := range s.Histogram.Buckets {
-			buckets[b.Limit.Seconds()] = b.Number
+			buckets[b.UpperBound.Seconds()] = b.Count
 		}
-		return prometheus.NewConstHistogram(d, s.Histogram.Number, s.Histogram.Sum.Seconds(), buckets, s.Labels...)
+		return prometheus.NewConstHistogram(d, s.Histogram.Count, s.Histogram.Sum.Seconds(), buckets, s.Labels...)
 	}
 	return nil, fmt.Errorf("the type %q is invalid: use metrics.Counter, metrics.Gauge or metrics.Histogram", kind)
 }

@@ -104,9 +104,9 @@ func (m *Metrics) Observe(r *http.Request) (context.Context, func(middleware.Out
 		inFlight.Dec()
 		m.requests.WithLabelValues(verb, resource, sub, codeOf(out)).Inc()
 		m.bytes.WithLabelValues(verb, resource, sub).Add(float64(out.Bytes))
-		took := out.Total
+		took := out.Took
 		if call.LongRunning {
-			took = out.Header
+			took = out.HeaderTook
 		}
 		m.duration.WithLabelValues(verb).Observe(took.Seconds())
 	}

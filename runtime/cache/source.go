@@ -8,6 +8,7 @@ package cache
 import (
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/wire"
 	"github.com/kube-go/sdk/runtime/watcher"
 )
 
@@ -15,7 +16,7 @@ import (
 // the server responds in JSON.
 func sourceOf(c *client.Client) func(core.Resource, string) watcher.Source {
 	return func(res core.Resource, namespace string) watcher.Source {
-		return client.NewFeed(c, res, namespace).Protobuf()
+		return client.NewFeed(c, res, namespace).PreferEncoding(wire.Protobuf)
 	}
 }
 

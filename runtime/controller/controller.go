@@ -193,7 +193,7 @@ func newEngine(primary *source, o *Options) *engine {
 
 // Owns reconciles an object when an object that it controls changes, see core.ControllerRef. The owner is in the
 // cluster of the changed object. Pass [Source] of a cache, or [SourceView] of a view: a view itself has no method source.
-func (c *Controller[K]) Owns(s Owned) *Controller[K] {
+func (c *Controller[K]) Owns(s AnySecondary) *Controller[K] {
 	src := s.source()
 	src.refs = eachState(controllerOf(c.engine.resource))
 	c.engine.extend(src)
@@ -213,7 +213,7 @@ func (c *Controller[K]) Watches(t Trigger) *Controller[K] {
 
 // Reads declares that the reconcile reads other objects: they are synced before the first run, and a run sees the
 // writes of the previous one, as for the objects of other sources. Their changes cause no runs.
-func (c *Controller[K]) Reads(s Owned) *Controller[K] {
+func (c *Controller[K]) Reads(s AnySecondary) *Controller[K] {
 	src := s.source()
 	if src.filter != nil {
 		c.engine.wrong(fmt.Errorf("source %s: Where has no effect on Reads: leave it out", src.resource()))

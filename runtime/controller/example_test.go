@@ -129,6 +129,6 @@ func ExampleController_Metrics() {
 		return controller.AwaitChange(), nil
 	})
 	m := ctl.Metrics()
-	fmt.Println(m.Name, m.Succeeded, m.Failed, m.Took.Number)
+	fmt.Println(m.Name, m.Succeeded, m.Failed, m.Took.Count)
 	// Output: configmap 1 0 1
 }

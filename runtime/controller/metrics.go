@@ -59,7 +59,7 @@ func (c monitor) Metrics() Metrics {
 		Terminal: sum.terminal, Panics: sum.panics, Timeouts: sum.timeouts,
 		Waited: sum.waited.Histogram(), Took: sum.took.Histogram(),
 	}
-	m.Succeeded = m.Took.Number - m.RequeuedNow - m.RequeuedLater - m.Failed
+	m.Succeeded = m.Took.Count - m.RequeuedNow - m.RequeuedLater - m.Failed
 	e.mu.Lock()
 	current, former := e.session, e.former
 	m.Workers = e.size

@@ -85,14 +85,14 @@ func TestMetricsCountRuns(t *testing.T) {
 		}
 		for _, b := range m.Took.Buckets {
 			slower := uint64(0)
-			if b.Limit < time.Minute {
+			if b.UpperBound < time.Minute {
 				slower++
 			}
-			if b.Limit < 2*time.Second {
+			if b.UpperBound < 2*time.Second {
 				slower++
 			}
-			if b.Number != m.Took.Number-slower {
-				t.Errorf("%d runs took at most %v, want %d", b.Number, b.Limit, m.Took.Number-slower)
+			if b.Count != m.Took.Count-slower {
+				t.Errorf("%d runs took at most %v, want %d", b.Count, b.UpperBound, m.Took.Count-slower)
 			}
 		}
 		c.Resize(2)
@@ -142,8 +142,8 @@ func checkRuns(t *testing.T, m, want controller.Metrics) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Metrics() (-want +got):\n%s", diff)
 	}
-	if n := want.Succeeded + want.Failed + want.RequeuedNow + want.RequeuedLater; m.Took.Number != n || m.Waited.Number != n {
-		t.Errorf("the histograms have %d and %d runs, want %d", m.Took.Number, m.Waited.Number, n)
+	if n := want.Succeeded + want.Failed + want.RequeuedNow + want.RequeuedLater; m.Took.Count != n || m.Waited.Count != n {
+		t.Errorf("the histograms have %d and %d runs, want %d", m.Took.Count, m.Waited.Count, n)
 	}
 }
 
@@ -164,7 +164,7 @@ func TestMetricsOfConcurrentRuns(t *testing.T) {
 				for j := range 50 {
 					w.Put(documents, doc(fmt.Sprintf("prod/%d-%d", i, j%5), fmt.Sprint(j)))
 					c.Resize(1 + j%6)
-					if n := c.Metrics().Took.Number; n < last {
+					if n := c.Metrics().Took.Count; n < last {
 						t.Errorf("the number of runs has become %d after %d", n, last)
 					} else {
 						last = n
@@ -174,7 +174,7 @@ func TestMetricsOfConcurrentRuns(t *testing.T) {
 		}
 		wg.Wait()
 		synctest.Wait()
-		if m := c.Metrics(); m.Succeeded != runs.Load() || m.Took.Number != runs.Load() {
+		if m := c.Metrics(); m.Succeeded != runs.Load() || m.Took.Count != runs.Load() {
 			t.Errorf("%d runs are counted, want %d", m.Succeeded, runs.Load())
 		}
 	})

@@ -55,8 +55,8 @@ func SourceView[K any](v *cache.View[K], more ...*cache.View[K]) Secondary[K] {
 	return Secondary[K]{inputs: inputsOf(v, more)}
 }
 
-// Owned is a [Secondary] of any kind, for [Controller.Owns] and [Controller.Reads].
-type Owned interface{ source() *source }
+// AnySecondary is a [Secondary] of any kind, for [Controller.Owns] and [Controller.Reads].
+type AnySecondary interface{ source() *source }
 
 func (s Secondary[K]) source() *source {
 	return &source{inputs: s.inputs, filter: s.filter, kind: newObject[K]}

@@ -412,16 +412,16 @@ func TestInvalidSourceEndsRunImmediately(t *testing.T) {
 	}
 	tests := []struct {
 		name   string
-		source func(*cache.Cache) controller.Owned
+		source func(*cache.Cache) controller.AnySecondary
 		want   string
 	}{
-		{"of an unknown kind", func(c *cache.Cache) controller.Owned {
+		{"of an unknown kind", func(c *cache.Cache) controller.AnySecondary {
 			return controller.Source[unknown](c)
 		}, "source controller_test.unknown: controller_test.unknown: not a known kind"},
-		{"with an invalid selector", func(c *cache.Cache) controller.Owned {
+		{"with an invalid selector", func(c *cache.Cache) controller.AnySecondary {
 			return controller.SourceView(cache.Of[page](c, &cache.Selection{LabelSelector: "a in"}))
 		}, `source pages.docs.example.com: label selector "a in"`},
-		{"with a namespace for a cluster-scoped kind", func(c *cache.Cache) controller.Owned {
+		{"with a namespace for a cluster-scoped kind", func(c *cache.Cache) controller.AnySecondary {
 			return controller.SourceView(cache.Of[shelf](c, &cache.Selection{Namespace: "prod"}))
 		}, "shelves.docs.example.com are cluster-scoped"},
 	}

@@ -33,12 +33,12 @@ type handler[K any] func(value any, c *Ctx[K]) outcome
 // isTerminal reports whether no other state follows.
 func (s *state[K]) isTerminal() bool { return s.edges == reflect.TypeFor[Terminal]() }
 
-// Charted is a [Machine], or a [Group] of child machines.
-type Charted[K any] interface{ charted() *chart[K] }
+// States is a [Machine], or a [Group] of child machines. [Add] adds a state to either.
+type States[K any] interface{ charted() *chart[K] }
 
 // Add adds a state to a machine or a group; zero is any value of its type. The first state of a machine is the initial
 // one. The other type parameters are inferred from the state's Step. Mistakes are reported by [Machine.Check].
-func Add[S State[K, E], K, E any](m Charted[K], zero S) { register(m.charted(), zero, false) }
+func Add[S State[K, E], K, E any](m States[K], zero S) { register(m.charted(), zero, false) }
 
 // OnDelete adds a state of the deletion to the machine, which then keeps a finalizer of its name on each object. A
 // deleted object begins at the first of these states, whichever state it was in. When they are done, the declared

@@ -7,15 +7,15 @@ import "time"
 
 // Histogram is the distribution of durations.
 type Histogram struct {
-	Number uint64        // of the durations
-	Sum    time.Duration // of the durations
+	Count uint64        // the number of the durations
+	Sum   time.Duration // of the durations
 
-	// Buckets has the numbers of the durations that are not longer than a limit, in the order of the limits.
+	// Buckets has the numbers of the durations that are not longer than an upper bound, in the order of the bounds.
 	Buckets []Bucket
 }
 
-// Bucket is the number of durations up to a limit.
+// Bucket is the number of durations up to an upper bound.
 type Bucket struct {
-	Limit  time.Duration
-	Number uint64
+	UpperBound time.Duration
+	Count      uint64
 }

@@ -53,11 +53,11 @@ func numbers() *fixed {
 			Workers: 11, Unfinished: 12 * time.Second,
 			Succeeded: 13, RequeuedNow: 14, RequeuedLater: 15, Failed: 16, Terminal: 17, Panics: 18, Timeouts: 19,
 			Waited: histogram.Histogram{
-				Number: 20, Sum: 21 * time.Second, Buckets: []histogram.Bucket{{Limit: time.Second, Number: 1}},
+				Count: 20, Sum: 21 * time.Second, Buckets: []histogram.Bucket{{UpperBound: time.Second, Count: 1}},
 			},
 			Took: histogram.Histogram{
-				Number: 22, Sum: 23 * time.Second,
-				Buckets: []histogram.Bucket{{Limit: time.Millisecond, Number: 2}, {Limit: time.Second, Number: 3}},
+				Count: 22, Sum: 23 * time.Second,
+				Buckets: []histogram.Bucket{{UpperBound: time.Millisecond, Count: 2}, {UpperBound: time.Second, Count: 3}},
 			},
 		},
 		health: []controller.SourceHealth{

@@ -421,10 +421,10 @@ func added(m, other webhook.Metrics) webhook.Metrics {
 	for code, n := range other.Codes {
 		m.Codes[code] += n
 	}
-	m.Took.Number += other.Took.Number
+	m.Took.Count += other.Took.Count
 	m.Took.Sum += other.Took.Sum
 	for i, b := range other.Took.Buckets {
-		m.Took.Buckets[i].Number += b.Number
+		m.Took.Buckets[i].Count += b.Count
 	}
 	return m
 }

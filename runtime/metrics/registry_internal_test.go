@@ -33,7 +33,7 @@ func TestStatesOfPartsBecomeSamples(t *testing.T) {
 		return webhook.Metrics{
 			Path: "/validate", InFlight: int(n), Codes: map[int]uint64{200: n + 1, 500: n + 2}, Panics: n + 3,
 			Took: histogram.Histogram{
-				Number: n + 4, Sum: time.Duration(n) * time.Second, Buckets: []histogram.Bucket{{Limit: time.Second, Number: n}},
+				Count: n + 4, Sum: time.Duration(n) * time.Second, Buckets: []histogram.Bucket{{UpperBound: time.Second, Count: n}},
 			},
 		}
 	}

@@ -46,11 +46,11 @@ func (t *text) family(f *Family) {
 
 func (t *text) histogram(f *Family, labels []string, h *histogram.Histogram) {
 	for _, b := range h.Buckets {
-		t.sample(f, "_bucket", labels, number(b.Limit.Seconds()), float64(b.Number))
+		t.sample(f, "_bucket", labels, number(b.UpperBound.Seconds()), float64(b.Count))
 	}
-	t.sample(f, "_bucket", labels, "+Inf", float64(h.Number))
+	t.sample(f, "_bucket", labels, "+Inf", float64(h.Count))
 	t.sample(f, "_sum", labels, "", h.Sum.Seconds())
-	t.sample(f, "_count", labels, "", float64(h.Number))
+	t.sample(f, "_count", labels, "", float64(h.Count))
 }
 
 // sample writes a line. The label le is written unless it is empty.

@@ -62,7 +62,7 @@ func (n need) fields() *wire.Projection {
 // feed is a source that can send its objects in another form.
 type feed interface {
 	Metadata() *client.Feed
-	JSON() *client.Feed
+	PreferEncoding(e wire.Encoding) *client.Feed
 }
 
 // source returns the source with the objects in the needed form, if it can send them in another one.
@@ -75,7 +75,7 @@ func (n need) source(src watcher.Source) watcher.Source {
 	case ok && n.metadata:
 		return f.Metadata()
 	case ok && !n.protobuf:
-		return f.JSON()
+		return f.PreferEncoding(wire.JSON)
 	}
 	return src
 }

@@ -835,11 +835,11 @@ func TestMetricsCountRequests(t *testing.T) {
 		} {
 			m := r.Metrics()[i]
 			var got strings.Builder
-			fmt.Fprintf(&got, "%s %d %v %d, %d in %v", m.Path, m.InFlight, m.Codes, m.Panics, m.Took.Number, m.Took.Sum)
+			fmt.Fprintf(&got, "%s %d %v %d, %d in %v", m.Path, m.InFlight, m.Codes, m.Panics, m.Took.Count, m.Took.Sum)
 			for _, limit := range []time.Duration{25 * time.Millisecond, 10 * time.Millisecond} {
 				for _, b := range m.Took.Buckets {
-					if b.Limit == limit {
-						fmt.Fprintf(&got, ", %d in %v", b.Number, limit)
+					if b.UpperBound == limit {
+						fmt.Fprintf(&got, ", %d in %v", b.Count, limit)
 					}
 				}
 			}

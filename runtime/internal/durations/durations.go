@@ -45,9 +45,9 @@ func (c *Counter) Merge(o *Counter) {
 func (c *Counter) Histogram() histogram.Histogram {
 	h := histogram.Histogram{Sum: c.sum, Buckets: make([]histogram.Bucket, len(c.limits))}
 	for i, limit := range c.limits {
-		h.Number += c.numbers[i]
-		h.Buckets[i] = histogram.Bucket{Limit: limit, Number: h.Number}
+		h.Count += c.numbers[i]
+		h.Buckets[i] = histogram.Bucket{UpperBound: limit, Count: h.Count}
 	}
-	h.Number += c.numbers[len(c.limits)]
+	h.Count += c.numbers[len(c.limits)]
 	return h
 }

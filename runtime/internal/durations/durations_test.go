@@ -26,8 +26,8 @@ func TestDurationIsInEachBucketWhoseLimitItDoesNotExceed(t *testing.T) {
 	}
 	c.Merge(other)
 	want := histogram.Histogram{
-		Number: 6, Sum: time.Hour + 2*time.Second + 2*time.Millisecond + 2,
-		Buckets: []histogram.Bucket{{Limit: time.Millisecond, Number: 2}, {Limit: time.Second, Number: 4}},
+		Count: 6, Sum: time.Hour + 2*time.Second + 2*time.Millisecond + 2,
+		Buckets: []histogram.Bucket{{UpperBound: time.Millisecond, Count: 2}, {UpperBound: time.Second, Count: 4}},
 	}
 	if diff := cmp.Diff(want, c.Histogram()); diff != "" {
 		t.Errorf("Histogram() (-want +got):\n%s", diff)
