@@ -17,7 +17,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -168,23 +167,4 @@ func send(t testing.TB, mw middleware.Func, to http.RoundTripper, header http.He
 	}
 	resp.Body.Close()
 	return resp.StatusCode, nil
-}
-
-// checkGoroutines makes the test fail if more goroutines run at its end than now.
-func checkGoroutines(t testing.TB) {
-	t.Helper()
-	before := runtime.NumGoroutine()
-	t.Cleanup(func() {
-		deadline := time.After(time.Minute)
-		for runtime.NumGoroutine() > before {
-			select {
-			case <-deadline:
-				stacks := make([]byte, 1<<20)
-				t.Errorf("%d goroutines run after the test, %d ran before:\n%s",
-					runtime.NumGoroutine(), before, stacks[:runtime.Stack(stacks, true)])
-				return
-			case <-time.After(time.Millisecond):
-			}
-		}
-	})
 }

@@ -24,6 +24,7 @@ import (
 
 	"github.com/kube-go/sdk/client/auth"
 	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/client/internal/testserver"
 )
 
 // issuer is an OpenID Connect provider. Each refresh token can be used once.
@@ -129,7 +130,7 @@ func newOIDC(t testing.TB, settings map[string]config.Secret) *auth.OIDC {
 
 // TestOIDC checks which ID token is sent during the lifetime of ID tokens.
 func TestOIDC(t *testing.T) {
-	checkGoroutines(t)
+	testserver.CheckGoroutines(t)
 	i := newIssuer(t)
 	settings := i.settings()
 	settings["id-token"] = config.Secret(newToken("first", time.Hour))
@@ -169,7 +170,7 @@ func TestOIDC(t *testing.T) {
 
 // TestOIDCFailures checks that errors say what to do, and show no token.
 func TestOIDCFailures(t *testing.T) {
-	checkGoroutines(t)
+	testserver.CheckGoroutines(t)
 	text := func(code int, body string) func(http.ResponseWriter) {
 		return func(w http.ResponseWriter) {
 			w.WriteHeader(code)
@@ -328,7 +329,7 @@ func load(t testing.TB, file string) *config.Config {
 // TestOIDCKeepsTokens checks that new tokens are written to the kubeconfig, where the next program finds them, and that
 // tokens that another program has written there are used.
 func TestOIDCKeepsTokens(t *testing.T) {
-	checkGoroutines(t)
+	testserver.CheckGoroutines(t)
 	i := newIssuer(t)
 	file := filepath.Join(t.TempDir(), "config")
 	var logged bytes.Buffer
@@ -400,7 +401,7 @@ func TestOIDCKeepsTokens(t *testing.T) {
 // TestOIDCWritesTokensThatCouldNotBeWritten checks that a refresh token that could not be written is written with the
 // next ID token. The spent one in the kubeconfig must not come back.
 func TestOIDCWritesTokensThatCouldNotBeWritten(t *testing.T) {
-	checkGoroutines(t)
+	testserver.CheckGoroutines(t)
 	i := newIssuer(t)
 	file := filepath.Join(t.TempDir(), "config")
 	kubeconfigOf(t, file, i.settings())
@@ -436,7 +437,7 @@ func TestOIDCWritesTokensThatCouldNotBeWritten(t *testing.T) {
 // TestOIDCKeepsAnotherLogin checks that a refresh does not replace the tokens that a user has obtained meanwhile by
 // logging in again, at the same issuer or at another one. The next refresh uses those of the same issuer.
 func TestOIDCKeepsAnotherLogin(t *testing.T) {
-	checkGoroutines(t)
+	testserver.CheckGoroutines(t)
 	for _, tc := range []struct {
 		name, setting string // the setting that the new login changes, beside the refresh token
 		response      string // the refresh token of the response
@@ -501,7 +502,7 @@ func TestOIDCKeepsAnotherLogin(t *testing.T) {
 // TestOIDCOfManyPrograms checks that programs whose ID tokens expire at the same moment do not fail because of each
 // other: the slower programs find the tokens that the fastest has written.
 func TestOIDCOfManyPrograms(t *testing.T) {
-	checkGoroutines(t)
+	testserver.CheckGoroutines(t)
 	i := newIssuer(t)
 	file := filepath.Join(t.TempDir(), "config")
 	kubeconfigOf(t, file, i.settings())
@@ -526,7 +527,7 @@ func TestOIDCOfManyPrograms(t *testing.T) {
 // TestOIDCRefreshOutlivesItsCallers checks that a refresh is finished after the last waiting request has ended: the
 // refresh token is spent by then, and the new one must be kept and saved.
 func TestOIDCRefreshOutlivesItsCallers(t *testing.T) {
-	checkGoroutines(t)
+	testserver.CheckGoroutines(t)
 	i := newIssuer(t)
 	i.arrived, i.release = make(chan struct{}), make(chan struct{})
 	file := filepath.Join(t.TempDir(), "config")
@@ -569,7 +570,7 @@ func TestOIDCRefreshOutlivesItsCallers(t *testing.T) {
 // TestOIDCKeepsARefreshTokenWithoutIDToken checks that a new refresh token is kept and saved even if the ID token of
 // the response is missing or invalid: the old refresh token may be spent.
 func TestOIDCKeepsARefreshTokenWithoutIDToken(t *testing.T) {
-	checkGoroutines(t)
+	testserver.CheckGoroutines(t)
 	for name, id := range map[string]string{"missing": "", "expired": newToken("old", -time.Hour)} {
 		t.Run(name, func(t *testing.T) {
 			i := newIssuer(t)

@@ -23,6 +23,7 @@ import (
 
 	"github.com/kube-go/sdk/client/auth"
 	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/client/internal/testserver"
 )
 
 func (p *plugin) start(t testing.TB, o *auth.PluginOptions) *auth.Plugin {
@@ -37,7 +38,7 @@ func (p *plugin) start(t testing.TB, o *auth.PluginOptions) *auth.Plugin {
 // TestPluginInfo checks that a plugin receives the information that the protocol specifies, and nothing that it does
 // not request.
 func TestPluginInfo(t *testing.T) {
-	checkGoroutines(t)
+	testserver.CheckGoroutines(t)
 	ca := newPair(t, "ca").cert
 	caFile := filepath.Join(t.TempDir(), "ca.crt")
 	if err := os.WriteFile(caFile, ca, 0o600); err != nil {
@@ -195,7 +196,7 @@ func TestPluginOutput(t *testing.T) {
 // TestPluginFailures checks that a plugin that does not finish is killed, with all programs that it has started, and
 // that the error says what happened.
 func TestPluginFailures(t *testing.T) {
-	checkGoroutines(t)
+	testserver.CheckGoroutines(t)
 	sleep, err := exec.LookPath("sleep")
 	if err != nil {
 		t.Fatal(err)
@@ -412,7 +413,7 @@ func null(t testing.TB) *os.File {
 
 // TestPluginRuns checks that a plugin runs only as often as necessary.
 func TestPluginRuns(t *testing.T) {
-	checkGoroutines(t)
+	testserver.CheckGoroutines(t)
 	p := newPlugin(t)
 	p.printToken(t, "one")
 	plug := p.start(t, nil)
@@ -469,7 +470,7 @@ func TestPluginRuns(t *testing.T) {
 
 // TestPluginCrowd checks that many requests wait for one run of the plugin, each as long as its context allows.
 func TestPluginCrowd(t *testing.T) {
-	checkGoroutines(t)
+	testserver.CheckGoroutines(t)
 	p := newPlugin(t)
 	p.printToken(t, "one")
 	p.set(t, "wait", "for all short requests")
@@ -748,7 +749,7 @@ func TestPluginInteractive(t *testing.T) {
 // TestPluginOutlivesItsCallers checks that a plugin is not killed after the last waiting request has ended, because it
 // may be about to replace a refresh token, and that the next request waits for it instead of starting another one.
 func TestPluginOutlivesItsCallers(t *testing.T) {
-	checkGoroutines(t)
+	testserver.CheckGoroutines(t)
 	p := newPlugin(t)
 	p.printToken(t, "one")
 	p.set(t, "wait", "for the next request")

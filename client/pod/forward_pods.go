@@ -188,13 +188,13 @@ func (s *podSet) ready(ctx context.Context, pods *client.API[podFacts], before s
 	}
 	return slices.MinFunc(found, func(a, b *podFacts) int {
 		if a.Name == before || b.Name == before {
-			return cmp.Compare(b2i(b.Name == before), b2i(a.Name == before))
+			return cmp.Compare(oneIf(b.Name == before), oneIf(a.Name == before))
 		}
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
 	}), nil
 }
 
-func b2i(b bool) int {
+func oneIf(b bool) int {
 	if b {
 		return 1
 	}

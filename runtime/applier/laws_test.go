@@ -4,13 +4,12 @@
 package applier_test
 
 import (
-	"runtime"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/kube-go/sdk/runtime/applier"
+	"github.com/kube-go/sdk/runtime/internal/bubble"
 )
 
 // The tests of this file state laws of the package. tools/arch/laws.go names the tests of all laws.
@@ -141,28 +140,16 @@ func TestOverdueKeysAreReportedByWorkersAndNotByOtherCallers(t *testing.T) {
 	}
 }
 
-// goroutines returns the number of goroutines of the test's bubble.
-func goroutines() int {
-	buf := make([]byte, 1<<20)
-	n := 0
-	for stack := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
-		if head, _, _ := strings.Cut(stack, "\n"); strings.Contains(head, "synctest bubble") {
-			n++
-		}
-	}
-	return n
-}
-
 func TestApplierStartsNoGoroutines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		before := goroutines()
+		before := bubble.Goroutines()
 		a := applier.New[string, string](&applier.Options{Debounce: time.Second})
 		write(t, a, "held", applier.Write{Version: 7})
 		a.AddAfter("delayed", applier.Normal, "", time.Minute)
 		a.Add("debounced", applier.Normal, "")
 		waiting := goGet(t.Context(), a)
 		synctest.Wait()
-		if n := goroutines(); n != before+1 {
+		if n := bubble.Goroutines(); n != before+1 {
 			t.Errorf("%d goroutines, want that of Get", n-before)
 		}
 		a.Close()

@@ -14,8 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kube-go/sdk/client"
-	"github.com/kube-go/sdk/client/config"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/runtime/cache"
 	"github.com/kube-go/sdk/runtime/internal/fakeapi"
@@ -49,20 +47,10 @@ func newServer(names ...string) *fakeapi.Server {
 	return s
 }
 
-// reach returns a client that sends its requests through a transport.
-func reach(t *testing.T, rt http.RoundTripper) *client.Client {
-	t.Helper()
-	c, err := client.New(t.Context(), &client.Options{Config: &config.Config{Server: "https://cluster.test"}, Transport: rt})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
 // through returns a cache whose client sends its requests through a transport.
 func through(t *testing.T, rt http.RoundTripper) *cache.Cache {
 	t.Helper()
-	return cache.New(reach(t, rt), nil)
+	return cache.New(fakeapi.ClientOf(rt), nil)
 }
 
 // start runs a view in the test's bubble until the test ends, and waits until it is idle. The returned function stops

@@ -134,7 +134,7 @@ func TestMetadataViewRequestsAndHoldsOnlyMetadata(t *testing.T) {
 
 func feedOf(t *testing.T, s *acceptances) *client.Feed {
 	t.Helper()
-	return client.ClusterWide[corev1.Secret](reach(t, s)).Feed()
+	return client.ClusterWide[corev1.Secret](fakeapi.ClientOf(s)).Feed()
 }
 
 func TestMetadataReflectorRequestsMetadataFromAFeedOfObjects(t *testing.T) {

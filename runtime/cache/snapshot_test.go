@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kube-go/sdk/runtime/cache"
+	"github.com/kube-go/sdk/runtime/internal/fakeapi"
 	"github.com/kube-go/sdk/runtime/internal/fakesource"
 )
 
@@ -31,7 +32,7 @@ func TestCacheResumesFromSnapshots(t *testing.T) {
 		restart := func(o *cache.Options, s *cache.Selection, names ...string) string {
 			server.Kind(configMaps).Requests()
 			o.SnapshotDir = dir
-			v := cache.Of[corev1.ConfigMap](cache.New(reach(t, server), o), s)
+			v := cache.Of[corev1.ConfigMap](cache.New(fakeapi.ClientOf(server), o), s)
 			stop := start(t, v)
 			if err := v.Ready(t.Context()); err != nil {
 				t.Fatal(err)

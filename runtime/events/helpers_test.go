@@ -4,7 +4,6 @@
 package events_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -16,10 +15,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kube-go/sdk/client"
-	"github.com/kube-go/sdk/client/config"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/runtime/events"
+	"github.com/kube-go/sdk/runtime/internal/fakeapi"
 )
 
 // document is a kind with a known resource; gadget has none.
@@ -80,12 +78,7 @@ type server struct {
 
 // recorder returns a recorder that writes to the server.
 func (s *server) recorder(t testing.TB, o *events.Options) *events.Recorder {
-	t.Helper()
-	c, err := client.New(t.Context(), &client.Options{Config: &config.Config{Server: "https://cluster.test"}, Transport: s})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return events.NewRecorder(c, o)
+	return events.NewRecorder(fakeapi.ClientOf(s), o)
 }
 
 func (s *server) all() []*stored {
@@ -130,14 +123,14 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.requests = append(s.requests, r.Method+" "+path[0])
 	if s.refuse != nil {
 		if code := s.refuse(r.Method); code != 0 {
-			return answer(code, &metav1.Status{Code: int32(code), Message: "no"}), nil
+			return fakeapi.Response(code, &metav1.Status{Code: int32(code), Message: "no"}), nil
 		}
 	}
 	code, body := s.handle(r, path)
 	if s.lose {
 		return nil, io.ErrUnexpectedEOF
 	}
-	return answer(code, body), nil
+	return fakeapi.Response(code, body), nil
 }
 
 func (s *server) handle(r *http.Request, path []string) (int, any) {
@@ -191,20 +184,4 @@ func (s *stored) check(namespace string) error {
 		return fmt.Errorf("series: %+v", *s.Series)
 	}
 	return nil
-}
-
-func answer(code int, body any) *http.Response {
-	if s, ok := body.(*metav1.Status); ok {
-		s.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
-		s.Status = metav1.StatusFailure
-	}
-	data, err := json.Marshal(body)
-	if err != nil {
-		panic(err)
-	}
-	return &http.Response{
-		StatusCode: code,
-		Header:     http.Header{"Content-Type": {"application/json"}},
-		Body:       io.NopCloser(bytes.NewReader(data)),
-	}
 }

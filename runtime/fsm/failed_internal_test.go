@@ -17,6 +17,7 @@ import (
 	"github.com/kube-go/sdk/runtime/cache"
 	"github.com/kube-go/sdk/runtime/controller"
 	"github.com/kube-go/sdk/runtime/events"
+	"github.com/kube-go/sdk/runtime/internal/fakeapi"
 	"github.com/kube-go/sdk/runtime/wait"
 )
 
@@ -142,7 +143,7 @@ func TestADeletionDoesNotEndWithFailed(t *testing.T) {
 func TestADeletedObjectIsNotStalled(t *testing.T) {
 	s := newStore(t, "example.com/animal")
 	f := &finalizing{server: s.server}
-	m := New[animal](f.client(t), "example.com/animal", nil)
+	m := New[animal](fakeapi.ClientOf(f), "example.com/animal", nil)
 	Add(m, end{})
 	m.states[0].step = declares(loses, coffin())
 	s.pass(t, m, func(a *animal) { a.Labels = map[string]string{"loses": "no meadow"} })

@@ -23,7 +23,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/client"
-	"github.com/kube-go/sdk/client/config"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/machine"
 	"github.com/kube-go/sdk/runtime/cache"
@@ -38,17 +37,6 @@ type finalizing struct {
 	server   *fakeapi.Server
 	posted   []string // the methods and paths of creates and deletes
 	requests atomic.Int64
-}
-
-func (f *finalizing) client(t *testing.T) *client.Client {
-	t.Helper()
-	c, err := client.New(t.Context(), &client.Options{
-		Config: &config.Config{Server: "https://cluster.test"}, Transport: f,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
 }
 
 // RoundTrip responds to a request.
@@ -160,7 +148,7 @@ func TestADeletionEndsAlthoughItsStatesDeclareObjects(t *testing.T) {
 	for _, durable := range []bool{false, true} {
 		s := newStore(t, "example.com/animal")
 		f := &finalizing{server: s.server}
-		m := New[animal](f.client(t), "example.com/animal", &Options{Durable: durable})
+		m := New[animal](fakeapi.ClientOf(f), "example.com/animal", &Options{Durable: durable})
 		Add(m, end{})
 		OnDelete(m, bury{})
 		OnDelete(m, buried{})
@@ -198,7 +186,7 @@ func TestADeletionEndsAlthoughItsStatesDeclareObjects(t *testing.T) {
 func TestThePlanOfADeletionDeletesWhatItDeclares(t *testing.T) {
 	s := newStore(t, "example.com/animal")
 	f := &finalizing{server: s.server}
-	m := New[animal](f.client(t), "example.com/animal", nil)
+	m := New[animal](fakeapi.ClientOf(f), "example.com/animal", nil)
 	Add(m, end{})
 	OnDelete(m, bury{})
 	OnDelete(m, buried{})
@@ -237,7 +225,7 @@ func TestThePlanOfADeletionDeletesWhatItDeclares(t *testing.T) {
 func TestAStalePassLosesNoInventory(t *testing.T) {
 	s := newStore(t, "example.com/other")
 	f := &finalizing{server: s.server}
-	m := New[animal](f.client(t), "example.com/animal", nil)
+	m := New[animal](fakeapi.ClientOf(f), "example.com/animal", nil)
 	Add(m, end{})
 	m.states[0].step = declareSecrets(m.states[0].step, "start")
 	stale, err := s.animals.Get(t.Context(), "ox", nil)
@@ -265,7 +253,7 @@ func TestAStalePassLosesNoInventory(t *testing.T) {
 func TestAStalePassDoesNotEndADeletion(t *testing.T) {
 	s := newStore(t, "example.com/animal")
 	f := &finalizing{server: s.server}
-	m := New[animal](f.client(t), "example.com/animal", nil)
+	m := New[animal](fakeapi.ClientOf(f), "example.com/animal", nil)
 	Add(m, end{})
 	OnDelete(m, bury{})
 	OnDelete(m, buried{})
@@ -333,8 +321,8 @@ func TestADeletionThatWaitsTooLongIsStuck(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			farm := newFarm(t, Options{})
 			f := &finalizing{server: farm.server}
-			recorder := events.NewRecorder(f.client(t), &events.Options{Controller: "farm"})
-			m := New[animal](f.client(t), "example.com/animal", &Options{StuckAfter: time.Hour, Events: recorder})
+			recorder := events.NewRecorder(fakeapi.ClientOf(f), &events.Options{Controller: "farm"})
+			m := New[animal](fakeapi.ClientOf(f), "example.com/animal", &Options{StuckAfter: time.Hour, Events: recorder})
 			Add(m, end{})
 			if states {
 				OnDelete(m, buried{})
@@ -500,7 +488,7 @@ func TestADeletionIsNoticedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStore(t, "example.com/other")
 		f := &finalizing{server: s.server}
-		m := New[animal](f.client(t), "example.com/animal", nil)
+		m := New[animal](fakeapi.ClientOf(f), "example.com/animal", nil)
 		Add(m, start{})
 		Add(m, work{})
 		Add(m, rest{})

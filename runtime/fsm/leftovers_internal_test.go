@@ -158,8 +158,8 @@ func TestAnEndDoesNotWaitForChildren(t *testing.T) {
 		s := newStore(t, "example.com/herd")
 		f := &finalizing{server: s.server}
 		m := herd(t, nil)
-		m.applier = inventory.New(f.client(t), "example.com/herd", nil)
-		m.api = client.ClusterWide[animal](f.client(t))
+		m.applier = inventory.New(fakeapi.ClientOf(f), "example.com/herd", nil)
+		m.api = client.ClusterWide[animal](fakeapi.ClientOf(f))
 		calves := &Group[animal, unborn]{m.groups[0]}
 		m.states[0].step = func(_ any, c *Ctx[animal]) outcome {
 			if c.Obj.Labels["old"] != "" {
@@ -245,7 +245,7 @@ func TestAMachineThatBecomesDurableKeepsItsObjects(t *testing.T) {
 // for the spec.
 func TestThePlanOfAChangeNeedsItsGeneration(t *testing.T) {
 	s := newStore(t, "example.com/animal")
-	m := New[animal]((&finalizing{server: s.server}).client(t), "example.com/animal", &Options{Durable: true})
+	m := New[animal](fakeapi.ClientOf(&finalizing{server: s.server}), "example.com/animal", &Options{Durable: true})
 	Add(m, start{})
 	Add(m, work{})
 	Add(m, rest{})

@@ -24,6 +24,7 @@ import (
 	"github.com/kube-go/sdk/core/machine"
 	"github.com/kube-go/sdk/runtime/cache"
 	"github.com/kube-go/sdk/runtime/controller"
+	"github.com/kube-go/sdk/runtime/internal/fakeapi"
 )
 
 // run runs a controller of the farm until the returned function is called.
@@ -300,7 +301,7 @@ func TestPositionOfSuspendedObject(t *testing.T) {
 func TestASuspendedObjectIsInItsState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFarm(t, Options{Renamed: map[string]string{"toil": "work"}})
-		f.api = client.ClusterWide[animal]((&finalizing{server: f.server}).client(t))
+		f.api = client.ClusterWide[animal](fakeapi.ClientOf(&finalizing{server: f.server}))
 		f.change(t, func(obj *animal) {
 			obj.Finalizers, obj.DeletionTimestamp, obj.Status.FSM = []string{f.name}, new(metav1.Now()), storedAt("toil")
 			s := machine.Suspension{By: "Ann", Reason: "holiday", WhenDeleted: machine.Wait}

@@ -23,7 +23,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/client"
-	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/runtime/internal/fakeapi"
 	"github.com/kube-go/sdk/runtime/inventory"
 )
 
@@ -91,10 +91,7 @@ func (w *wild) declare(c *Ctx[animal], part string) outcome {
 // machine returns the machine of a new program.
 func (w *wild) machine(t *testing.T, durable bool) *Machine[animal] {
 	t.Helper()
-	c, err := client.New(t.Context(), &client.Options{Config: &config.Config{Server: "https://cluster.test"}, Transport: w})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := fakeapi.ClientOf(w)
 	m := New[animal](c, "example.com/wild", &Options{Durable: durable})
 	typ := func(at int) reflect.Type { return reflect.ArrayOf(at, reflect.TypeFor[token]()) }
 	for at := range w.states {
@@ -222,7 +219,7 @@ func (w *wild) pass(t *testing.T, m *Machine[animal]) (obj *animal, err error) {
 // secrets returns the secrets that exist.
 func (w *wild) secrets(t *testing.T) (all []string) {
 	t.Helper()
-	for s, err := range client.ClusterWide[corev1.Secret](w.server.client(t)).All(t.Context(), nil) {
+	for s, err := range client.ClusterWide[corev1.Secret](fakeapi.ClientOf(w.server)).All(t.Context(), nil) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -247,7 +247,7 @@ func (ledger) Step(_ *Ctx[animal], to To[fromLedger]) Result[fromLedger] {
 func TestASteadyPassOfADurableMachineSendsNothing(t *testing.T) {
 	farm := newFarm(t, Options{})
 	s := &finalizing{server: farm.server}
-	m := New[animal](s.client(t), "example.com/animal", &Options{Durable: true})
+	m := New[animal](fakeapi.ClientOf(s), "example.com/animal", &Options{Durable: true})
 	Add(m, ledger{})
 	Add(m, end{})
 	for pass, want := range []int64{1, 0, 0} {
@@ -268,7 +268,7 @@ func TestASteadyPassOfADurableMachineSendsNothing(t *testing.T) {
 func TestASuspendedObjectIsNotChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFarm(t, Options{})
-		f.api = client.ClusterWide[animal]((&finalizing{server: f.server}).client(t))
+		f.api = client.ClusterWide[animal](fakeapi.ClientOf(&finalizing{server: f.server}))
 		suspend := func(s machine.Suspension) {
 			f.change(t, func(a *animal) {
 				if err := machine.Suspend(a, f.name, s); err != nil {
@@ -335,7 +335,7 @@ func TestASuspensionKeepsADeletedObject(t *testing.T) {
 		`{"reason":"flood","by":"jane","whenDeleted":"Wait","until":"2020-01-01T00:00:00Z"}`: false,
 	} {
 		f := newFarm(t, Options{})
-		f.api = client.ClusterWide[animal]((&finalizing{server: f.server}).client(t))
+		f.api = client.ClusterWide[animal](fakeapi.ClientOf(&finalizing{server: f.server}))
 		if _, _, err := f.reconcile(t); err != nil { // the object is ready
 			t.Error(err)
 		}
@@ -540,8 +540,8 @@ func TestTheEventOfAnotherTextIsRecorded(t *testing.T) {
 					}
 					f := newFarm(t, o)
 					f.opts.StuckAfter = o.StuckAfter
-					f.api = client.ClusterWide[animal]((&finalizing{server: f.server}).client(t))
-					f.applier = inventory.New((&finalizing{server: f.server}).client(t), f.name, nil)
+					f.api = client.ClusterWide[animal](fakeapi.ClientOf(&finalizing{server: f.server}))
+					f.applier = inventory.New(fakeapi.ClientOf(&finalizing{server: f.server}), f.name, nil)
 					stop := f.record(t)
 					var text string
 					waits := 0

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/machine"
 	"github.com/kube-go/sdk/runtime/internal/fakeapi"
@@ -102,12 +103,12 @@ func widgetsAreWhole(
 ) {
 	server := fakeapi.New(widgetResource(), resourceOf[corev1.ConfigMap](t))
 	var sent []string
-	c := newClientWith(t, func(r *http.Request) (*http.Response, error) {
+	c := fakeapi.ClientOf(middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
 		if strings.Contains(r.URL.Path, "/widgets/") {
 			sent = append(sent, r.Method)
 		}
 		return server.RoundTrip(r)
-	})
+	}))
 	view := viewOf(t, server)
 	o := &inventory.Options{Views: []inventory.View{view}}
 	applier := inventory.New(c, manager, o)
@@ -171,10 +172,10 @@ func widgetsAreWhole(
 func TestGetReadsATypeFromAViewThatHasItsFields(t *testing.T) {
 	server := fakeapi.New(widgetResource())
 	view := runView[leanWidget](t, server)
-	c := newClientWith(t, func(r *http.Request) (*http.Response, error) {
+	c := fakeapi.ClientOf(middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
 		t.Errorf("%s %s was sent", r.Method, r.URL)
 		return server.RoundTrip(r)
-	})
+	}))
 	w := &leanWidget{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "w"}}
 	w.Spec.Size = 3
 	if err := view.WaitForVersion(t.Context(), server.Put(widgetResource(), w)); err != nil {

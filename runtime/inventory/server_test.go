@@ -17,25 +17,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/client"
-	"github.com/kube-go/sdk/client/config"
 	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/machine"
 	"github.com/kube-go/sdk/runtime/internal/fakeapi"
 	"github.com/kube-go/sdk/runtime/inventory"
 )
-
-// newClientWith returns a client of a server, with a transport around it.
-func newClientWith(t *testing.T, transport middleware.RoundTripperFunc) *client.Client {
-	t.Helper()
-	c, err := client.New(t.Context(), &client.Options{
-		Config: &config.Config{Server: "https://cluster.test"}, Transport: transport,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
 
 // passes returns a function that makes one pass over the owner with one declared object after the other, and keeps the
 // inventory between them.
@@ -61,7 +48,7 @@ func TestLostResponseToACreateIsNotACreationByOthers(t *testing.T) {
 		server := fakeapi.New(res)
 		pages := client.Namespaced[corev1.ConfigMap](server.Client(), "prod")
 		applies := 0
-		pass := passes(newClientWith(t, func(r *http.Request) (*http.Response, error) {
+		pass := passes(fakeapi.ClientOf(middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
 			resp, err := server.RoundTrip(r)
 			if r.Method != http.MethodPatch {
 				return resp, err
@@ -81,7 +68,7 @@ func TestLostResponseToACreateIsNotACreationByOthers(t *testing.T) {
 			}
 			server.Put(res, stored)
 			return nil, io.ErrUnexpectedEOF
-		}))
+		})))
 		if err := pass(t.Context(), page("a")); !core.IsRetryable(err) || applies != 1 {
 			t.Errorf("Apply = %v after %d requests, want the error of one request, which may be retried", err, applies)
 		}
@@ -100,12 +87,12 @@ func TestLostResponseToACreateIsNotACreationByOthers(t *testing.T) {
 func TestDriftOfStringDataIsRepaired(t *testing.T) {
 	server := fakeapi.New(resourceOf[corev1.Secret](t))
 	applies := 0
-	pass := passes(newClientWith(t, func(r *http.Request) (*http.Response, error) {
+	pass := passes(fakeapi.ClientOf(middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
 		if r.Method == http.MethodPatch {
 			applies++
 		}
 		return server.RoundTrip(r)
-	}))
+	})))
 	secrets := client.Namespaced[corev1.Secret](server.Client(), "prod")
 	check := func(what string, want int) {
 		t.Helper()
@@ -133,7 +120,7 @@ func TestDriftOfStringDataIsRepaired(t *testing.T) {
 func TestNoWrappedErrorHasValuesOfASecret(t *testing.T) {
 	const value = "hunter22"
 	server := fakeapi.New(resourceOf[corev1.Secret](t))
-	pass := passes(newClientWith(t, func(r *http.Request) (*http.Response, error) {
+	pass := passes(fakeapi.ClientOf(middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
 		if r.Method != http.MethodPatch {
 			return server.RoundTrip(r)
 		}
@@ -144,7 +131,7 @@ func TestNoWrappedErrorHasValuesOfASecret(t *testing.T) {
 			StatusCode: http.StatusUnprocessableEntity, Header: http.Header{"Content-Type": {"application/json"}},
 			Body: io.NopCloser(strings.NewReader(body)), Request: r,
 		}, nil
-	}))
+	})))
 	err := pass(t.Context(), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "s"}, StringData: map[string]string{"password": value},
 	})
@@ -161,14 +148,14 @@ func TestNoWrappedErrorHasValuesOfASecret(t *testing.T) {
 // TestObjectsOfARemovedKindAreForgottenWhileAnotherGroupIsUnavailable checks that a pass prunes an item of a kind whose
 // group has been removed with its definition, although the server can't discover another group.
 func TestObjectsOfARemovedKindAreForgottenWhileAnotherGroupIsUnavailable(t *testing.T) {
-	c := newClientWith(t, func(r *http.Request) (*http.Response, error) {
+	c := fakeapi.ClientOf(middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
 		body := `{"kind": "APIGroupDiscoveryList", "items": [{"metadata": {"name": "metrics.k8s.io"}, "versions": [
 			{"version": "v1beta1", "freshness": "Stale", "resources": []}]}]}`
 		return &http.Response{
 			StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
 			Body: io.NopCloser(strings.NewReader(body)), Request: r,
 		}, nil
-	})
+	}))
 	pass := inventory.New(c, manager, nil).Begin(site(), []machine.Item{
 		{Group: "late.test", Version: "v1", Kind: "Gadget", Namespace: "prod", Name: "a", UID: "1"},
 	}, ignore)

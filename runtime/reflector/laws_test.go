@@ -7,9 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kube-go/sdk/core/wire"
+	"github.com/kube-go/sdk/runtime/internal/bubble"
 	"github.com/kube-go/sdk/runtime/reflector"
 )
 
@@ -135,21 +134,9 @@ func TestResetDiscardsObjectsThatNobodyUses(t *testing.T) {
 	})
 }
 
-// goroutines returns the number of goroutines of the test's bubble.
-func goroutines() int {
-	buf := make([]byte, 1<<20)
-	n := 0
-	for stack := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
-		if head, _, _ := strings.Cut(stack, "\n"); strings.Contains(head, "synctest bubble") {
-			n++
-		}
-	}
-	return n
-}
-
 func TestOnlyTheCallersOfAReflectorHaveGoroutines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		before := goroutines()
+		before := bubble.Goroutines()
 		reflected, store := reflect(newServer(t, wire.JSON, "prod/a"))
 		reflector.IndexBy(store, uses)
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -163,7 +150,7 @@ func TestOnlyTheCallersOfAReflectorHaveGoroutines(t *testing.T) {
 			}
 		}()
 		synctest.Wait()
-		if n := goroutines(); n != before+2 || store.Len() != 1 {
+		if n := bubble.Goroutines(); n != before+2 || store.Len() != 1 {
 			t.Errorf("%d goroutines, want those of Run and Subscribe", n-before)
 		}
 		cancel(errStop)

@@ -124,7 +124,7 @@ func (t table) excess() []int {
 	share, rest := slotCount/n, slotCount%n
 	// Members that have one slot more than the share keep it, so that the result does not change while slots move.
 	slices.SortStableFunc(order, func(a, b int) int {
-		exact := func(i int) int { return boolInt(counts[i] == share+1) }
+		exact := func(i int) int { return oneIf(counts[i] == share+1) }
 		return cmp.Or(cmp.Compare(exact(b), exact(a)), cmp.Compare(counts[b], counts[a]))
 	})
 	for place, i := range order {
@@ -136,7 +136,7 @@ func (t table) excess() []int {
 	return counts
 }
 
-func boolInt(b bool) int {
+func oneIf(b bool) int {
 	if b {
 		return 1
 	}

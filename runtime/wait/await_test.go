@@ -25,6 +25,7 @@ import (
 	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
+	"github.com/kube-go/sdk/runtime/internal/fakeapi"
 	"github.com/kube-go/sdk/runtime/wait"
 )
 
@@ -177,7 +178,7 @@ func TestAwaitEndsIfTheObjectDoesNotDecode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
 		s.put(doc("u1", "Running"))
-		api := client.Namespaced[mistaken](s.client(t), "prod")
+		api := client.Namespaced[mistaken](fakeapi.ClientOf(s), "prod")
 		_, err := wait.Await(t.Context(), api, "a", wait.Exists[mistaken](), nil)
 		if err == nil || !strings.Contains(err.Error(), "await documents.docs.example.com prod/a: decode") {
 			t.Errorf("Await() = %v, want a decoding error", err)
@@ -355,7 +356,7 @@ func TestPermanentFailureEndsTheWait(t *testing.T) {
 				s := &server{}
 				s.put(doc("u1", "Failed"))
 				s.fail(tt.refuse)
-				api := client.ClusterWide[document](s.client(t))
+				api := client.ClusterWide[document](fakeapi.ClientOf(s))
 				if tt.namespace != "" {
 					api = api.In(tt.namespace)
 				}
@@ -430,7 +431,7 @@ func TestTimeoutOfADialIsRetried(t *testing.T) {
 				if time.Since(begun) < 10*time.Minute {
 					return nil, timeout
 				}
-				return answer(200, map[string]any{
+				return fakeapi.Response(200, map[string]any{
 					"kind": "DocumentList", "apiVersion": "docs.example.com/v1", "metadata": map[string]any{"resourceVersion": "1"},
 					"items": []*document{doc("u1", "Running")},
 				}), nil

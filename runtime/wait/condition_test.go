@@ -13,6 +13,7 @@ import (
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/core/wire"
+	"github.com/kube-go/sdk/runtime/internal/fakeapi"
 	"github.com/kube-go/sdk/runtime/wait"
 )
 
@@ -139,7 +140,7 @@ func TestStatusConditionFailsForATypeWithoutConditions(t *testing.T) {
 	}
 	s := &server{}
 	s.put(doc("u1", ""))
-	if _, err := wait.Await(t.Context(), client.Namespaced[bare](s.client(t), "prod"), "a", wait.StatusCondition[bare]("Ready", metav1.ConditionTrue), nil); err == nil {
+	if _, err := wait.Await(t.Context(), client.Namespaced[bare](fakeapi.ClientOf(s), "prod"), "a", wait.StatusCondition[bare]("Ready", metav1.ConditionTrue), nil); err == nil {
 		t.Error("Await() = nil, want an error at once")
 	}
 }

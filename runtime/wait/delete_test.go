@@ -20,11 +20,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-go/sdk/client"
-	"github.com/kube-go/sdk/client/config"
 	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/core/wire"
+	"github.com/kube-go/sdk/runtime/internal/fakeapi"
 	"github.com/kube-go/sdk/runtime/wait"
 )
 
@@ -180,13 +180,10 @@ func TestDeleteAndWaitReturnsOnceTheObjectIsDeleted(t *testing.T) {
 				if tt.start != nil {
 					d.put(tt.start)
 				}
-				c, err := client.New(t.Context(), &client.Options{Config: &config.Config{Server: "https://cluster.test"}, Transport: d})
-				if err != nil {
-					t.Fatal(err)
-				}
+				c := fakeapi.ClientOf(d)
 				ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errEnough)
 				defer cancel()
-				err = wait.DeleteAndWait(ctx, client.Namespaced[document](c, "prod"), "a", tt.options)
+				err := wait.DeleteAndWait(ctx, client.Namespaced[document](c, "prod"), "a", tt.options)
 				if (err == nil) != (tt.want == "" && tt.is == nil) || tt.is != nil && !errors.Is(err, tt.is) ||
 					tt.want != "" && (err == nil || err.Error() != tt.want) {
 					t.Errorf("error = %v, want %q, %v", err, tt.want, tt.is)
@@ -310,15 +307,9 @@ func TestDeletionOfANamespaceSaysWhatDelaysIt(t *testing.T) {
 			check := func(t *testing.T, call func(context.Context, *client.Client) error) {
 				t.Helper()
 				synctest.Test(t, func(t *testing.T) {
-					c, err := client.New(t.Context(), &client.Options{
-						Config: &config.Config{Server: "https://cluster.test"}, Transport: terminating(namespace),
-					})
-					if err != nil {
-						t.Fatal(err)
-					}
 					ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errEnough)
 					defer cancel()
-					err = call(ctx, c)
+					err := call(ctx, fakeapi.ClientOf(terminating(namespace)))
 					begin, cut := strings.CutSuffix(tt.want, "…")
 					got := message(err)
 					bounded := cut && strings.HasPrefix(got, begin) && strings.HasSuffix(got, "é…") && len(got) < 2200
@@ -342,9 +333,9 @@ func terminating(namespace map[string]any) http.RoundTripper {
 	return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
 		switch {
 		case r.Method == http.MethodDelete:
-			return answer(200, namespace), nil
+			return fakeapi.Response(200, namespace), nil
 		case strings.HasSuffix(r.URL.Path, "/prod"):
-			return answer(200, map[string]any{
+			return fakeapi.Response(200, map[string]any{
 				"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": namespace["metadata"],
 			}), nil
 		case r.URL.Query().Get("watch") != "true":

@@ -4,7 +4,6 @@
 package wait_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -18,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-go/sdk/client"
-	"github.com/kube-go/sdk/client/config"
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/runtime/internal/fakeapi"
 )
 
 // document is a kind with a status. bare is the same kind with its metadata only, and mistaken declares a wrong type
@@ -82,18 +81,9 @@ type watch struct {
 	end    chan error
 }
 
-func (s *server) client(t testing.TB) *client.Client {
-	t.Helper()
-	c, err := client.New(t.Context(), &client.Options{Config: &config.Config{Server: "https://cluster.test"}, Transport: s})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
 func (s *server) docs(t testing.TB) *client.API[document] {
 	t.Helper()
-	return client.Namespaced[document](s.client(t), "prod")
+	return client.Namespaced[document](fakeapi.ClientOf(s), "prod")
 }
 
 // put stores the document; nil deletes it.
@@ -261,20 +251,7 @@ func (w *watch) stream(r *http.Request, to io.Writer) error {
 }
 
 func refusal(code int, message string) *http.Response {
-	return answer(code, &metav1.Status{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure,
+	return fakeapi.Response(code, &metav1.Status{
 		Code: int32(code), Message: message, Details: &metav1.StatusDetails{Kind: "documents"},
 	})
-}
-
-func answer(code int, body any) *http.Response {
-	data, err := json.Marshal(body)
-	if err != nil {
-		panic(err)
-	}
-	return &http.Response{
-		StatusCode: code,
-		Header:     http.Header{"Content-Type": {"application/json"}},
-		Body:       io.NopCloser(bytes.NewReader(data)),
-	}
 }

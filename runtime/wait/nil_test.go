@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/runtime/internal/fakeapi"
 	"github.com/kube-go/sdk/runtime/wait"
 )
 
@@ -41,7 +42,7 @@ func TestWaitThatCannotBeginEndsAtOnce(t *testing.T) {
 			return wait.DeleteAndWait(ctx, docs, "a", nil)
 		}, "client: is nil: pass one of client.New"},
 		{"Await of an unknown kind", func(ctx context.Context, s *server) error {
-			_, err := wait.Await(ctx, client.Namespaced[gadget](s.client(t), "prod"), "a", wait.Exists[gadget](), nil)
+			_, err := wait.Await(ctx, client.Namespaced[gadget](fakeapi.ClientOf(s), "prod"), "a", wait.Exists[gadget](), nil)
 			return err
 		}, "gadget"},
 		{"Await without a condition", func(ctx context.Context, s *server) error {

@@ -5,9 +5,7 @@ package watcher_test
 
 import (
 	"errors"
-	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -17,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/core/request"
+	"github.com/kube-go/sdk/runtime/internal/bubble"
 	"github.com/kube-go/sdk/runtime/internal/fakesource"
 	"github.com/kube-go/sdk/runtime/watcher"
 )
@@ -61,24 +60,12 @@ func TestAllListsRequestTheNewestState(t *testing.T) {
 	}
 }
 
-// goroutines returns the number of goroutines of the test's bubble.
-func goroutines() int {
-	buf := make([]byte, 1<<20)
-	n := 0
-	for stack := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
-		if head, _, _ := strings.Cut(stack, "\n"); strings.Contains(head, "synctest bubble") {
-			n++
-		}
-	}
-	return n
-}
-
 func TestSequenceStartsNoGoroutines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		before, events := goroutines(), 0
+		before, events := bubble.Goroutines(), 0
 		for ev, err := range watcher.Watch[corev1.ConfigMap](t.Context(), newServer(t, "a"), nil) {
 			events++
-			if n := goroutines(); err != nil || ev.Object.Name != "a" || n != before {
+			if n := bubble.Goroutines(); err != nil || ev.Object.Name != "a" || n != before {
 				t.Errorf("got %v, %v in a bubble with %d goroutines, want as many as before, which is %d", ev, err, n, before)
 			}
 			break

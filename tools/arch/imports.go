@@ -393,6 +393,7 @@ func allowed() map[string]map[string]string {
 			"k8s.io/apimachinery/pkg/util/resourceversion":      "the API server's order of resource versions",
 		},
 		"./runtime/internal/apierr":     {"./client": "the errors of requests"},
+		"./runtime/internal/bubble":     {"std": "only tests link it"},
 		"./runtime/internal/excerpt":    {},
 		"./runtime/internal/fakeapi":    {"all": "only tests link it"},
 		"./runtime/internal/fakesource": {"all": "only tests link it"},

@@ -109,9 +109,6 @@ func (c *Conn) Incoming(id byte) *Buffer { return c.buffers[id] }
 // HalfCloses reports whether [Conn.End] works.
 func (c *Conn) HalfCloses() bool { return c.ws.Subprotocol() == V5 }
 
-// Done returns a channel that is closed when the connection has ended, for any reason.
-func (c *Conn) Done() <-chan struct{} { return c.done }
-
 // Err returns the reason why the connection has ended: io.EOF if the peer has closed it.
 func (c *Conn) Err() error {
 	c.mu.Lock()

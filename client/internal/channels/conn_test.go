@@ -50,7 +50,7 @@ func TestMessagesReachTheirChannels(t *testing.T) {
 				t.Errorf("channel %d = %q, %v, want %q", id, got, err, want)
 			}
 		}
-		if <-c.Done(); c.Err() != io.EOF {
+		if synctest.Wait(); c.Err() != io.EOF {
 			t.Errorf("Err() = %v, want EOF", c.Err())
 		}
 		if _, err := c.Write(channels.Stdin, []byte("late")); !errors.Is(err, io.ErrClosedPipe) {
@@ -330,10 +330,8 @@ func TestOnlyPeerWithoutPongsIsDead(t *testing.T) {
 			c, p := connect(t, channels.V5, outputs(10, time.Minute)...)
 			go p.respond(func(byte, string) {})
 			time.Sleep(10*time.Minute + last)
-			select {
-			case <-c.Done():
-				t.Fatalf("the connection to a peer that responds to pings ended with %v", c.Err())
-			default:
+			if err := c.Err(); err != nil {
+				t.Fatalf("the connection to a peer that responds to pings ended with %v", err)
 			}
 			p.muted.Store(true)
 			start := time.Now()
@@ -652,7 +650,6 @@ func FuzzConn(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		in := iotest.OneByteReader(strings.NewReader(string(data)))
 		c := open(t, socket{in}, channels.V5, outputs(16, 0)...)
-		<-c.Done()
 		for _, id := range []byte{channels.Stdout, channels.Stderr} {
 			got, err := readAll(c, id)
 			if len(got) > len(data) || c.Err() == nil || err == nil && c.Err() != io.EOF {

@@ -202,15 +202,3 @@ func (b *builder) describe(t reflect.Type) *jsonschema.Schema {
 	}
 	return s
 }
-
-// resolve follows references to a schema with a type.
-func (b *builder) resolve(s *jsonschema.Schema) *jsonschema.Schema {
-	for s.Type == "" && s.Ref != "" {
-		def := b.defs[strings.TrimPrefix(s.Ref, structural.DefPrefix)]
-		if def == nil {
-			return s
-		}
-		s = def
-	}
-	return s
-}

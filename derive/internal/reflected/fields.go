@@ -128,12 +128,12 @@ func (b *builder) property(s *jsonschema.Schema, of reflect.Type, tag reflect.St
 	}
 	p := b.schema(of)
 	if name.Quoted {
-		p = shape.AsString(p, b.resolve(p).Type)
+		p = shape.AsString(p, shape.Resolve(b.defs, p).Type)
 	}
 	p.Description = doc
 	required := !name.Omitted && !optional
 	if shape.HasTags(tag) {
-		tags, errs := shape.ParseTags(tag, p, b.resolve)
+		tags, errs := shape.ParseTags(tag, p, b.defs)
 		for _, err := range errs {
 			b.complain(err.Error())
 		}

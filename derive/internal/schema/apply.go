@@ -15,6 +15,7 @@ import (
 
 	"github.com/kube-go/sdk/derive/internal/load"
 	"github.com/kube-go/sdk/derive/internal/marker"
+	"github.com/kube-go/sdk/derive/internal/shape"
 	"github.com/kube-go/sdk/derive/internal/structural"
 )
 
@@ -74,17 +75,8 @@ func (t *target) ofItems(m *load.Marker) *target {
 	return t.within(&t.schema.Items, t.builder.resolve(t.schema).Items)
 }
 
-// resolve follows references to the schema that has the type.
-func (b *Builder) resolve(s *jsonschema.Schema) *jsonschema.Schema {
-	for s.Type == "" && s.Ref != "" {
-		def := b.defs[strings.TrimPrefix(s.Ref, structural.DefPrefix)]
-		if def == nil {
-			return s
-		}
-		s = def
-	}
-	return s
-}
+// resolve follows references to a schema with a type.
+func (b *Builder) resolve(s *jsonschema.Schema) *jsonschema.Schema { return shape.Resolve(b.defs, s) }
 
 func (t *target) typeName() string { return t.builder.resolve(t.schema).Type }
 

@@ -229,7 +229,7 @@ func (b *Builder) tagged(f *types.Var, tag reflect.StructTag, p, before *jsonsch
 	}
 	frame := b.stack[len(b.stack)-1]
 	complain := func(msg string) { b.mistake(f, frame.pos, frame.label+": "+msg) }
-	tags, errs := shape.ParseTags(tag, p, b.resolve)
+	tags, errs := shape.ParseTags(tag, p, b.defs)
 	for _, err := range errs {
 		complain(err.Error())
 	}

@@ -27,10 +27,10 @@ type Tags struct {
 	AnyOf    []string // the groups of the field of which at least one must be present
 }
 
-// ParseTags parses the jsonschema tags of a field with a given schema. The function resolve follows references to a
-// schema with a type. The errors contain the names of the tag and the keyword.
-func ParseTags(tag reflect.StructTag, field *jsonschema.Schema, resolve func(*jsonschema.Schema) *jsonschema.Schema) (*Tags, []error) {
-	r := &reader{tags: &Tags{Schema: &jsonschema.Schema{}}, resolve: resolve, field: field}
+// ParseTags parses the jsonschema tags of a field with a given schema, which may refer to definitions. The errors contain
+// the names of the tag and the keyword.
+func ParseTags(tag reflect.StructTag, field *jsonschema.Schema, defs jsonschema.Definitions) (*Tags, []error) {
+	r := &reader{tags: &Tags{Schema: &jsonschema.Schema{}}, defs: defs, field: field}
 	for _, k := range split(tag.Get("jsonschema")) {
 		if k.name == "type" || k.name == "oneof_type" {
 			r.note("jsonschema", k, r.retype(k))
@@ -49,11 +49,25 @@ func ParseTags(tag reflect.StructTag, field *jsonschema.Schema, resolve func(*js
 }
 
 type reader struct {
-	tags    *Tags
-	field   *jsonschema.Schema
-	resolve func(*jsonschema.Schema) *jsonschema.Schema
-	errs    []error
+	tags  *Tags
+	field *jsonschema.Schema
+	defs  jsonschema.Definitions
+	errs  []error
 }
+
+// Resolve follows references to a schema with a type. It returns the last schema if a definition does not exist.
+func Resolve(defs jsonschema.Definitions, s *jsonschema.Schema) *jsonschema.Schema {
+	for s.Type == "" && s.Ref != "" {
+		def := defs[strings.TrimPrefix(s.Ref, structural.DefPrefix)]
+		if def == nil {
+			return s
+		}
+		s = def
+	}
+	return s
+}
+
+func (r *reader) resolve(s *jsonschema.Schema) *jsonschema.Schema { return Resolve(r.defs, s) }
 
 func (r *reader) note(tag string, k keyword, err error) {
 	if err != nil {

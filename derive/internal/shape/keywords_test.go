@@ -15,8 +15,6 @@ import (
 	"github.com/kube-go/sdk/derive/internal/structural"
 )
 
-func itself(s *jsonschema.Schema) *jsonschema.Schema { return s }
-
 // document returns the JSON of a schema, including Extras.
 func document(t *testing.T, s *jsonschema.Schema) string {
 	t.Helper()
@@ -46,7 +44,7 @@ func TestParseTags(t *testing.T) {
 		{"extended keywords", text, `jsonschema_extras:"nullable=true,x-kubernetes-validations=self != 'a\\,b'"`, `{"nullable":true,"x-kubernetes-validations":[{"rule":"self != 'a,b'"}]}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			tags, errs := shape.ParseTags(tt.in, tt.field, itself)
+			tags, errs := shape.ParseTags(tt.in, tt.field, nil)
 			if len(errs) > 0 {
 				t.Fatalf("ParseTags(%s): %v", tt.in, errs)
 			}
@@ -60,7 +58,7 @@ func TestParseTags(t *testing.T) {
 func TestMergeReturnsConflicts(t *testing.T) {
 	before := &jsonschema.Schema{Type: "string", Format: "byte", Description: "of the type"}
 	tags := func(tag reflect.StructTag) *shape.Tags {
-		s, errs := shape.ParseTags(tag, before, itself)
+		s, errs := shape.ParseTags(tag, before, nil)
 		if len(errs) > 0 {
 			t.Fatal(errs)
 		}
@@ -117,7 +115,7 @@ func FuzzParseTags(f *testing.F) {
 	f.Add(`jsonschema:"minimum=1e3,oneof_required=a,nullable,-,type=x" jsonschema_extras:"x-kubernetes-list-type=set,,="`, "array")
 	f.Fuzz(func(t *testing.T, tag, typ string) {
 		for _, field := range []*jsonschema.Schema{{Type: typ}, {Type: "array", Items: &jsonschema.Schema{Type: typ}}, {}} {
-			tags, errs := shape.ParseTags(reflect.StructTag(tag), field, itself)
+			tags, errs := shape.ParseTags(reflect.StructTag(tag), field, nil)
 			for _, err := range errs {
 				if err.Error() == "" {
 					t.Errorf("ParseTags(%s) returns an error without a message", tag)

@@ -80,15 +80,31 @@ func (s *Server) Delete(res core.Resource, ref core.ObjectRef) string {
 }
 
 // Client returns a client of the server.
-func (s *Server) Client() *client.Client {
+func (s *Server) Client() *client.Client { return ClientOf(s) }
+
+// ClientOf returns a client that sends its requests through a transport.
+func ClientOf(transport http.RoundTripper) *client.Client {
 	c, err := client.New(context.Background(), &client.Options{
 		Config:    &config.Config{Server: "https://cluster.test"},
-		Transport: s,
+		Transport: transport,
 	})
 	if err != nil {
 		panic(err)
 	}
 	return c
+}
+
+// Response returns a response with a body in JSON. It completes a Status, which needs only its code and message.
+func Response(code int, body any) *http.Response {
+	if s, ok := body.(*metav1.Status); ok {
+		s.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+		s.Status = metav1.StatusFailure
+	}
+	data, err := json.Marshal(body)
+	if err != nil {
+		panic(err)
+	}
+	return response(code, io.NopCloser(bytes.NewReader(data)))
 }
 
 // root returns the path of a kind's collection in all namespaces.
