@@ -109,7 +109,7 @@ type Client struct {
 	refusals refusals
 }
 
-// connections are what clients with the same connection share.
+// connections are the transports that clients with the same connection share.
 type connections struct {
 	requests, upgrades http.RoundTripper
 	auth               middleware.Func // sends the credentials; nil without credentials

@@ -25,7 +25,7 @@ type Shard struct {
 // hashRange is the hashes from the first to the last one.
 type hashRange struct{ first, last uint64 }
 
-// What the hash can be of.
+// The fields that the hash can be of.
 const (
 	shardByUID       = "object.metadata.uid"
 	shardByNamespace = "object.metadata.namespace"

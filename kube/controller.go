@@ -43,8 +43,8 @@ type (
 	// Runs, Metrics and Inspect report its state; a manager calls Caches, Owners, Shard and Standby. See
 	// [controller.Runner].
 	Runner = controller.Runner
-	// Trigger is what a controller watches besides its own kind: the result of Map of a [Source], or of [On]. See
-	// [controller.Trigger].
+	// Trigger starts runs besides the changes of the controller's own kind: the result of Map of a [Source], or of [On].
+	// See [controller.Trigger].
 	Trigger = controller.Trigger
 	// Predicate decides which changes cause runs, for the method Where of [For] and [Source]: the result of
 	// [GenerationChanged], [PredicateOf] and others. See [controller.Predicate].

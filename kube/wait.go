@@ -18,8 +18,8 @@ import (
 // WaitOptions are the options of [Await] and [AwaitGone]: Logger. See [wait.Options].
 type WaitOptions = wait.Options
 
-// Condition is what [Await] waits for: a func(*K) error that returns nil when it holds, and otherwise an error that says
-// what is missing. See [wait.Condition].
+// Condition is a condition of [Await]: a func(*K) error that returns nil when it holds, and otherwise an error that
+// says what is missing. See [wait.Condition].
 type Condition[K any] = wait.Condition[K]
 
 // Await watches an object until a condition holds, such as [Ready], or a result of [StatusCondition] or [JSONPath]. It

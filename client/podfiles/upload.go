@@ -89,7 +89,7 @@ func unpackIn(dir string, there destination) []string {
 	return command
 }
 
-// destination is what a container has at the remote path.
+// destination describes the remote path of a container.
 type destination struct {
 	folder     bool // a directory, or a link to one
 	keepsLinks bool // tar has the option not to replace the links to directories in it

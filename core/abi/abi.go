@@ -32,7 +32,7 @@ const (
 // host's poll_oneoff reports it as readable when nothing else in the guest can run.
 const StallFD = 100
 
-// Operation is what a guest asks of the host.
+// Operation is a kind of work that a guest requests from its host.
 type Operation int32
 
 // The operations. Those up to OpDelay can be submitted; all but OpWatch and OpDelay can be called.

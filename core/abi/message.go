@@ -21,7 +21,7 @@ const (
 	ProfileReconciler = "reconciler" // one function per key, without state between calls
 )
 
-// Description is what a guest says of itself.
+// Description describes a guest to its host.
 type Description struct {
 	ABI         string       `json:"abi"`     // the value of [Module]
 	Profile     string       `json:"profile"` // [ProfileActor] or [ProfileReconciler]

@@ -39,8 +39,9 @@ const (
 type Request struct {
 	UID types.UID
 
-	// Kind, Resource and Subresource are those that the webhook is registered for, and those of Object. RequestedKind,
-	// RequestedResource and RequestedSubresource are those of the original request, which may have another version.
+	// Kind is the kind of Object and OldObject. Resource and Subresource identify the target of the request. They are in
+	// the version that the webhook is registered for. RequestedKind, RequestedResource and RequestedSubresource are in the
+	// version that the client used, which may be another one.
 	Kind                 metav1.GroupVersionKind
 	Resource             metav1.GroupVersionResource
 	Subresource          string

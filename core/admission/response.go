@@ -141,7 +141,7 @@ func (b *responseBody) encode(version string) ([]byte, error) {
 	return data, nil
 }
 
-// ReviewError is the error of an invalid review, with what the response to it needs.
+// ReviewError is the error of an invalid review, with the fields that the response to it needs.
 type ReviewError struct {
 	UID        types.UID // empty if it can't be read; then the server rejects the response, and shows an error of its own
 	APIVersion string    // of the review

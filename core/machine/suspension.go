@@ -27,11 +27,11 @@ type Suspension struct {
 	// Until is when the suspension ends. Default: when the annotation is removed.
 	Until *metav1.Time `json:"until,omitempty"`
 
-	// WhenDeleted is what happens if the suspended object is deleted. Required, since neither policy is always safe.
+	// WhenDeleted decides what happens if the suspended object is deleted. Required, since neither policy is always safe.
 	WhenDeleted DeletionPolicy `json:"whenDeleted"`
 }
 
-// DeletionPolicy is what happens if a suspended object is deleted.
+// DeletionPolicy decides what happens if a suspended object is deleted.
 type DeletionPolicy string
 
 const (

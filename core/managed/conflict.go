@@ -67,7 +67,7 @@ func Conflicts(err error) []Conflict {
 }
 
 // parseConflict reads a message such as: conflict with "a" with subresource "status" using v1 at 2026-01-02T15:04:05Z.
-// What follows the manager's name is for updates only.
+// The part after the manager's name exists only for updates.
 func parseConflict(cause metav1.StatusCause) Conflict {
 	c := Conflict{Field: cause.Field}
 	rest, ok := strings.CutPrefix(cause.Message, "conflict with ")

@@ -17,7 +17,7 @@
 // List and watch streams yield [Packed] objects: the object's own bytes, not decoded. An item is read off the stream
 // one at a time, in bounded memory; a whole list is never in memory. The caller decodes what it needs: [Packed.Decode]
 // decodes the whole object, [Packed.Metadata] only its metadata. [Packed.Compact] returns a copy that owns its bytes
-// and has no managedFields, which is what a cache keeps.
+// and has no managedFields, as caches keep it.
 //
 // An object that can't be decoded does not end the stream. [Packed.ItemError] identifies it.
 //

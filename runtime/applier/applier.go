@@ -356,7 +356,8 @@ func (a *Applier[K, C]) Stats() Stats {
 	return a.state.stats(a.now())
 }
 
-// Totals returns the numbers of [Applier.Stats] that only grow.
+// Totals returns the numbers of [Applier.Stats] that only grow. It exists beside Stats so that programs without metrics
+// do not link the code of Stats.
 func (a *Applier[K, C]) Totals() (adds, retries, overdue uint64) {
 	a.mu.Lock()
 	adds, retries, overdue = a.state.adds, a.state.retries, a.state.numOverdue

@@ -44,7 +44,7 @@ type Cause struct {
 	event *event
 }
 
-// event is what the applier keeps of a cause.
+// event is the part of a cause that the applier keeps.
 type event struct {
 	what   CauseType
 	feed   *memberFeed // of the changed object; nil if no object has changed

@@ -23,7 +23,7 @@ const (
 	maxError = 500
 )
 
-// Inspection is what a controller does now besides its runs, object by object, such as for a debug page.
+// Inspection is the current work of a controller besides its runs, object by object, such as for a debug page.
 type Inspection struct {
 	// Queue is the numbers of objects that wait for a worker by priority, the highest first.
 	Queue []applier.Level

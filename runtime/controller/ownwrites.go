@@ -65,7 +65,7 @@ func versionOf(version string) uint64 {
 	return n
 }
 
-// unobserved is the writes of a controller's runs that a feed has not observed yet. Each method is one step. It tells
+// unobserved is the writes of a controller's runs that a feed has not observed yet. Each method is one step. It reports
 // which written object has disappeared without a change. This happens if it is deleted before the feed, which was
 // disconnected, lists the objects again: neither the old nor the new list has the object. It also happens if the host
 // of a WebAssembly module has merged the creation and the deletion.

@@ -97,7 +97,7 @@ const (
 	abandon                   // a part of the work of the leader continues: the lease must expire
 )
 
-// action is what to do next.
+// action is the next thing to do.
 type action struct {
 	kind   actionKind
 	record record    // of create and update

@@ -31,7 +31,8 @@ type Options struct {
 
 	// Renamed has the new names of states by their old ones, and "" for a removed state, also for the states of groups. A
 	// pass whose stored state was removed begins at the initial one. So does a pass whose stored state is unknown and has
-	// no entry; it logs a warning. What a removed state has declared is deleted when the machine is done. Default: none.
+	// no entry; it logs a warning. Objects that a removed state has declared are deleted when the machine is done.
+	// Default: none.
 	Renamed map[string]string
 
 	// History is the number of previous states to keep in the status. Default: 5. Negative: none.
@@ -42,8 +43,8 @@ type Options struct {
 	// none.
 	Conditions []string
 
-	// Env is what the steps need besides the object, such as clients of other systems and stores; see [Env]. The steps of
-	// different objects use it at the same time. Default: nil.
+	// Env has the values that the steps need besides the object, such as clients of other systems and stores; see [Env].
+	// The steps of different objects use it at the same time. Default: nil.
 	Env any
 
 	// Views are the caches that hold objects that states declare, such as those of the controller's sources: the machine

@@ -83,7 +83,7 @@ type walk[K any] struct {
 	end     outcome // how the walk ended: stays, fails or ends
 }
 
-// visited is what a pass has done with a state.
+// visited describes the visits of a pass to a state.
 type visited struct {
 	times  int  // how often it was entered
 	passed bool // it was left since the initial state

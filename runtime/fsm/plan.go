@@ -10,7 +10,7 @@ import (
 	"github.com/kube-go/sdk/runtime/inventory"
 )
 
-// Plan is what a pass would do.
+// Plan describes a pass that has not taken place.
 type Plan struct {
 	// States are the states whose steps the pass would call, in order; those of child machines have the name of their
 	// group, as in a [Graph].
@@ -29,15 +29,15 @@ type Plan struct {
 // Plan returns what the next pass of an object would do, and writes nothing: no declared objects, no status, no
 // finalizer and no events. Objects that the plan would create or change count as ready, and [Ctx.Get] returns them to
 // later steps, so a plan can go through several states. The object need not exist on the server. A suspension is
-// ignored: the plan is what happens when it ends.
+// ignored: the plan describes the pass after its end.
 //
 // A pass of a durable machine notices a change of the spec by the generation, which the server increases with each one.
 // For the plan of a change that is not written yet, increase the generation of the object, too, or make a dry run of
 // the write: its result has the new generation. Otherwise, the plan continues at the stored state as if nothing had
 // changed.
 //
-// What a Step does other than with [Ctx.Apply] and [Ctx.Delete] takes effect even in a plan; a step can detect a plan
-// with [Ctx.Planning].
+// Effects of a Step other than those of [Ctx.Apply] and [Ctx.Delete] take place even in a plan; a step can detect a
+// plan with [Ctx.Planning].
 //
 // Errors: those of [Machine.Check]; an object of another machine. The error of a step is part of the plan.
 func (m *Machine[K]) Plan(ctx context.Context, obj *K) (*Plan, error) {

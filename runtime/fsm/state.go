@@ -118,7 +118,7 @@ func Failed(to To[Terminal], reason string) Result[Terminal] {
 	return Result[Terminal]{outcome{how: ends, failed: true, reason: reason}}
 }
 
-// Result is what a Step returns. Its zero value is an error; use the methods of [To], [Done], or [Failed].
+// Result is the result of a Step. Its zero value is an error; use the methods of [To], [Done], or [Failed].
 type Result[E any] struct{ outcome outcome }
 
 // Event returns the result with an event for the users of the object, see [Options.Events]. It is recorded when the

@@ -27,7 +27,7 @@ type state struct {
 	current  bool // it has every declared value; not used for removals
 }
 
-// action is what to do about an object.
+// action is the next change of an object.
 type action int
 
 const (

@@ -218,7 +218,7 @@ func (s *server) delete(ctx context.Context, t *target, uid types.UID, foregroun
 	return s.api(t).Delete(ctx, t.ref.Name, o)
 }
 
-// memo is what is known about an object that was applied or found to be up to date.
+// memo is the known state of an object that was applied or found to be up to date.
 type memo struct {
 	sum     sum    // of the declaration
 	hash    string // of what was applied

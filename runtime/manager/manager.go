@@ -197,8 +197,9 @@ func (m *Manager) late(method, what string) bool {
 // [cache.View]: every replica needs its objects to be ready, so use AddToAll. With election or sharding, r must not be
 // a [webhook.Server], which runs once, and which every replica needs: use AddToAll.
 //
-// With sharding, every member of the group runs r. A [controller.Runner] reconciles only the objects of its shard. r
-// must not be a [metrics.Controller] without the method Shard of a Runner: each member would reconcile all objects.
+// With sharding, every member of the group runs r. A [controller.Runner] reconciles only the objects of its shard. A
+// controller of another type must have the method Shard, as a controller.Runner has; otherwise each member would
+// reconcile all objects, and Run returns an error.
 //
 // After the start of Run, Add ignores r and logs an error.
 func (m *Manager) Add(r Runnable) {

@@ -69,7 +69,7 @@ type decodedIndex[K any] struct {
 	next    decoded[K]
 	bytes   int64 // of all packed objects
 
-	// What was compared since a time, because it is limited.
+	// The numbers of objects and bytes that were compared since a time, because they are limited.
 	compared, comparedBytes int
 	since                   time.Time
 }

@@ -77,7 +77,7 @@ type indexer interface {
 	size() int64 // the memory of the index, in bytes
 }
 
-// updater is what changes an index. The old state of an entry is empty if the index does not have it.
+// updater changes an index. The old state of an entry is empty if the index does not have it.
 type updater interface {
 	prepare(e *entry, old, object wire.Packed)   // computes the values of a state, for the next call of update
 	update(e *entry, old wire.Packed, gone bool) // e has a new state, or is gone

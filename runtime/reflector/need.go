@@ -13,7 +13,7 @@ import (
 	"github.com/kube-go/sdk/runtime/watcher"
 )
 
-// need is what the readers of a table need of its objects. It depends only on their Go types.
+// need is the form of the objects that the readers of a table need. It depends only on their Go types.
 type need struct {
 	metadata bool           // nothing but the metadata
 	protobuf bool           // all of them can decode protobuf

@@ -50,7 +50,7 @@ func (r *Remote) attach(t *table) {
 	t.compression = compression{codecs: []Codec{remoteCodec{r}}, past: pastCodec{remoteCodec{r}}}
 }
 
-// Delivery is what [Store.Deliver] yields: a change, a version, or both.
+// Delivery is an item of [Store.Deliver]: a change, a version, or both.
 type Delivery struct {
 	// Change is the change. It has no Type if there is only a version.
 	Change

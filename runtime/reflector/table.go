@@ -222,7 +222,7 @@ func (t *table) old(e *entry) wire.Packed {
 	return object
 }
 
-// change is what is known of a change without the lock.
+// change is the part of a change that is computed without the lock.
 type change struct {
 	old      wire.Packed // as the server sent it; empty if nobody needs it
 	another  bool        // the new state is of another object with the same name

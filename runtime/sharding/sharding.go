@@ -219,8 +219,8 @@ func (m *Member) wakeUp() {
 }
 
 // Follow calls f with the shard that this replica owns, now and after each change, until stop is called. f must not
-// block, and must not call Follow or stop. Work on an object that is in the shard for the first time may begin; what
-// changed in the object before that is not in any later event.
+// block, and must not call Follow or stop. When an object enters the shard, work on it may begin. The caller must start
+// that work, because no later event reports the changes that the object had before.
 func (m *Member) Follow(f func(*core.Shard)) (stop func()) { return m.followOn(nil, f) }
 
 func (m *Member) followOn(w *window, f func(*core.Shard)) (stop func()) {

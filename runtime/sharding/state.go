@@ -75,7 +75,7 @@ const (
 	stop                      // all work has ended
 )
 
-// action is what to do next.
+// action is the next thing to do.
 type action struct {
 	kind  actionKind
 	table table     // of write

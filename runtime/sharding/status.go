@@ -18,7 +18,7 @@ type Status struct {
 	// Joined is true while this replica is a member of the group.
 	Joined bool
 
-	// Shard is what this replica owns.
+	// Shard is the part of the objects that this replica owns.
 	Shard *core.Shard
 
 	// Slots is the number of parts of 256 that this replica owns, and Leaving the number of those that it gives to others

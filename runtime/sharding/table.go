@@ -46,7 +46,7 @@ func (t table) of(uid string) (s slots) {
 	return s
 }
 
-// What divides the objects, see Options.ByNamespace.
+// The fields that divide the objects, see Options.ByNamespace.
 const (
 	byUID       = "uid"
 	byNamespace = "namespace"

@@ -36,7 +36,7 @@ type lists struct {
 	last    selection // the last complete one
 }
 
-// selection is what a list selects.
+// selection is the slots of a list.
 type selection struct {
 	slots slots
 	gains uint64 // when it began

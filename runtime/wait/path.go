@@ -371,7 +371,7 @@ func (f *filter) compare(v any, text string) (order int, ok bool) {
 }
 
 // declares reports whether a value at the path survives being decoded into a K. A K that can't be decoded declares the
-// field with a type that is not a string. What follows .., .* or a union is not checked.
+// field with a type that is not a string. The part after .., .* or a union is not checked.
 func declares[K any](path []step) bool {
 	if i := slices.IndexFunc(path, func(st step) bool { return st.deep || st.every || st.union != nil }); i >= 0 {
 		path = path[:i]

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Phase is what a sequence of events is doing.
+// Phase is the current activity of a sequence of events.
 type Phase uint8
 
 // The phases.

@@ -119,7 +119,7 @@ type input struct {
 	waited time.Duration // how long the driver waited for it, without the time of the consumer
 }
 
-// output is what the driver has to do after an input.
+// output is the work of the driver after an input.
 type output struct {
 	init    bool          // emit Init
 	emit    EventType     // then emit this for the input's object or version, unless zero

@@ -107,7 +107,7 @@ func Watch[K any, P core.ObjectPtr[K]](
 	}
 }
 
-// known is what Watch remembers of an object.
+// known is the state of an object that Watch remembers.
 type known struct {
 	uid     types.UID
 	version string

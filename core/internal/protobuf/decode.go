@@ -111,7 +111,7 @@ func (d *decoder) decode(p *plan, data []byte, obj address, depth int) error {
 
 // MaxValues is the largest number of values in an object that is decoded, of which a string, a number or a boolean is
 // only an eighth: it takes up to 24 bytes in memory, and an empty struct up to a KiB. Each takes at least two bytes of
-// the object, so that no object of up to 1.5 MiB, which is what etcd takes by default, has more values.
+// the object, so that no object of up to 1.5 MiB, which is the default limit of etcd, has more values.
 const MaxValues = 3 << 18
 
 // Scalars is the size of a message in scalars, which are strings, numbers and booleans, see [Values].

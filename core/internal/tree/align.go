@@ -25,7 +25,7 @@ func Align(from, to []any) []Step { return compare(from, to).align() }
 
 // Origins returns, for each element of a list, the index of the element of an earlier list that it was made of, or -1.
 // Elements with a name come from the one with the same name. Others come from an equal one, if possible from one in the
-// same place. What remains without a name comes from the elements between the same neighbors, if there are as many of
+// same place. The others without a name come from the elements between the same neighbors, if there are as many of
 // them.
 func Origins(from, to []any) []int {
 	l := compare(from, to)

@@ -30,7 +30,7 @@ type command struct {
 	prepare func(flags *flag.FlagSet) action
 }
 
-// action is what a command does. The arguments are those that are not flags; it returns the exit code.
+// action is the function of a command. The arguments are those that are not flags; it returns the exit code.
 type action func(ctx context.Context, args []string, std streams) int
 
 // call parses the arguments, and runs the action. Flags may be at any place among the other arguments.

@@ -112,7 +112,7 @@ func git(ctx context.Context, args ...string) ([]byte, error) {
 	return out, err
 }
 
-// documentEnd is what stands between the documents of a file.
+// documentEnd matches the separator between the documents of a file.
 var documentEnd = regexp.MustCompile(`(?m)^---(?:[ \t].*)?\r?$`)
 
 // parseCRDs returns the CRDs among the objects of a file, those in lists too.

@@ -105,7 +105,7 @@ func (i *initializer) complete(version string) error {
 	return p.Check()
 }
 
-// run writes the project. What it writes is made in another directory, so that DIR gets all of it, or nothing.
+// run writes the project. The files are made in another directory first, so that DIR gets all of them, or none.
 func (i *initializer) run(ctx context.Context) error {
 	files, err := i.project.Files()
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/kube-go/sdk/derive/generate"
 )
 
-// progress tells how far a run is, once it takes longer than one likes to wait. On a terminal that is one line which is
-// written anew, and elsewhere a line for each step.
+// progress reports the steps of a run that takes longer than a user likes to wait. On a terminal, one line is written
+// again for each step; elsewhere, each step has its own line.
 type progress struct {
 	w        io.Writer
 	patience time.Duration

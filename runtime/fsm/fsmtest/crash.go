@@ -109,7 +109,7 @@ func ready[K any](obj *K) bool {
 	return obj == nil || is("Ready") || is("Stalled")
 }
 
-// result is what a run has done.
+// result is the result of a run.
 type result struct {
 	requests int
 	killed   string // the request at which it was killed
