@@ -11,14 +11,9 @@ import (
 	"github.com/kube-go/sdk/core"
 )
 
-// passing wraps an error that passes, whatever its mark.
-type passing struct{ error }
-
-func (e passing) Unwrap() error { return e.error }
-func (passing) Terminal() bool  { return false }
-
 func TestTerminalMarksAnErrorAndAllThatWrapIt(t *testing.T) {
 	failed := errors.New("failed")
+	unmarked := core.NotTerminal(core.Terminal(failed))
 	for _, tt := range []struct {
 		name string
 		err  error
@@ -30,9 +25,10 @@ func TestTerminalMarksAnErrorAndAllThatWrapIt(t *testing.T) {
 		{"wrapped", fmt.Errorf("create: %w", core.Terminal(failed)), true},
 		{"joined", errors.Join(failed, fmt.Errorf("create: %w", core.Terminal(failed))), true},
 		{"joined, without a mark", errors.Join(failed, failed), false},
-		{"the mark is removed", fmt.Errorf("wait: %w", passing{core.Terminal(failed)}), false},
-		{"the mark of one of two is removed", errors.Join(passing{core.Terminal(failed)}, core.Terminal(failed)), true},
-		{"marked again", core.Terminal(passing{core.Terminal(failed)}), true},
+		{"the mark is removed", fmt.Errorf("wait: %w", unmarked), false},
+		{"the mark of the first of two is removed", errors.Join(unmarked, core.Terminal(failed)), false},
+		{"the mark of the second of two is removed", errors.Join(core.Terminal(failed), unmarked), true},
+		{"marked again", core.Terminal(unmarked), true},
 	} {
 		if got := core.IsTerminal(tt.err); got != tt.want {
 			t.Errorf("%s: IsTerminal(%v) = %v, want %v", tt.name, tt.err, got, tt.want)
@@ -40,16 +36,21 @@ func TestTerminalMarksAnErrorAndAllThatWrapIt(t *testing.T) {
 	}
 }
 
-func TestAMarkedErrorKeepsItsTextAndItsCause(t *testing.T) {
-	cause := status("Conflict", 409)
-	err := core.Terminal(fmt.Errorf("apply: %w", cause))
-	if err.Error() != "apply: "+cause.Error() || !errors.Is(err, core.ErrConflict) {
-		t.Errorf("Terminal() = %v", err)
-	}
-	if found, ok := errors.AsType[*core.StatusError](err); !ok || found != cause {
-		t.Errorf("the cause of Terminal() = %v", found)
-	}
-	if err := core.Terminal(nil); err != nil {
-		t.Errorf("Terminal(nil) = %v", err)
+func TestAnErrorKeepsItsTextAndItsCauseWithAMarkAndWithout(t *testing.T) {
+	for name, mark := range map[string]func(error) error{
+		"Terminal": core.Terminal, "NotTerminal": core.NotTerminal,
+		"both": func(err error) error { return core.NotTerminal(core.Terminal(err)) },
+	} {
+		cause := status("Conflict", 409)
+		err := mark(fmt.Errorf("apply: %w", cause))
+		if err.Error() != "apply: "+cause.Error() || !errors.Is(err, core.ErrConflict) {
+			t.Errorf("%s() = %v", name, err)
+		}
+		if found, ok := errors.AsType[*core.StatusError](err); !ok || found != cause {
+			t.Errorf("the cause of %s() = %v", name, found)
+		}
+		if err := mark(nil); err != nil {
+			t.Errorf("%s(nil) = %v", name, err)
+		}
 	}
 }

@@ -63,11 +63,12 @@ func RetryWithin(err error, d time.Duration) error {
 }
 
 type timedError struct {
-	error
+	err    error
 	within time.Duration
 }
 
-func (e *timedError) Unwrap() error { return e.error }
+func (e *timedError) Error() string { return e.err.Error() }
+func (e *timedError) Unwrap() error { return e.err }
 
 // PanicError is the error of a run whose reconcile panicked. A reconcile that ends its goroutine with runtime.Goexit,
 // as the FailNow of a test does, counts as a panic; the controller replaces the goroutine.

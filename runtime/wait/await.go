@@ -264,12 +264,5 @@ func (w *waiter[K, P]) failure(reason error) error {
 	if w.trouble != nil {
 		err = fmt.Errorf("%w; last failure: %w", err, w.trouble)
 	}
-	return ended{err}
+	return core.NotTerminal(err)
 }
-
-// ended is the error of a wait. It has the text and the causes of the error that ended the wait, but is not terminal for
-// a controller that returns it, because the awaited object may be repaired later.
-type ended struct{ error }
-
-func (e ended) Unwrap() error { return e.error }
-func (ended) Terminal() bool  { return false }

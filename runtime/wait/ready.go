@@ -41,7 +41,8 @@ import (
 // An object that is being deleted is not ready, nor is one whose status is older than its spec.
 //
 // A final error is terminal for a controller that calls Ready itself and returns the error: it is not run again until
-// something changes, such as a watched object. The error of [Await] is not terminal.
+// something changes, such as a watched object. Use [core.NotTerminal] to try again. The error of [Await] is not
+// terminal.
 func Ready[K any](obj *K) error {
 	gk, err := groupKindOf(obj)
 	if err != nil {
