@@ -38,7 +38,7 @@ type Declaration struct {
 	// object. If a pass declares the object again, the Part of the first declaration counts. Default: none.
 	Part string
 
-	// Ready returns why the object is not ready, or nil. An error that is marked by [wait.Terminal] is an error of the
+	// Ready returns why the object is not ready, or nil. An error that is marked by [core.Terminal] is an error of the
 	// pass if there are higher waves. Default: [wait.Ready].
 	Ready wait.Condition[unstructured.Unstructured]
 

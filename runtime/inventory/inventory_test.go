@@ -18,10 +18,8 @@ import (
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/machine"
-	"github.com/kube-go/sdk/runtime/controller"
 	"github.com/kube-go/sdk/runtime/internal/fakeapi"
 	"github.com/kube-go/sdk/runtime/inventory"
-	"github.com/kube-go/sdk/runtime/wait"
 )
 
 const manager = "example.com/site"
@@ -183,8 +181,8 @@ func TestFailedObjectOfALowerWaveIsAnError(t *testing.T) {
 		switch {
 		case wantErr != "":
 			wantError(t, "Apply", err, wantErr)
-			if !wait.IsTerminal(err) || controller.IsTerminal(err) {
-				t.Errorf("Apply: %v, want the error to be final for the object, and not for the controller", err)
+			if core.IsTerminal(err) {
+				t.Errorf("Apply: %v, want an error that a controller retries", err)
 			}
 		case err != nil:
 			t.Errorf("Apply: %v", err)

@@ -59,8 +59,8 @@ func (p *Pass) Declared(item machine.Item) bool { return p.declared[keyOf(&item)
 //
 // Errors: an invalid declaration; an existing object that belongs to somebody else; the error of record; an error of
 // the server; an object of a lower wave that will not become ready unless somebody repairs it, such as a failed Job,
-// see [wait.IsTerminal]. If the first apply of an object would change the value of another field manager, the error is
-// [core.ErrConflict], as it is for an object that was deleted or created again during the pass.
+// which a controller retries. If the first apply of an object would change the value of another field manager, the
+// error is [core.ErrConflict], as it is for an object that was deleted or created again during the pass.
 func (p *Pass) Apply(ctx context.Context, declarations ...Declaration) (waiting string, err error) {
 	defer func() { p.failed = p.failed || err != nil || waiting != "" }()
 	if p.invalid != nil {
@@ -336,8 +336,8 @@ func (p *Pass) unready(ctx context.Context, wave int32) (waiting string, err err
 			continue
 		}
 		why = fmt.Errorf("%v is not ready: %w", d.target.key, why)
-		if wait.IsTerminal(why) {
-			errs.add(why)
+		if core.IsTerminal(why) {
+			errs.add(core.NotTerminal(why)) // the object may be repaired
 		} else {
 			waits.add(why)
 		}

@@ -247,12 +247,7 @@ func TestObjectsOfARemovedKindAreDeleted(t *testing.T) {
 						Body: io.NopCloser(strings.NewReader("404 page not found\n")), Request: r,
 					}, nil
 				})
-				c, err := client.New(t.Context(), &client.Options{
-					Config: &config.Config{Server: "https://cluster.test"}, Transport: transport,
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				c := fakeapi.ClientOf(transport)
 				if tt.exists {
 					time.AfterFunc(time.Minute, func() {
 						served.Store(false)
@@ -262,7 +257,8 @@ func TestObjectsOfARemovedKindAreDeleted(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 				defer cancel()
 				docs := client.Namespaced[document](c, "prod")
-				if err = wait.Gone(ctx, docs, "a", tt.uid, nil); err == nil && tt.uid != "" {
+				err := wait.Gone(ctx, docs, "a", tt.uid, nil)
+				if err == nil && tt.uid != "" {
 					err = wait.DeleteAndWait(ctx, docs, "a", &request.DeleteOptions{UID: tt.uid})
 				}
 				if _, notServed := errors.AsType[*client.NotServedError](err); notServed == tt.want || (err == nil) != tt.want {
