@@ -78,6 +78,7 @@ type server struct {
 
 // recorder returns a recorder that writes to the server.
 func (s *server) recorder(t testing.TB, o *events.Options) *events.Recorder {
+	t.Helper()
 	return events.NewRecorder(fakeapi.ClientOf(s), o)
 }
 
