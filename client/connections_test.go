@@ -175,7 +175,7 @@ func TestNewChecksTheOptionsOfMiddleware(t *testing.T) {
 		in   client.Options
 		want string
 	}{
-		{"retries", client.Options{Retry: &middleware.RetryOptions{Attempts: -1}}, "RetryOptions.Attempts: -1 is negative"},
+		{"retries", client.Options{Retry: &middleware.RetryOptions{MaxAttempts: -1}}, "RetryOptions.MaxAttempts: -1 is negative"},
 		{"rate limit", client.Options{RateLimit: &middleware.RateLimitOptions{}}, "RateLimitOptions.PerSecond: 0 is not a positive number"},
 		{"user agent", client.Options{UserAgent: "a\r\nb"}, `Options.UserAgent: "a\r\nb" contains control characters`},
 	} {

@@ -20,9 +20,9 @@ type ModifyOptions struct {
 	FieldManager    string // the owner of the fields; default: the client's, or derived from the user agent
 	FieldValidation string // such as [metav1.FieldValidationStrict]; default: the server's
 
-	// Attempts is the maximum number of times that the object is read, changed and written if other clients change it
+	// MaxAttempts is the maximum number of times that the object is read, changed and written if other clients change it
 	// at the same time. Default: 10.
-	Attempts int
+	MaxAttempts int
 }
 
 // Modify reads an object, calls change with it, and writes the difference as a merge patch that the server accepts only
@@ -67,7 +67,7 @@ func (a *API[K]) modify(
 	if o == nil {
 		o = &ModifyOptions{}
 	}
-	attempts := o.Attempts
+	attempts := o.MaxAttempts
 	switch {
 	case attempts == 0:
 		attempts = 10
@@ -75,7 +75,7 @@ func (a *API[K]) modify(
 		return nil, WrapError(
 			"modify",
 			a.named(name),
-			&request.InvalidError{Field: "ModifyOptions.Attempts", Detail: "is negative"},
+			&request.InvalidError{Field: "ModifyOptions.MaxAttempts", Detail: "is negative"},
 		)
 	}
 	write := &request.PatchOptions{DryRun: o.DryRun, FieldManager: o.FieldManager, FieldValidation: o.FieldValidation}

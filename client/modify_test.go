@@ -154,7 +154,7 @@ func TestModifyRepeatsAfterConflicts(t *testing.T) {
 			_, err := client.Namespaced[leanConfigMap](s.Client(t), "prod").Modify(t.Context(), "web", func(cm *leanConfigMap) error {
 				calls++
 				return paint("blue")(cm)
-			}, &client.ModifyOptions{Attempts: tt.attempts})
+			}, &client.ModifyOptions{MaxAttempts: tt.attempts})
 			if text(err) != tt.wantErr || calls != tt.wantCalls {
 				t.Errorf("error = %v after %d calls, want %q after %d", err, calls, tt.wantErr, tt.wantCalls)
 			}
@@ -207,8 +207,8 @@ func TestModifyRejectsInvalidChanges(t *testing.T) {
 			"update deployments.apps/status prod/web: request not sent: spec: was changed, but only the status is written through the subresource",
 		},
 		{
-			"a negative number of attempts", false, "web", func(*appsv1.Deployment) error { return nil }, &client.ModifyOptions{Attempts: -1},
-			"modify deployments.apps prod/web: request not sent: ModifyOptions.Attempts: is negative",
+			"a negative number of attempts", false, "web", func(*appsv1.Deployment) error { return nil }, &client.ModifyOptions{MaxAttempts: -1},
+			"modify deployments.apps prod/web: request not sent: ModifyOptions.MaxAttempts: is negative",
 		},
 		{
 			"no such object", false, "other", func(*appsv1.Deployment) error { t.Error("called"); return nil }, nil,
@@ -255,7 +255,7 @@ func TestModifyEndsWithItsContext(t *testing.T) {
 			cancel(stopped)
 		}
 	}
-	_, err := client.Namespaced[leanConfigMap](s.Client(t), "prod").Modify(ctx, "web", paint("blue"), &client.ModifyOptions{Attempts: 1000})
+	_, err := client.Namespaced[leanConfigMap](s.Client(t), "prod").Modify(ctx, "web", paint("blue"), &client.ModifyOptions{MaxAttempts: 1000})
 	if op, ok := errors.AsType[*client.OpError](err); !ok || !errors.Is(err, stopped) {
 		t.Errorf("error = %v (%T), want an OpError of %v", err, op, stopped)
 	}

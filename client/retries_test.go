@@ -109,7 +109,7 @@ func TestOnlySafeRequestsAreRepeated(t *testing.T) {
 				send := func(fail func(*http.Request) (*http.Response, error)) (int, error) {
 					rt := &counting{fail: fail}
 					c := testserver.NewClient(t, &client.Options{
-						Config: newConfig("https://cluster.test"), Transport: rt, Retry: &middleware.RetryOptions{Attempts: 2},
+						Config: newConfig("https://cluster.test"), Transport: rt, Retry: &middleware.RetryOptions{MaxAttempts: 2},
 					})
 					err := tc.call(t.Context(), client.Namespaced[leanConfigMap](c, "prod"))
 					return rt.n, err

@@ -180,7 +180,7 @@ func TestErrorsAndLogsHoldNoSentCredential(t *testing.T) {
 		})
 		var logged bytes.Buffer
 		o := &client.Options{
-			Config: s.Config(), Retry: &middleware.RetryOptions{Attempts: 2, InitialBackoff: 1},
+			Config: s.Config(), Retry: &middleware.RetryOptions{MaxAttempts: 2, InitialBackoff: 1},
 			Logger: slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		}
 		change(o)

@@ -183,7 +183,7 @@ func TestReadSurvivesAStuckReplica(t *testing.T) {
 // TestGoAwayLosesNoRequest checks that no request fails when a server moves its clients to new connections, as API
 // servers do occasionally. A server closes the old connection a second later, even if the client is slow.
 func TestGoAwayLosesNoRequest(t *testing.T) {
-	once := Options{Retry: &middleware.RetryOptions{Attempts: 1}}
+	once := Options{Retry: &middleware.RetryOptions{MaxAttempts: 1}}
 	var requests atomic.Int64
 	overPipes(t, once, func(w http.ResponseWriter, _ *http.Request) {
 		if requests.Add(1)%4 == 0 {

@@ -37,7 +37,7 @@ type (
 	// Middleware wraps an http.RoundTripper in another one, for ClientOptions.Middleware and PerAttempt. See
 	// [middleware.Func].
 	Middleware = middleware.Func
-	// RetryOptions are the options for retries of failed requests: Attempts, MaxElapsedTime, InitialBackoff,
+	// RetryOptions are the options for retries of failed requests: MaxAttempts, MaxElapsedTime, InitialBackoff,
 	// MaxBackoff, Budget, OnRetry and more. See [middleware.RetryOptions].
 	RetryOptions = middleware.RetryOptions
 	// RateLimitOptions limit the rate of requests: PerSecond, Burst, OnWait. See [middleware.RateLimitOptions].
@@ -108,7 +108,7 @@ type (
 	// DeleteOptions are the options of Delete: GracePeriod, Propagation ("Background", "Foreground" or "Orphan"), UID,
 	// ResourceVersion, DryRun and more. See [request.DeleteOptions].
 	DeleteOptions = request.DeleteOptions
-	// ModifyOptions are the options of Modify and CreateOrUpdate: Attempts, DryRun, FieldManager, FieldValidation. See
+	// ModifyOptions are the options of Modify and CreateOrUpdate: MaxAttempts, DryRun, FieldManager, FieldValidation. See
 	// [client.ModifyOptions].
 	ModifyOptions = client.ModifyOptions
 )

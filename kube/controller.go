@@ -149,7 +149,7 @@ type (
 	// Recorder writes events. [NewRecorder] returns one. Methods: Event, which does not block; Run, which writes the
 	// events; Dropped. See [events.Recorder].
 	Recorder = events.Recorder
-	// RecorderOptions are the options of [NewRecorder]: Controller, Instance, QueueSize, RequestsPerSecond, FlushTimeout,
+	// RecorderOptions are the options of [NewRecorder]: Controller, Instance, QueueSize, RequestsPerSecond, StopTimeout,
 	// Logger. See [events.Options].
 	RecorderOptions = events.Options
 	// Event describes what happened to an object: Type ([EventNormal] or [EventWarning]), Reason, Action, Note,
@@ -170,7 +170,7 @@ func NewRecorder(c *Client, o *RecorderOptions) *Recorder { return events.NewRec
 type (
 	// Manager runs the controllers and servers of a program together. [NewManager] returns one. Methods: Add adds what
 	// only the leader runs, AddToAll what every replica runs, AddReadinessCheck a check of readiness, AddLivenessCheck
-	// one of liveness, AddTable a table of the debug page; Run runs everything until its context ends; Leading; Shards;
+	// one of liveness, AddTable a table of the debug page; Run runs everything until its context ends; Leading; Sharding;
 	// Metrics returns the metrics of what was added; Fence refuses writes outside of a term. See [manager.Manager].
 	Manager = manager.Manager
 	// ManagerOptions are the options of [NewManager]: LeaderElection, ElectionOptions, Sharding, ShardingOptions,

@@ -21,8 +21,8 @@ type (
 	// one; a [Manager] runs it with AddToAll. Methods: Handle, Run, Ready, Metrics, Name. See [webhook.Server].
 	WebhookServer = webhook.Server
 	// WebhookServerOptions are the options of [NewWebhookServer]: Addr, Listener, Service, Namespace, Hosts, Mutating,
-	// Validating, Definitions, Secret, AuthorityLifetime, CertificateLifetime, PublishDelay, CertDir, Interval, Drain,
-	// BodyBytes, TLS, Logger. See [webhook.Options].
+	// Validating, Definitions, Secret, AuthorityLifetime, CertificateLifetime, PublishDelay, CertDir, Interval, StopDelay,
+	// MaxBodyBytes, TLS, Logger. See [webhook.Options].
 	WebhookServerOptions = webhook.Options
 	// WebhookHandlerOptions are the options of handlers: Limits, Logger. See [webhook.HandlerOptions].
 	WebhookHandlerOptions = webhook.HandlerOptions

@@ -21,7 +21,7 @@
 //
 //	Middleware     yours; sees each request once, however often it is sent      leave empty
 //	Warnings       reports the warnings of the server                           OnWarning: a function that does nothing
-//	Retry          sends a request again if that is safe and may help           Retry.Attempts: 1
+//	Retry          sends a request again if that is safe and may help           Retry.MaxAttempts: 1
 //	RateLimit      delays requests, except with WithoutRateLimit                off by default
 //	UserAgent      names the program                                            set the header in Middleware
 //	Impersonate    names the user to impersonate                                Config.Impersonate

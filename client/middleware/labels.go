@@ -21,11 +21,11 @@ type Labels struct {
 }
 
 // NewLabels returns labels for at most that many resources and subresources. If most is not positive, the limit is 200.
-func NewLabels(most int) *Labels {
-	if most <= 0 {
-		most = 200
+func NewLabels(limit int) *Labels {
+	if limit <= 0 {
+		limit = 200
 	}
-	return &Labels{most: most, seen: map[[2]string]bool{}}
+	return &Labels{most: limit, seen: map[[2]string]bool{}}
 }
 
 // Of returns the verb of a call, its resource with the group, and its subresource. A verb that is not a Kubernetes verb

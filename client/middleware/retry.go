@@ -17,9 +17,9 @@ import (
 
 // RetryOptions are the options of [Retry]. The zero value of a field is its default.
 type RetryOptions struct {
-	// Attempts is the maximum number of times that a request is sent; 1 disables retries. Default: 10. A watch is sent
+	// MaxAttempts is the maximum number of times that a request is sent; 1 disables retries. Default: 10. A watch is sent
 	// at most twice, because its caller needs retries of its own when the watch ends.
-	Attempts int
+	MaxAttempts int
 
 	// MaxElapsedTime is the maximum time between the first attempt and the start of a retry. Default: 30 s.
 	MaxElapsedTime time.Duration
@@ -117,7 +117,7 @@ func Retry(o *RetryOptions) (Func, error) {
 	if err != nil {
 		return nil, err
 	}
-	if opts.Attempts == 1 {
+	if opts.MaxAttempts == 1 {
 		return nil, nil
 	}
 	shared := retrier{options: opts, budget: newBucket(float64(opts.Budget)/10, opts.Budget), answered: new(atomic.Bool)}
@@ -134,17 +134,17 @@ func (o *RetryOptions) withDefaults() (RetryOptions, error) {
 		d = *o
 	}
 	switch {
-	case d.Attempts < 0:
-		return d, fmt.Errorf("RetryOptions.Attempts: %d is negative; use 1 to send each request once", d.Attempts)
+	case d.MaxAttempts < 0:
+		return d, fmt.Errorf("RetryOptions.MaxAttempts: %d is negative; use 1 to send each request once", d.MaxAttempts)
 	case d.MaxElapsedTime < 0 || d.InitialBackoff < 0 || d.MaxBackoff < 0:
 		return d, errors.New("RetryOptions: MaxElapsedTime, InitialBackoff or MaxBackoff is negative; leave it zero for " +
 			"the default")
 	case d.Budget < 0:
-		return d, fmt.Errorf("RetryOptions.Budget: %d is negative; use Attempts: 1 to send each request once", d.Budget)
+		return d, fmt.Errorf("RetryOptions.Budget: %d is negative; use MaxAttempts: 1 to send each request once", d.Budget)
 	case d.ResponseBytes < 0:
 		return d, fmt.Errorf("RetryOptions.ResponseBytes: %d is negative; use 1 to stream responses", d.ResponseBytes)
 	}
-	d.Attempts = defaulted(d.Attempts, 10)
+	d.MaxAttempts = defaulted(d.MaxAttempts, 10)
 	d.MaxElapsedTime = defaulted(d.MaxElapsedTime, 30*time.Second)
 	d.InitialBackoff = defaulted(d.InitialBackoff, 100*time.Millisecond)
 	d.MaxBackoff = max(d.InitialBackoff, defaulted(d.MaxBackoff, 5*time.Second))
@@ -208,7 +208,7 @@ func (t *retrier) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // attempts returns the maximum number of attempts of a request.
 func (t *retrier) attempts(ctx context.Context, call Call) int {
-	most := t.options.Attempts
+	most := t.options.MaxAttempts
 	if call.Verb == "watch" {
 		most = min(2, most)
 	}

@@ -186,7 +186,7 @@ func TestRetry(t *testing.T) {
 			waits: []time.Duration{50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond},
 		},
 		{
-			name: "a server that is always busy", call: create, status: 429, o: middleware.RetryOptions{Attempts: 4},
+			name: "a server that is always busy", call: create, status: 429, o: middleware.RetryOptions{MaxAttempts: 4},
 			steps: []step{{status: 429, header: retryAfter("1")}}, waits: []time.Duration{time.Second, time.Second, time.Second},
 		},
 		{
@@ -224,12 +224,12 @@ func TestRetry(t *testing.T) {
 		},
 		{name: "a server that was never reachable", call: get, steps: []step{{err: refused}, ok}, err: refused.Error()},
 		{
-			name: "a server that stays unreachable", call: get, o: middleware.RetryOptions{Attempts: 3},
+			name: "a server that stays unreachable", call: get, o: middleware.RetryOptions{MaxAttempts: 3},
 			steps: []step{{err: reset}}, err: reset.Error() + "; sent 3 times in ",
 			waits: []time.Duration{50 * time.Millisecond, 100 * time.Millisecond},
 		},
 		{
-			name: "a server that stays unavailable", call: get, o: middleware.RetryOptions{Attempts: 2}, status: 503,
+			name: "a server that stays unavailable", call: get, o: middleware.RetryOptions{MaxAttempts: 2}, status: 503,
 			steps: []step{{status: 503, body: "no"}}, waits: []time.Duration{50 * time.Millisecond},
 		},
 		{
@@ -350,7 +350,7 @@ func TestWithAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for n, want := range map[int]int{-1: 1, 1: 1, 3: 3, 5: 4} {
 			s := &script{steps: []step{{status: 503}}}
-			mw := mustRetry(t, &middleware.RetryOptions{Attempts: 4})
+			mw := mustRetry(t, &middleware.RetryOptions{MaxAttempts: 4})
 			if _, _, err := call(middleware.WithAttempts(t.Context(), n), mw(s), get, ""); err != nil ||
 				len(s.bodies) != want {
 				t.Errorf("WithAttempts(%d): %d attempts, %v; want %d", n, len(s.bodies), err, want)
@@ -363,7 +363,7 @@ func TestWithAttempts(t *testing.T) {
 				t.Errorf("WithAttempts(%d) in WithAttempts(%d): %d attempts, %v; want 2", n[1], n[0], len(s.bodies), err)
 			}
 		}
-		if mw := mustRetry(t, &middleware.RetryOptions{Attempts: 1}); mw != nil {
+		if mw := mustRetry(t, &middleware.RetryOptions{MaxAttempts: 1}); mw != nil {
 			t.Error("Retry with one attempt is not nil")
 		}
 	})
@@ -409,7 +409,7 @@ func TestRetryLog(t *testing.T) {
 		}
 		s.steps = []step{{status: 503}}
 		if _, _, err := call(t.Context(), mustRetry(t,
-			&middleware.RetryOptions{Logger: logger, Budget: 1, Attempts: 3})(s), get, ""); err != nil {
+			&middleware.RetryOptions{Logger: logger, Budget: 1, MaxAttempts: 3})(s), get, ""); err != nil {
 			t.Fatal(err)
 		}
 		const want = `level=DEBUG msg=request method=POST url=https://cluster.test/x status=503
@@ -433,7 +433,7 @@ func TestRetryOptions(t *testing.T) {
 		in   middleware.RetryOptions
 		want string
 	}{
-		{"attempts", middleware.RetryOptions{Attempts: -1}, "RetryOptions.Attempts: -1 is negative"},
+		{"attempts", middleware.RetryOptions{MaxAttempts: -1}, "RetryOptions.MaxAttempts: -1 is negative"},
 		{"time", middleware.RetryOptions{MaxElapsedTime: -1}, "RetryOptions: MaxElapsedTime, "},
 		{"delay", middleware.RetryOptions{MaxBackoff: -1}, "RetryOptions: MaxElapsedTime, "},
 		{"budget", middleware.RetryOptions{Budget: -1}, "RetryOptions.Budget: -1 is negative"},

@@ -38,7 +38,7 @@ func TestMetricsOfARegistryAreReported(t *testing.T) {
 	for name, kind := range map[string]metrics.Type{
 		"c_total": metrics.Counter, "g": metrics.Gauge, "h_seconds": metrics.Histogram,
 	} {
-		if err := r.Add(family(name, kind, metrics.Sample{Histogram: three})); err != nil {
+		if err := r.AddFamilies(family(name, kind, metrics.Sample{Histogram: three})); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -81,7 +81,7 @@ func TestMetricsOfARegistryAreReported(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)
 	}
-	if err := r.Add(family("late", metrics.Gauge, metrics.Sample{})); err != nil {
+	if err := r.AddFamilies(family("late", metrics.Gauge, metrics.Sample{})); err != nil {
 		t.Fatal(err)
 	}
 	err := s.reader.Collect(t.Context(), &data)

@@ -33,8 +33,8 @@ type Options struct {
 	// Propagator sends the trace of a request to the server, for the server's own spans. Default: none.
 	Propagator propagation.TextMapPropagator
 
-	// Resources is the maximum number of different resources and subresources in metrics. Default: 200.
-	Resources int
+	// MaxResources is the maximum number of different resources and subresources in metrics. Default: 200.
+	MaxResources int
 }
 
 // Telemetry reports the requests of one or more clients.
@@ -77,7 +77,7 @@ func New(o *Options) (*Telemetry, error) {
 		return nil, err
 	}
 	return &Telemetry{
-		tracer: opts.TracerProvider.Tracer(scope), propagator: opts.Propagator, labels: middleware.NewLabels(opts.Resources),
+		tracer: opts.TracerProvider.Tracer(scope), propagator: opts.Propagator, labels: middleware.NewLabels(opts.MaxResources),
 		meter: meter, duration: duration, size: size, active: active,
 	}, nil
 }

@@ -55,7 +55,7 @@ func newSink(t *testing.T) *sink {
 func (s *sink) telemetry(t *testing.T, resources int) *kubeotel.Telemetry {
 	t.Helper()
 	telemetry, err := kubeotel.New(&kubeotel.Options{
-		TracerProvider: s.tracer, MeterProvider: s.meter, Propagator: propagation.TraceContext{}, Resources: resources,
+		TracerProvider: s.tracer, MeterProvider: s.meter, Propagator: propagation.TraceContext{}, MaxResources: resources,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +139,7 @@ func TestRequestsHaveSpansAndMetrics(t *testing.T) {
 			}
 			return &http.Response{StatusCode: code, Proto: "HTTP/2.0", Body: io.NopCloser(strings.NewReader("hello")), ContentLength: -1, Request: r}, nil
 		})
-		retry, err := middleware.Retry(&middleware.RetryOptions{Attempts: 2})
+		retry, err := middleware.Retry(&middleware.RetryOptions{MaxAttempts: 2})
 		if err != nil {
 			t.Fatal(err)
 		}

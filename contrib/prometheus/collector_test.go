@@ -106,9 +106,9 @@ func registered(t testing.TB) *metrics.Registry {
 		r.AddController(numbers()),
 		r.AddElector(election.New(nil, &election.Options{Namespace: "prod", Name: "shop"})),
 		r.AddMember(sharding.New(nil, &sharding.Options{Name: "shop"})),
-		r.AddWebhooks(hooks),
+		r.AddWebhookServer(hooks),
 		r.AddCache(shared),
-		r.Add(jobs),
+		r.AddFamilies(jobs),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -173,7 +173,7 @@ controller_runtime_reconcile_errors_total{controller="docs"} %d
 // TestFamilyWithOtherLabelsIsAnError checks that a family whose labels or type have changed does not end the program.
 func TestFamilyWithOtherLabelsIsAnError(t *testing.T) {
 	r, kind, labels := metrics.NewRegistry(), metrics.Gauge, []string{"a"}
-	err := r.Add(func() []metrics.Family {
+	err := r.AddFamilies(func() []metrics.Family {
 		return []metrics.Family{{
 			Name: "example_jobs", Help: "Jobs.", Type: kind, Labels: labels, Samples: []metrics.Sample{{Labels: labels}},
 		}}

@@ -40,7 +40,7 @@
 // # Cardinality
 //
 // No label contains a name, a namespace, a path or another value that grows with the number of objects in the cluster.
-// Values from the program or the server are bounded: after [Options].Resources different resources and subresources,
+// Values from the program or the server are bounded: after [Options].MaxResources different resources and subresources,
 // further ones are counted as "other", as are unknown verbs and codes.
 //
 // # Concurrency

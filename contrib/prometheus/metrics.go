@@ -19,8 +19,8 @@ type Options struct {
 	// Buckets are the upper bounds of the histograms, in seconds. Default: from 5 ms to 60 s.
 	Buckets []float64
 
-	// Resources is the maximum number of different resources and subresources with their own series. Default: 200.
-	Resources int
+	// MaxResources is the maximum number of different resources and subresources with their own series. Default: 200.
+	MaxResources int
 
 	// Labels are constant labels of each series, such as the name of a cluster.
 	Labels map[string]string
@@ -69,7 +69,7 @@ func New(o *Options) *Metrics {
 		waits: prometheus.NewHistogram(
 			histogram("rate_limit_wait_seconds", "Time that requests waited for the client's rate limit."),
 		),
-		labels: middleware.NewLabels(o.Resources),
+		labels: middleware.NewLabels(o.MaxResources),
 	}
 }
 

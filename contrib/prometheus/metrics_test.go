@@ -148,7 +148,7 @@ func TestRequestIsInFlightUntilItsResponseIsRead(t *testing.T) {
 
 // The number of series is bounded, whatever the program and the server send.
 func TestCardinalityIsBounded(t *testing.T) {
-	m := kubeprometheus.New(&kubeprometheus.Options{Resources: 3})
+	m := kubeprometheus.New(&kubeprometheus.Options{MaxResources: 3})
 	for i := range 1000 {
 		call := middleware.Call{Verb: fmt.Sprint("verb", i), Resource: fmt.Sprint("things", i), Name: fmt.Sprint(i), Namespace: fmt.Sprint(i)}
 		r, err := http.NewRequestWithContext(middleware.WithCall(t.Context(), call), http.MethodGet, fmt.Sprint("https://cluster.test/", i), nil)

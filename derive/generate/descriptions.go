@@ -28,19 +28,19 @@ func (r *run) limit(c *crd.CRD, versions []crd.Version) {
 		list = collect(v.Schema, 0, false, list)
 	}
 	for _, d := range list {
-		switch most := r.opts.MaxDescription; {
+		switch most := r.opts.MaxDescriptionBytes; {
 		case most < 0:
 			d.schema.Description = ""
 		case most > 0:
 			d.schema.Description = atMost(d.schema.Description, most)
 		}
 	}
-	if r.opts.MaxSize <= 0 {
+	if r.opts.MaxBytes <= 0 {
 		return
 	}
 	size, err := r.fit(c, list)
-	if err == nil && size > r.opts.MaxSize {
-		err = fmt.Errorf("%s has %d bytes even without the descriptions that may be removed, and the limit is %d", c.FileName(), size, r.opts.MaxSize)
+	if err == nil && size > r.opts.MaxBytes {
+		err = fmt.Errorf("%s has %d bytes even without the descriptions that may be removed, and the limit is %d", c.FileName(), size, r.opts.MaxBytes)
 	}
 	if err != nil {
 		r.problems.add(versions[0].Pos, err.Error())
@@ -55,7 +55,7 @@ func (r *run) fit(c *crd.CRD, list []described) (int, error) {
 	}
 	body, err := c.Compact()
 	for _, shorten := range []func(string) string{firstSentence, func(string) string { return "" }} {
-		for depth := deepest; depth >= 0 && err == nil && len(body) > r.opts.MaxSize; depth-- {
+		for depth := deepest; depth >= 0 && err == nil && len(body) > r.opts.MaxBytes; depth-- {
 			for _, d := range list {
 				if d.depth == depth {
 					d.schema.Description = shorten(d.schema.Description)

@@ -35,14 +35,14 @@ type Options struct {
 	// Loaded, if it is set, is called with the number of packages when they have been read.
 	Loaded func(packages int)
 
-	// MaxDescription is the maximum size of a description in a CRD, in bytes. Longer ones are shortened to whole
+	// MaxDescriptionBytes is the maximum size of a description in a CRD, in bytes. Longer ones are shortened to whole
 	// sentences, or to whole words. Zero means no limit, and a negative number removes all descriptions.
-	MaxDescription int
+	MaxDescriptionBytes int
 
-	// MaxSize is the maximum size of a CRD in bytes, as JSON without white space. The descriptions of a larger one are
+	// MaxBytes is the maximum size of a CRD in bytes, as JSON without white space. The descriptions of a larger one are
 	// shortened to their first sentence, and then removed, from the innermost fields outwards until it fits. Zero means no
 	// limit. Servers store up to 1.5 MB, and kubectl apply without --server-side supports up to 262000 bytes.
-	MaxSize int
+	MaxBytes int
 
 	// Lenient turns mistakes in the sources into warnings, see [Files.Warnings], and generates the files without them.
 	// A run with mistakes removes no files. Default: return a [*SourceError] and no files.

@@ -272,19 +272,19 @@ func TestDescriptionsAreShortenedFromTheInside(t *testing.T) {
 		},
 		{
 			"a limit of each cuts at the end of a sentence, or of a word",
-			generate.Options{MaxDescription: 30},
+			generate.Options{MaxDescriptionBytes: 30},
 			[]string{"Choose a good one.", "Inner is what is inside.\n", "Text is said at length.\n", "Words without an end of..."},
 			[]string{"Nobody reads it", "There is much of it", "there are many"},
 		},
 		{
 			"a limit below zero leaves out all but those to be kept",
-			generate.Options{MaxDescription: -1},
+			generate.Options{MaxDescriptionBytes: -1},
 			[]string{"Choose a good one."},
 			[]string{"Inner is", "Text is", "It is one.", "Template"},
 		},
 		{
 			"a limit of the whole shortens what is deepest",
-			generate.Options{MaxSize: 1650},
+			generate.Options{MaxBytes: 1650},
 			[]string{"Choose a good one.", "Inner is what is inside.\n", "Text is said at length.\n", "A thing. It is one."},
 			[]string{"Nobody reads it.", "There is much of it."},
 		},
@@ -309,7 +309,7 @@ func TestDescriptionsAreShortenedFromTheInside(t *testing.T) {
 			}
 		})
 	}
-	_, err := generate.CRDs(t.Context(), []string{"./..."}, &generate.Options{Dir: dir, MaxSize: 100})
+	_, err := generate.CRDs(t.Context(), []string{"./..."}, &generate.Options{Dir: dir, MaxBytes: 100})
 	if err == nil || !strings.Contains(err.Error(), "bytes even without the descriptions that may be removed, and the limit is 100") {
 		t.Errorf("CRDs that can't be as small = %v", err)
 	}

@@ -51,7 +51,7 @@ func TestLargeDefinitions(t *testing.T) {
 		{"what can't be made small enough is a mistake", "./one", 40_000, "bytes even without the descriptions that may be removed, and the limit is 40000"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			files, err := generate.CRDs(t.Context(), []string{tt.pattern}, &generate.Options{Dir: dir, MaxSize: tt.max})
+			files, err := generate.CRDs(t.Context(), []string{tt.pattern}, &generate.Options{Dir: dir, MaxBytes: tt.max})
 			if tt.wantErr != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.wantErr) {
 					t.Errorf("CRDs() = %v, want %q", err, tt.wantErr)

@@ -9,10 +9,10 @@ import (
 	"github.com/kube-go/sdk/runtime/watcher"
 )
 
-// Windows divides the objects of views among the replicas of a program. A *sharding.Member is one.
-type Windows interface {
-	// Window returns the shard of this replica for one watch.
-	Window() watcher.ShardSource
+// ShardSources divides the objects of views among the replicas of a program. A *sharding.Member is one.
+type ShardSources interface {
+	// ShardSource returns the shard of this replica for one watch.
+	ShardSource() watcher.ShardSource
 }
 
 // Shard makes a view with [Selection.Sharded] select the objects that this replica owns, and returns the shard that its
@@ -20,7 +20,7 @@ type Windows interface {
 // views, it returns nil and no error.
 //
 // Errors: by is nil, or the view belongs to another group of replicas.
-func (v *View[K]) Shard(by Windows) (watcher.ShardSource, error) {
+func (v *View[K]) Shard(by ShardSources) (watcher.ShardSource, error) {
 	w := v.watch
 	if w.window == nil {
 		return nil, nil
@@ -32,7 +32,7 @@ func (v *View[K]) Shard(by Windows) (watcher.ShardSource, error) {
 		return nil, errors.New("Selection.Sharded is set, but nothing divides the objects: use a *sharding.Member")
 	case w.windows == nil:
 		w.windows = by
-		w.window.Set(by.Window())
+		w.window.Set(by.ShardSource())
 	case w.windows != by:
 		return nil, errors.New("Selection.Sharded: the view has another group of replicas: use a cache for each group")
 	}

@@ -39,8 +39,8 @@ type watch struct {
 
 	mu      sync.Mutex // guards the fields below, and the number of users of the run
 	views   map[reflect.Type]any
-	windows Windows // where the shard of the window is from, or nil
-	last    *run    // nil before the first
+	windows ShardSources // where the shard of the window is from, or nil
+	last    *run         // nil before the first
 	discard *time.Timer
 }
 

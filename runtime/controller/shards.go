@@ -20,7 +20,7 @@ import (
 )
 
 // Shards decides which objects this replica of the program reconciles. A *sharding.Member is one. For views with
-// [cache.Selection] Sharded it must be a [cache.Windows], too.
+// [cache.Selection] Sharded it must be a [cache.ShardSources], too.
 type Shards interface {
 	// Begin begins work on an object, or returns false if this replica does not own it. No other replica works on it
 	// before end is called. For an object that does not exist, and whose UID is unknown, the UID is empty.
@@ -236,7 +236,7 @@ func (s *sharded) reshard(m *member, i int, shard *core.Shard) {
 
 // divided is the [Shards] of views with [cache.Selection] Sharded. The sources of its windows are Shards, too.
 type divided interface {
-	cache.Windows
+	cache.ShardSources
 	ByNamespace() bool // all objects of a namespace have the same owner
 }
 
@@ -253,7 +253,7 @@ var (
 
 // divide makes the sharded views of a member have only the objects of this replica, and returns their windows.
 func divide(m *member, by Shards) (windows parts, err error) {
-	var all cache.Windows
+	var all cache.ShardSources
 	d, able := by.(divided)
 	if able {
 		all = d

@@ -64,7 +64,7 @@ func (r *replica) Follow(f func(*core.Shard)) (stop func()) {
 	return func() {}
 }
 
-func (r *replica) Window() watcher.ShardSource {
+func (r *replica) ShardSource() watcher.ShardSource {
 	w := &replicaWindow{replica: r, listing: new(core.Shard), listed: new(core.Shard)}
 	r.windows = append(r.windows, w)
 	return w

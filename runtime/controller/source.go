@@ -242,7 +242,7 @@ type feed interface { //nolint:interfacebloat // a controller uses all of them, 
 	Subscribe(ctx context.Context) iter.Seq2[reflector.Change, error]
 	Follow(ctx context.Context, f func(reflector.Change)) error
 	Observe(o reflector.Observer) (stop func())
-	Shard(by cache.Windows) (watcher.ShardSource, error)
+	Shard(by cache.ShardSources) (watcher.ShardSource, error)
 }
 
 // input is a feed of a source.

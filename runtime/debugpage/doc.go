@@ -16,7 +16,7 @@
 //     the last run, the number of failures and the time of the next run; objects that are held back; the sources
 //   - watches: phase, selection, objects, the time since the last data, the error of the last request, and whether the
 //     server selects the objects of a shard or sends all of them
-//   - leader elections, and tables of other packages, see [Handler.Add]
+//   - leader elections, and tables of other packages, see [Handler.AddTable]
 //   - state machines: the graph with the number of objects in each state, and the objects in it, first those that are
 //     stuck or failing
 //

@@ -56,8 +56,8 @@ func New(r *metrics.Registry) *Handler {
 		"; style-src " + hash("style") + "; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"}
 }
 
-// Add adds a table to the page. The function returns its current content.
-func (h *Handler) Add(t func() Table) {
+// AddTable adds a table to the page. The function returns its current content.
+func (h *Handler) AddTable(t func() Table) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.tables = append(h.tables, t)

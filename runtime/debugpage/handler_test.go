@@ -138,7 +138,7 @@ func TestDocumentHasTheValues(t *testing.T) {
 			},
 		}
 		h := serve(t, p)
-		h.Add(func() debugpage.Table {
+		h.AddTable(func() debugpage.Table {
 			return debugpage.Table{Title: "Shards", Columns: []string{"shard", "keys"}, Rows: [][]string{{"a", "1"}}}
 		})
 		w := get(t, h, "/debug/controllers/data")
@@ -215,7 +215,7 @@ func TestDocumentIsBounded(t *testing.T) {
 	}
 	p.in.Failing = []controller.FailingKey{{Key: key("a"), Err: long}}
 	h := serve(t, p)
-	h.Add(func() debugpage.Table {
+	h.AddTable(func() debugpage.Table {
 		return debugpage.Table{Title: long, Columns: []string{long}, Rows: make([][]string, 10_000)}
 	})
 	var got struct {

@@ -69,7 +69,7 @@ func (c *cluster) newClient(r *replica, more ...middleware.Func) *client.Client 
 	c.t.Helper()
 	api, err := client.New(c.t.Context(), &client.Options{
 		Config:     &config.Config{Server: "https://cluster.test", Namespace: "prod"},
-		Retry:      &middleware.RetryOptions{Attempts: 1},
+		Retry:      &middleware.RetryOptions{MaxAttempts: 1},
 		PerAttempt: more,
 		Transport: middleware.RoundTripperFunc(func(req *http.Request) (*http.Response, error) {
 			if r.cut.Load() || req.Method != http.MethodGet && r.hang.Swap(false) {

@@ -44,8 +44,8 @@ type Options struct {
 	// a delay. Default: 20.
 	RequestsPerSecond float64
 
-	// FlushTimeout is the maximum time that Run continues to write after its context has ended. Default: 5 seconds.
-	FlushTimeout time.Duration
+	// StopTimeout is the maximum time that Run continues to write after its context has ended. Default: 5 seconds.
+	StopTimeout time.Duration
 
 	// Logger logs dropped events and omitted related objects as warnings. Default: [slog.Default].
 	Logger *slog.Logger
@@ -105,8 +105,8 @@ func NewRecorder(c *client.Client, o *Options) *Recorder {
 	if o.RequestsPerSecond == 0 {
 		o.RequestsPerSecond = defaultRate
 	}
-	if o.FlushTimeout == 0 {
-		o.FlushTimeout = defaultFlush
+	if o.StopTimeout == 0 {
+		o.StopTimeout = defaultFlush
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -121,9 +121,9 @@ func NewRecorder(c *client.Client, o *Options) *Recorder {
 		r.invalid = fmt.Errorf("event recorder: Options.RequestsPerSecond is %v: want a positive number", o.RequestsPerSecond)
 	case o.QueueSize < 0:
 		r.invalid = fmt.Errorf("event recorder: Options.QueueSize: %d is negative; leave it zero for the default", o.QueueSize)
-	case o.FlushTimeout < 0:
-		r.invalid = fmt.Errorf("event recorder: Options.FlushTimeout: %v is negative; leave it zero for the default",
-			o.FlushTimeout)
+	case o.StopTimeout < 0:
+		r.invalid = fmt.Errorf("event recorder: Options.StopTimeout: %v is negative; leave it zero for the default",
+			o.StopTimeout)
 	}
 	r.book = newBook(max(o.QueueSize, 0), o.RequestsPerSecond)
 	return r
@@ -211,7 +211,7 @@ func (r *Recorder) Dropped() uint64 {
 	return r.book.dropped
 }
 
-// Run writes events until ctx ends, and then the last counts of all series, for at most [Options.FlushTimeout]. It
+// Run writes events until ctx ends, and then the last counts of all series, for at most [Options.StopTimeout]. It
 // returns the context's cause, whether or not it could write all events. If it can't start, it returns another error
 // immediately.
 func (r *Recorder) Run(ctx context.Context) error {
@@ -294,7 +294,7 @@ func (r *Recorder) tell(event func(*book)) {
 
 // flush writes the remaining events after the context has ended.
 func (r *Recorder) flush(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.options.FlushTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.options.StopTimeout)
 	defer cancel()
 	r.tell((*book).close)
 	r.drain(ctx)

@@ -433,7 +433,7 @@ func TestStopFlushesWithinTheDeadline(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{handling: func(r *http.Request) { <-r.Context().Done() }} // it hangs
-		rec := s.recorder(t, &events.Options{FlushTimeout: 3 * time.Second})
+		rec := s.recorder(t, &events.Options{StopTimeout: 3 * time.Second})
 		stop := run(t, rec)
 		rec.Event(doc("a"), rendered)
 		rec.Event(doc("b"), rendered)
@@ -668,8 +668,8 @@ func TestRunRejectsANilClientAndAnInvalidRate(t *testing.T) {
 		}
 	}
 	for want, o := range map[string]*events.Options{
-		"Options.QueueSize: -1 is negative":      {QueueSize: -1},
-		"Options.FlushTimeout: -1ns is negative": {FlushTimeout: -1},
+		"Options.QueueSize: -1 is negative":     {QueueSize: -1},
+		"Options.StopTimeout: -1ns is negative": {StopTimeout: -1},
 	} {
 		rec := (&server{}).recorder(t, o)
 		rec.Event(doc("a"), rendered)

@@ -49,7 +49,7 @@ func (c *logCluster) follow(t *testing.T, o logs.Options, script func()) (lines 
 	c.events = make(chan map[string]any)
 	c.written, c.open = map[string][]string{}, map[string][]chan string{}
 	cl, err := client.New(t.Context(), &client.Options{
-		Config: &config.Config{Server: "https://cluster.test"}, Retry: &middleware.RetryOptions{Attempts: 1},
+		Config: &config.Config{Server: "https://cluster.test"}, Retry: &middleware.RetryOptions{MaxAttempts: 1},
 		Transport: middleware.RoundTripperFunc(c.respond),
 	})
 	if err != nil {

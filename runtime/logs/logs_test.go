@@ -43,7 +43,7 @@ func at(seconds int) string {
 func podsOf(t *testing.T, s *httptest.Server) *client.API[corev1.Pod] {
 	t.Helper()
 	c, err := client.New(t.Context(), &client.Options{
-		Config: &config.Config{Server: s.URL}, Retry: &middleware.RetryOptions{Attempts: 1},
+		Config: &config.Config{Server: s.URL}, Retry: &middleware.RetryOptions{MaxAttempts: 1},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -348,7 +348,7 @@ func oneLog(t *testing.T, log func(r *http.Request) *http.Response) *client.API[
 	web.Status.ContainerStatuses[0].State.Running = &corev1.ContainerStateRunning{}
 	l := &logServer{pods: []corev1.Pod{web}}
 	c, err := client.New(t.Context(), &client.Options{
-		Config: &config.Config{Server: "https://cluster.test"}, Retry: &middleware.RetryOptions{Attempts: 1},
+		Config: &config.Config{Server: "https://cluster.test"}, Retry: &middleware.RetryOptions{MaxAttempts: 1},
 		Transport: middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
 			switch q := r.URL.Query(); {
 			case strings.HasSuffix(r.URL.Path, "/log"):

@@ -59,6 +59,6 @@
 // # Concurrency
 //
 // A [Manager] is built in one goroutine, before Run, which may be called once. After that, [Manager.Add] and similar
-// methods only log an error. [Manager.AddTable], [Manager.Leading], [Manager.Shards], [Manager.Metrics] and
+// methods only log an error. [Manager.AddTable], [Manager.Leading], [Manager.Sharding], [Manager.Metrics] and
 // [Manager.Fence] are safe for concurrent use at any time, and so are the registry and the middleware that they return.
 package manager

@@ -54,7 +54,7 @@ func (m *Manager) watch(r Runnable) {
 		m.keep(m.metrics.AddCache(v.Cache()))
 	}
 	if s, ok := r.(*webhook.Server); ok {
-		m.keep(m.metrics.AddWebhooks(s))
+		m.keep(m.metrics.AddWebhookServer(s))
 	}
 	if s, ok := r.(interface {
 		Health() []controller.SourceHealth

@@ -238,7 +238,7 @@ func TestMetricsAndDebugPageOfEverything(t *testing.T) {
 	m.Add(controller.New(maps, &controller.Options{Logger: discard}).With(reconcile))
 	m.AddToAll(cache.Of[corev1.ConfigMap](cache.New(c, &cache.Options{Cluster: "west"}), nil))
 	hooks := webhook.NewServer(nil, &webhook.Options{
-		Addr: "127.0.0.1:0", CertDir: t.TempDir(), Drain: -1, Logger: discard,
+		Addr: "127.0.0.1:0", CertDir: t.TempDir(), StopDelay: -1, Logger: discard,
 	})
 	hooks.Handle("/validate", http.NotFoundHandler())
 	m.AddToAll(hooks)

@@ -154,7 +154,7 @@ func (m *Manager) shard(c *client.Client) {
 		}
 		m.member = sharding.New(c, &o)
 		m.keep(m.metrics.AddMember(m.member))
-		m.page.Add(m.shardTable)
+		m.page.AddTable(m.shardTable)
 	case d.ShardingOptions != nil:
 		m.wrong("Options.ShardingOptions is set without Options.Sharding: set the name of the group")
 	}
@@ -238,7 +238,7 @@ func (m *Manager) divide(r Runnable) {
 
 // AddToAll adds something that every replica runs, such as a webhook server, a recorder of events, or a [cache.View]
 // that a reconcile reads without having it among its sources. The metrics have a [webhook.Server], but not one in a
-// Runnable of another type: add it with [metrics.Registry.AddWebhooks]. After the start of Run, AddToAll ignores r and
+// Runnable of another type: add it with [metrics.Registry.AddWebhookServer]. After the start of Run, AddToAll ignores r and
 // logs an error.
 func (m *Manager) AddToAll(r Runnable) {
 	if m.late("AddToAll", name(r)) {
@@ -299,7 +299,7 @@ func (m *Manager) AddTable(t func() debugpage.Table) {
 		}
 		return
 	}
-	m.page.Add(t)
+	m.page.AddTable(t)
 }
 
 // Leading reports whether this replica runs what [Manager.Add] has added. Without election and sharding it does while
@@ -330,8 +330,8 @@ func (m *Manager) Fence() middleware.Func {
 	return func(next http.RoundTripper) http.RoundTripper { return next }
 }
 
-// Shards returns the state of the sharding, or false without sharding.
-func (m *Manager) Shards() (sharding.Status, bool) {
+// Sharding returns the state of the sharding, or false without sharding.
+func (m *Manager) Sharding() (sharding.Status, bool) {
 	if m.member == nil {
 		return sharding.Status{}, false
 	}

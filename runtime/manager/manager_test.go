@@ -487,7 +487,7 @@ func TestAWebhookServerMustRunInEveryReplica(t *testing.T) {
 		tt.o.Logger = discard
 		m := manager.New(connect(t, newServer(), nil), &tt.o)
 		m.Add(webhook.NewServer(nil, &webhook.Options{
-			Addr: "127.0.0.1:0", CertDir: t.TempDir(), Drain: -1, Logger: discard,
+			Addr: "127.0.0.1:0", CertDir: t.TempDir(), StopDelay: -1, Logger: discard,
 		}))
 		if err := m.Run(ctx); (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("Run() = %v with a webhook server and %+v, want %q", err, tt.o, tt.want)

@@ -148,7 +148,7 @@ func TestPartsOfARegistryHaveMetrics(t *testing.T) {
 	member := sharding.New(nil, &sharding.Options{Name: "shards"})
 	for range 2 {
 		for _, err := range []error{
-			r.AddElector(elector), r.AddMember(member), r.AddWebhooks(server),
+			r.AddElector(elector), r.AddMember(member), r.AddWebhookServer(server),
 		} {
 			if err != nil {
 				t.Fatal(err)
@@ -156,7 +156,7 @@ func TestPartsOfARegistryHaveMetrics(t *testing.T) {
 		}
 	}
 	for _, err := range []error{
-		r.AddController(nil), r.AddCache(nil), r.AddElector(nil), r.AddMember(nil), r.AddWebhooks(nil),
+		r.AddController(nil), r.AddCache(nil), r.AddElector(nil), r.AddMember(nil), r.AddWebhookServer(nil),
 	} {
 		if err == nil || !strings.Contains(err.Error(), "is nil") {
 			t.Errorf("the error of nil is %v", err)
@@ -200,7 +200,7 @@ func checkSamples(t *testing.T, r *metrics.Registry, want string) {
 // library's.
 func TestTextIsEscaped(t *testing.T) {
 	r := metrics.NewRegistry()
-	err := r.Add(func() []metrics.Family {
+	err := r.AddFamilies(func() []metrics.Family {
 		return []metrics.Family{
 			{
 				Name: "a", Help: "a \\ and\na \"quote\"", Type: metrics.Gauge, Labels: []string{"l"},
@@ -247,7 +247,7 @@ func TestRegistryHasFamiliesOfOtherParts(t *testing.T) {
 			Samples: []metrics.Sample{{Labels: []string{"b"}, Value: 2}, {Labels: []string{"a"}, Value: 1}},
 		}}
 	}
-	if err := r.Add(guests); err != nil {
+	if err := r.AddFamilies(guests); err != nil {
 		t.Fatal(err)
 	}
 	text := textOf(r)
@@ -255,17 +255,17 @@ func TestRegistryHasFamiliesOfOtherParts(t *testing.T) {
 	if !strings.Contains(text, want) {
 		t.Errorf("the metrics do not contain\n%sbut are\n%s", want, text)
 	}
-	err := r.Add(guests)
+	err := r.AddFamilies(guests)
 	if err == nil || !strings.Contains(err.Error(), "kube_wasm_wakes_total") {
 		t.Errorf("Add of the same families = %v, want an error that names the metric", err)
 	}
 	for _, name := range []string{"workqueue_depth", "go_goroutines", "twice"} {
 		twice := []metrics.Family{{Name: "twice", Type: metrics.Gauge}, {Name: name, Type: metrics.Gauge}}
-		if err := r.Add(func() []metrics.Family { return twice }); err == nil || !strings.Contains(err.Error(), name) {
+		if err := r.AddFamilies(func() []metrics.Family { return twice }); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("Add of %s, which exists = %v, want an error that names it", name, err)
 		}
 	}
-	if err := r.Add(nil); err == nil || !strings.Contains(err.Error(), "is nil") {
+	if err := r.AddFamilies(nil); err == nil || !strings.Contains(err.Error(), "is nil") {
 		t.Errorf("Add(nil) = %v", err)
 	}
 }
@@ -300,7 +300,7 @@ func TestInvalidFamiliesAreErrors(t *testing.T) {
 		{"", metrics.Family{Name: "a:Orders_2", Type: metrics.Gauge, Labels: []string{"le", "_b2", "Z"}}},
 	} {
 		r := metrics.NewRegistry()
-		err := r.Add(func() []metrics.Family { return []metrics.Family{{Name: "good", Type: metrics.Gauge}, tt.in} })
+		err := r.AddFamilies(func() []metrics.Family { return []metrics.Family{{Name: "good", Type: metrics.Gauge}, tt.in} })
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("Add(%+v) = %v, want %q", tt.in, err, tt.want)
 		}
@@ -314,7 +314,7 @@ func TestInvalidFamiliesAreErrors(t *testing.T) {
 func TestAddedFamiliesMayReadTheRegistry(t *testing.T) {
 	r := metrics.NewRegistry()
 	for _, name := range []string{"a", "b"} {
-		err := r.Add(func() []metrics.Family {
+		err := r.AddFamilies(func() []metrics.Family {
 			n := len(r.Parts().Controllers)
 			return []metrics.Family{{Name: name, Type: metrics.Gauge, Samples: []metrics.Sample{{Value: float64(n)}}}}
 		})
@@ -345,7 +345,7 @@ func TestInvalidSamplesOfOtherPartsAreLeftOut(t *testing.T) {
 		}
 	}
 	shared := made()
-	if err := r.Add(func() []metrics.Family { return shared }); err != nil {
+	if err := r.AddFamilies(func() []metrics.Family { return shared }); err != nil {
 		t.Fatal(err)
 	}
 	checkSamples(t, r, `

@@ -79,9 +79,9 @@ func (r *Registry) AddElector(e *election.Elector) error { return add(r, &r.elec
 // It returns an error if m is nil.
 func (r *Registry) AddMember(m *sharding.Member) error { return add(r, &r.members, m, "member") }
 
-// AddWebhooks adds a server of webhooks. The numbers of several servers with the same path are added. It returns an
+// AddWebhookServer adds a server of webhooks. The numbers of several servers with the same path are added. It returns an
 // error if s is nil.
-func (r *Registry) AddWebhooks(s *webhook.Server) error {
+func (r *Registry) AddWebhookServer(s *webhook.Server) error {
 	return add(r, &r.webhooks, s, "webhook server")
 }
 
@@ -98,12 +98,12 @@ func add[T any](r *Registry, to *[]*T, part *T, what string) error {
 	return nil
 }
 
-// Add adds families that another part of the program has. The function returns them with their current samples; their
+// AddFamilies adds families that another part of the program has. The function returns them with their current samples; their
 // names and the names of their labels are always the same. Invalid UTF-8 in a label is replaced. A sample with another
 // number of labels than its family, or with the labels of an earlier one, is left out, and counted by the metric
 // kube_metrics_invalid_samples. It is an error if the registry has one of the families already, or if the name, the
 // type or a label of a family is invalid, since nobody could read any of the metrics then.
-func (r *Registry) Add(more func() []Family) error {
+func (r *Registry) AddFamilies(more func() []Family) error {
 	if more == nil {
 		return errors.New("the function is nil")
 	}
@@ -174,7 +174,7 @@ func unique[T comparable](all []T) []T {
 }
 
 // Families returns all metrics with their current samples, except for those of the process. The families are always the
-// same, apart from those that [Registry.Add] adds; some may have no samples.
+// same, apart from those that [Registry.AddFamilies] adds; some may have no samples.
 func (r *Registry) Families() []Family {
 	p, t := r.Parts(), newTable(families())
 	var (

@@ -77,7 +77,7 @@ func (c *cluster) add(name string, change func(*sharding.Options)) *replica {
 	r := &replica{result: make(chan error, 1)}
 	api, err := client.New(c.t.Context(), &client.Options{
 		Config: &config.Config{Server: "https://cluster.test", Namespace: "prod"},
-		Retry:  &middleware.RetryOptions{Attempts: 1},
+		Retry:  &middleware.RetryOptions{MaxAttempts: 1},
 		Transport: middleware.RoundTripperFunc(func(req *http.Request) (*http.Response, error) {
 			if r.cut.Load() {
 				<-req.Context().Done()

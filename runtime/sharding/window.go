@@ -13,10 +13,10 @@ import (
 	"github.com/kube-go/sdk/runtime/watcher"
 )
 
-// Window returns the shards of this replica for one watch, see [watcher.Options.Window]. The result also has the
+// ShardSource returns the shards of this replica for one watch, see [watcher.Options.ShardSource]. The result also has the
 // methods Begin and Follow of the member, for work that reads the watched objects: it owns an object when the replica
 // owns it, and a list that began after that is complete.
-func (m *Member) Window() watcher.ShardSource { return &window{member: m} }
+func (m *Member) ShardSource() watcher.ShardSource { return &window{member: m} }
 
 type window struct {
 	member *Member

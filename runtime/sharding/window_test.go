@@ -41,7 +41,7 @@ func TestWindowOwnsWhatItHasListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
 		a := c.start("a", nil)
-		window := a.Window()
+		window := a.ShardSource()
 		owns := window.(shards)
 		var mu sync.Mutex // guards followed
 		var followed []string

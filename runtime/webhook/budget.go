@@ -31,11 +31,11 @@ func (b *budget) reserve(held, n int64) error {
 	half := b.total / 2
 	switch {
 	case held+n > half:
-		return &bodyError{text: fmt.Sprintf("the body is larger than %d bytes, which is half of webhook.Options.BodyBytes: "+
+		return &bodyError{text: fmt.Sprintf("the body is larger than %d bytes, which is half of webhook.Options.MaxBodyBytes: "+
 			"raise it", half)}
 	case first > 0 && b.first+first > half, n > first && b.above+n-first > half:
 		return &bodyError{busy: true, text: fmt.Sprintf("the bodies of the current requests have %d bytes: try again "+
-			"later, or raise webhook.Options.BodyBytes, which is %d", b.first+b.above, b.total)}
+			"later, or raise webhook.Options.MaxBodyBytes, which is %d", b.first+b.above, b.total)}
 	}
 	b.first += first
 	b.above += n - first

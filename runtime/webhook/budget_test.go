@@ -46,7 +46,7 @@ func TestBodiesOfAllRequestsAreBounded(t *testing.T) {
 		r := &replica{pipe: newPipe(), result: make(chan error, 1)}
 		r.Server = webhook.NewServer(w.api.Client(), &webhook.Options{
 			Service: "shop", Namespace: "prod", Validating: []string{"shop"}, Logger: w.log.logger(), Listener: r.pipe,
-			Drain: -1, BodyBytes: limit,
+			StopDelay: -1, MaxBodyBytes: limit,
 		})
 		var held, most atomic.Int64
 		r.Handle("/validate", http.HandlerFunc(func(rw http.ResponseWriter, req *http.Request) {
@@ -89,7 +89,7 @@ func TestBodiesOfAllRequestsAreBounded(t *testing.T) {
 		for range clients {
 			go func() {
 				code, text, retry := send(&slowBody{first: 1 << 20, rest: 1, next: next})
-				const remedy = "raise webhook.Options.BodyBytes"
+				const remedy = "raise webhook.Options.MaxBodyBytes"
 				if code == http.StatusTooManyRequests && (retry != "1" || !strings.Contains(text, remedy)) {
 					t.Errorf("Retry-After is %q, and the text %q", retry, text)
 				}
@@ -129,7 +129,7 @@ func TestBodiesOfAllRequestsAreBounded(t *testing.T) {
 			t.Errorf("a large request afterwards: %d %s", code, text)
 		}
 		const half = `"message":"admission review: read body: the body is larger than 4194304 bytes, which is half of ` +
-			`webhook.Options.BodyBytes: raise it","reason":"RequestEntityTooLarge","code":413}`
+			`webhook.Options.MaxBodyBytes: raise it","reason":"RequestEntityTooLarge","code":413}`
 		if code, text, _ := send(strings.NewReader(large + large)); code != http.StatusOK || !strings.Contains(text, half) {
 			t.Errorf("a request that is too large: %d %s", code, text)
 		}

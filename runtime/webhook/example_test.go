@@ -39,7 +39,7 @@ func ExampleNewServer() {
 	c := newShop().Client() // kube.NewClient(ctx, nil)
 	srv := webhook.NewServer(c, &webhook.Options{
 		Service: "shop-webhook", Namespace: "prod", Validating: []string{"shop"},
-		Listener: newPipe(), Drain: -1, Logger: slog.New(slog.DiscardHandler),
+		Listener: newPipe(), StopDelay: -1, Logger: slog.New(slog.DiscardHandler),
 	})
 	srv.Handle("/validate", webhook.Validate(func(context.Context, *webhook.Request[corev1.Pod]) error {
 		return nil // allows everything

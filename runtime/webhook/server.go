@@ -69,17 +69,17 @@ type Options struct {
 	// Interval is the time between checks of the secret, the configurations and the files. Default: 10 s.
 	Interval time.Duration
 
-	// Drain is how long the server continues after its context has ended. During that time it is not ready, so that no
+	// StopDelay is how long the server continues after its context has ended. During that time it is not ready, so that no
 	// new connections reach it, and closes each connection after a response. Then it waits for the requests that are still
 	// running, so the grace period of the pod must be longer. Default: 10 s; negative: none.
-	Drain time.Duration
+	StopDelay time.Duration
 
-	// BodyBytes bounds the sum of the bodies of all current requests, in bytes. One half is for the first 64 KiB of
+	// MaxBodyBytes bounds the sum of the bodies of all current requests, in bytes. One half is for the first 64 KiB of
 	// each body, the other half for the rest. A request that would exceed the limit gets status 429 with Retry-After,
 	// and API servers send it again until the timeout of the webhook. A single body may use at most half of the limit.
 	// Objects that callbacks decode need memory besides, so the memory limit of the pod should be several times as
 	// large. A handler in another HTTP server has only the limit of [HandlerOptions] for each body. Default: 64 MiB.
-	BodyBytes int64
+	MaxBodyBytes int64
 
 	// TLS changes the TLS settings of the server when Run begins, such as ClientCAs and ClientAuth. It must keep
 	// GetCertificate. The probes of a kubelet have no client certificate: to require one for reviews only, set ClientAuth
@@ -134,10 +134,10 @@ func NewServer(c *client.Client, o *Options) *Server {
 		d.Logger = slog.Default()
 	}
 	d.Interval = cmp.Or(d.Interval, 10*time.Second)
-	d.Drain = cmp.Or(d.Drain, 10*time.Second)
-	s.budget.total = cmp.Or(d.BodyBytes, 64<<20)
-	if d.BodyBytes < 0 {
-		s.wrong("Options.BodyBytes is %d: set a positive number", d.BodyBytes)
+	d.StopDelay = cmp.Or(d.StopDelay, 10*time.Second)
+	s.budget.total = cmp.Or(d.MaxBodyBytes, 64<<20)
+	if d.MaxBodyBytes < 0 {
+		s.wrong("Options.MaxBodyBytes is %d: set a positive number", d.MaxBodyBytes)
 	}
 	if d.Interval < 0 {
 		s.wrong("Options.Interval is %v: set a positive duration", d.Interval)
@@ -357,9 +357,9 @@ func (s *Server) Run(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	s.draining.Store(true)
-	if s.options.Drain > 0 {
-		s.options.Logger.InfoContext(ctx, "the webhook server drains before it stops", "duration", s.options.Drain)
-		timer := time.NewTimer(s.options.Drain)
+	if s.options.StopDelay > 0 {
+		s.options.Logger.InfoContext(ctx, "the webhook server drains before it stops", "duration", s.options.StopDelay)
+		timer := time.NewTimer(s.options.StopDelay)
 		defer timer.Stop()
 		select {
 		case err := <-failed:

@@ -229,7 +229,7 @@ func TestCertificatesAreReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const interval, delay = 24 * time.Hour, 96 * time.Hour
 		w := newWorld(t)
-		o := webhook.Options{Interval: interval, PublishDelay: delay, Drain: -1}
+		o := webhook.Options{Interval: interval, PublishDelay: delay, StopDelay: -1}
 		replicas := []*replica{w.start(o), w.start(o)}
 		synctest.Wait()
 		history, seen, keys := [][]string{w.bundles()}, map[string]bool{}, map[string]bool{}
@@ -328,7 +328,7 @@ func TestBundlesHaveTheirOwnFieldManager(t *testing.T) {
 		}
 		srv := webhook.NewServer(c, &webhook.Options{
 			Service: "shop", Namespace: "prod", Validating: []string{"shop"}, Definitions: []string{"documents.example.com"},
-			Drain: -1, Logger: w.log.logger(), Listener: newPipe(),
+			StopDelay: -1, Logger: w.log.logger(), Listener: newPipe(),
 		})
 		ctx, stop := context.WithCancelCause(t.Context())
 		result := make(chan error, 1)
@@ -352,7 +352,7 @@ func TestBundlesHaveTheirOwnFieldManager(t *testing.T) {
 func TestServerDrains(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		r := w.start(webhook.Options{Drain: time.Minute})
+		r := w.start(webhook.Options{StopDelay: time.Minute})
 		synctest.Wait()
 		if err := r.Ready(t.Context()); err != nil {
 			t.Error(err)
@@ -391,7 +391,7 @@ func TestRequestsThatAreStillRunningAreAnErrorOfTheManager(t *testing.T) {
 		r := &replica{pipe: newPipe(), result: make(chan error, 1)}
 		r.Server = webhook.NewServer(w.api.Client(), &webhook.Options{
 			Service: "shop", Namespace: "prod", Validating: []string{"shop"}, Definitions: []string{"documents.example.com"},
-			Drain: -1, Logger: w.log.logger(), Listener: r.pipe,
+			StopDelay: -1, Logger: w.log.logger(), Listener: r.pipe,
 		})
 		r.Handle("/validate", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 			close(entered)
@@ -447,7 +447,7 @@ func TestInvalidSecrets(t *testing.T) {
 				}, nil); err != nil {
 					t.Fatal(err)
 				}
-				r := w.start(webhook.Options{Drain: -1})
+				r := w.start(webhook.Options{StopDelay: -1})
 				synctest.Wait()
 				if err := r.Ready(t.Context()); (err == nil) != tt.ready {
 					t.Error(err)
@@ -494,7 +494,7 @@ func TestInvalidOptions(t *testing.T) {
 		{webhook.Options{CertDir: "x", CertificateLifetime: 1}, "Options.CertDir is set together with CertificateLifetime"},
 		{webhook.Options{CertDir: "x", PublishDelay: 1}, "Options.CertDir is set together with PublishDelay"},
 		{webhook.Options{CertDir: "x", Interval: -1}, "Options.Interval is -1ns"},
-		{webhook.Options{CertDir: "x", BodyBytes: -1}, "Options.BodyBytes is -1"},
+		{webhook.Options{CertDir: "x", MaxBodyBytes: -1}, "Options.MaxBodyBytes is -1"},
 	} {
 		if err := webhook.NewServer(c, &tt.o).Run(t.Context()); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%+v: %v, want %s", tt.o, err, tt.want)
@@ -587,7 +587,7 @@ func TestAConfigurationThatAProxyDoesNotFindIsAnError(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := webhook.NewServer(api, &webhook.Options{
-			Service: "shop", Validating: []string{"shop"}, Logger: w.log.logger(), Listener: newPipe(), Drain: -1,
+			Service: "shop", Validating: []string{"shop"}, Logger: w.log.logger(), Listener: newPipe(), StopDelay: -1,
 		})
 		s.Handle("/validate", allowing[corev1.Pod]())
 		ctx, stop := context.WithCancelCause(t.Context())
@@ -608,7 +608,7 @@ func TestAConfigurationThatAProxyDoesNotFindIsAnError(t *testing.T) {
 func TestMissingConfigurationIsLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		r := w.start(webhook.Options{Drain: -1})
+		r := w.start(webhook.Options{StopDelay: -1})
 		warnings := func(want int) {
 			t.Helper()
 			time.Sleep(time.Minute)
@@ -637,7 +637,7 @@ func TestAConfigurationOfAnotherServiceIsLoggedOnce(t *testing.T) {
 		w := newWorld(t)
 		crd := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "documents.example.com"}}}
 		w.api.Put(w.crds, crd)
-		r := w.start(webhook.Options{Drain: -1})
+		r := w.start(webhook.Options{StopDelay: -1})
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		const text = "CustomResourceDefinition documents.example.com has no webhook of the service prod/shop"
@@ -659,7 +659,7 @@ func TestFilesAreReadAgain(t *testing.T) {
 		var certs [2]*corev1.Secret
 		for i := range certs {
 			w := newWorld(t)
-			r := w.start(webhook.Options{Drain: -1})
+			r := w.start(webhook.Options{StopDelay: -1})
 			synctest.Wait()
 			r.stop(errStop)
 			if err := <-r.result; err != errStop {
@@ -679,7 +679,7 @@ func TestFilesAreReadAgain(t *testing.T) {
 		var log logs
 		r := &replica{pipe: newPipe(), result: make(chan error, 1)}
 		r.Server = webhook.NewServer(nil, &webhook.Options{
-			CertDir: dir, Listener: r.pipe, Drain: -1, Logger: log.logger(),
+			CertDir: dir, Listener: r.pipe, StopDelay: -1, Logger: log.logger(),
 		})
 		allow := func(context.Context, *webhook.Request[corev1.Pod]) error { return nil }
 		r.Handle("/validate", webhook.Validate(allow, nil))
@@ -727,7 +727,7 @@ func TestCertificatesOfFilesAreLogged(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		source := w.start(webhook.Options{Drain: -1, CertificateLifetime: time.Hour, AuthorityLifetime: 3 * time.Hour})
+		source := w.start(webhook.Options{StopDelay: -1, CertificateLifetime: time.Hour, AuthorityLifetime: 3 * time.Hour})
 		synctest.Wait()
 		source.stop(errStop)
 		if err := <-source.result; err != errStop {
@@ -746,7 +746,7 @@ func TestCertificatesOfFilesAreLogged(t *testing.T) {
 		var log logs
 		r := &replica{pipe: newPipe(), result: make(chan error, 1)}
 		r.Server = webhook.NewServer(nil, &webhook.Options{
-			CertDir: dir, Listener: r.pipe, Drain: -1, Interval: time.Minute, Logger: log.logger(),
+			CertDir: dir, Listener: r.pipe, StopDelay: -1, Interval: time.Minute, Logger: log.logger(),
 		})
 		r.Handle("/validate", allowing[corev1.Pod]())
 		ctx, stop := context.WithCancelCause(t.Context())
@@ -781,7 +781,7 @@ func TestMetricsCountRequests(t *testing.T) {
 		r := &replica{pipe: newPipe(), result: make(chan error, 1)}
 		r.Server = webhook.NewServer(w.api.Client(), &webhook.Options{
 			Service: "shop", Namespace: "prod", Validating: []string{"shop"}, Logger: w.log.logger(), Listener: r.pipe,
-			Drain: -1,
+			StopDelay: -1,
 		})
 		o := &webhook.HandlerOptions{Logger: w.log.logger()}
 		r.Handle("/slow", webhook.Validate(func(ctx context.Context, _ *webhook.Request[corev1.Pod]) error {
@@ -862,7 +862,7 @@ func TestFailedReviewsCountAsFailures(t *testing.T) {
 		r := &replica{pipe: newPipe(), result: make(chan error, 1)}
 		r.Server = webhook.NewServer(w.api.Client(), &webhook.Options{
 			Service: "shop", Namespace: "prod", Definitions: []string{"documents.example.com"}, Logger: w.log.logger(),
-			Listener: r.pipe, Drain: -1,
+			Listener: r.pipe, StopDelay: -1,
 		})
 		validate := func(err error) http.Handler {
 			return webhook.Validate(func(context.Context, *webhook.Request[corev1.Pod]) error { return err }, nil)
@@ -955,7 +955,7 @@ func TestAFailedRenewalIsLoggedAgain(t *testing.T) {
 		}
 		s := webhook.NewServer(api, &webhook.Options{
 			Service: "shop", Namespace: "prod", Validating: []string{"shop"}, Logger: w.log.logger(), Listener: newPipe(),
-			Drain: -1, Interval: 20 * time.Minute, CertificateLifetime: 90 * time.Hour,
+			StopDelay: -1, Interval: 20 * time.Minute, CertificateLifetime: 90 * time.Hour,
 		})
 		s.Handle("/validate", allowing[corev1.Pod]())
 		ctx, stop := context.WithCancelCause(t.Context())
@@ -996,7 +996,7 @@ func TestAFailedRenewalIsLoggedAgain(t *testing.T) {
 func TestTLSSettingsCanBeChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		r := w.start(webhook.Options{Drain: -1, TLS: func(c *tls.Config) {
+		r := w.start(webhook.Options{StopDelay: -1, TLS: func(c *tls.Config) {
 			if c.MinVersion != tls.VersionTLS12 || c.GetCertificate == nil {
 				t.Errorf("the settings are not those of the server: %+v", c)
 			}

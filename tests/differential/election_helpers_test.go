@@ -158,7 +158,7 @@ func newOurs(t *testing.T, identity string, n *network) candidate {
 	t.Helper()
 	c := must(client.New(t.Context(), &client.Options{
 		Config: &config.Config{Server: "https://cluster.test", Namespace: "prod"}, Transport: n,
-		Retry: &middleware.RetryOptions{Attempts: 1}, Logger: slog.New(slog.DiscardHandler),
+		Retry: &middleware.RetryOptions{MaxAttempts: 1}, Logger: slog.New(slog.DiscardHandler),
 	}))
 	return ourCandidate{election.New(c, &election.Options{
 		Name: leaseName, Identity: identity, Logger: slog.New(slog.DiscardHandler),

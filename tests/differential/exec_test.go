@@ -110,7 +110,7 @@ func (pc pluginConfig) ourSend(t testing.TB, g *guard, p *plugin) (send, error) 
 	c, err := client.New(t.Context(), &client.Options{
 		Config: &config.Config{Server: g.URL, CAData: g.ca(), Exec: e, BearerToken: config.Secret(pc.token)},
 		Plugin: &auth.PluginOptions{Policy: pc.policy, Allow: pc.allow},
-		Retry:  &middleware.RetryOptions{Attempts: 1},
+		Retry:  &middleware.RetryOptions{MaxAttempts: 1},
 		Middleware: []middleware.Func{func(next http.RoundTripper) http.RoundTripper {
 			return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
 				if token, ok := r.Context().Value(tokenKey{}).(string); ok {

@@ -129,7 +129,7 @@ type requestCase struct {
 func TestRequestsEqualThoseOfClientGo(t *testing.T) {
 	r := newRecorder(t)
 	c, err := client.New(t.Context(), &client.Options{
-		Config: &config.Config{Server: r.URL}, Retry: &middleware.RetryOptions{Attempts: 1},
+		Config: &config.Config{Server: r.URL}, Retry: &middleware.RetryOptions{MaxAttempts: 1},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -89,7 +89,7 @@ func TestReadsAreRetriedWhenTheConnectionBreaks(t *testing.T) {
 // after the timeout, and that the client works again when the server responds.
 func TestStuckServerIsReportedInTime(t *testing.T) {
 	apiserver := builtinCluster(t).Component(cluster.APIServer)
-	c := connect(t, &kube.ClientOptions{ResponseHeaderTimeout: time.Second, Retry: &kube.RetryOptions{Attempts: 2}})
+	c := connect(t, &kube.ClientOptions{ResponseHeaderTimeout: time.Second, Retry: &kube.RetryOptions{MaxAttempts: 2}})
 	get := func() error {
 		_, err := kube.ClusterWide[corev1.Namespace](c).Get(limit(t), "default", nil)
 		return err

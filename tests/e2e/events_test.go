@@ -27,7 +27,7 @@ func TestRepeatedEventsAreStoredOnceWithACount(t *testing.T) {
 	obj := create(t, kube.Namespaced[corev1.ConfigMap](c, ns), "regarded", "1")
 	other := create(t, kube.Namespaced[corev1.ConfigMap](c, ns), "related", "1")
 	rec := kube.NewRecorder(c, &kube.RecorderOptions{
-		Controller: "example.com/e2e", Instance: "e2e-1", FlushTimeout: time.Minute, // for a busy machine
+		Controller: "example.com/e2e", Instance: "e2e-1", StopTimeout: time.Minute, // for a busy machine
 	})
 	stop := background(t, rec.Run)
 
@@ -137,7 +137,7 @@ func TestManagerWritesTheEventsOfLastRuns(t *testing.T) {
 	ns := newNamespace(t, c)
 	maps := kube.Namespaced[corev1.ConfigMap](c, ns)
 	rec := kube.NewRecorder(c, &kube.RecorderOptions{
-		Controller: "example.com/last", FlushTimeout: time.Minute, // for a busy machine
+		Controller: "example.com/last", StopTimeout: time.Minute, // for a busy machine
 	})
 	m := kube.NewManager(c, nil)
 	m.AddToAll(rec)

@@ -159,7 +159,7 @@ type load struct {
 // startLoad starts a load. Stop waits until its last request has ended.
 func (s *testbed) startLoad(t *testing.T) (l *load, stop func()) {
 	t.Helper()
-	c := s.newClient(t, &kube.ClientOptions{Config: s.config, Retry: &kube.RetryOptions{Attempts: 1}})
+	c := s.newClient(t, &kube.ClientOptions{Config: s.config, Retry: &kube.RetryOptions{MaxAttempts: 1}})
 	l = &load{
 		maps: kube.Namespaced[corev1.ConfigMap](c, s.ns), secrets: kube.Namespaced[corev1.Secret](c, s.ns),
 		widgets: kube.Dynamic(c, s.widgets.Resource()).In(s.ns), once: s.once,

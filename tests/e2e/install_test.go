@@ -272,7 +272,7 @@ func hasBundle(ctx context.Context, c *kube.Client, name string) error {
 func writeBundle(t *testing.T, c *kube.Client, ns, name string) {
 	t.Helper()
 	srv := kube.NewWebhookServer(c, &kube.WebhookServerOptions{
-		Addr: "127.0.0.1:0", Service: "hooks", Namespace: ns, Definitions: []string{name}, Drain: -1,
+		Addr: "127.0.0.1:0", Service: "hooks", Namespace: ns, Definitions: []string{name}, StopDelay: -1,
 	})
 	ctx, stop := context.WithCancel(t.Context())
 	result := make(chan error, 1)

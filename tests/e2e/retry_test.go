@@ -29,7 +29,7 @@ func TestCallsSurviveServerRestart(t *testing.T) {
 	var retries atomic.Int64
 	failing := make(chan struct{}, 1) // receives a value when an attempt fails
 	c := connect(t, &kube.ClientOptions{Retry: &kube.RetryOptions{
-		MaxElapsedTime: 3 * time.Minute, Attempts: 100, // a busy machine takes a long time to start a server
+		MaxElapsedTime: 3 * time.Minute, MaxAttempts: 100, // a busy machine takes a long time to start a server
 		OnRetry: func(context.Context, middleware.Retrying) {
 			retries.Add(1)
 			select {

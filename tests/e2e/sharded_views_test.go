@@ -133,7 +133,7 @@ func (f *shardFleet) settled(objects int, replicas ...*fleetReplica) {
 	eventually(f.t, "the replicas share the objects", func(context.Context) error {
 		total := 0
 		for _, r := range replicas {
-			s, _ := r.manager.Shards()
+			s, _ := r.manager.Sharding()
 			if s.Slots < 256/len(replicas) || s.Slots > 256/len(replicas)+1 {
 				return fmt.Errorf("%s has %d slots", r.name, s.Slots)
 			}
@@ -160,7 +160,7 @@ func (f *shardFleet) selected(replicas ...*fleetReplica) {
 	f.t.Helper()
 	eventually(f.t, "the replicas select their shards", func(context.Context) error {
 		for _, r := range replicas {
-			s, _ := r.manager.Shards()
+			s, _ := r.manager.Sharding()
 			if got, want := r.got.shard.Load(), s.Shard.String(); got != want {
 				return fmt.Errorf("%s has requested the objects of %q, want %q", r.name, got, want)
 			}
@@ -332,13 +332,13 @@ func (f *shardFleet) measure(
 	if served {
 		list(one, "")
 		for _, r := range replicas {
-			s, _ := r.manager.Shards()
+			s, _ := r.manager.Sharding()
 			list(r.client, s.Shard.String())
 		}
 	}
 	all := whole.bytes.Load()
 	for _, r := range replicas {
-		s, _ := r.manager.Shards()
+		s, _ := r.manager.Sharding()
 		own := 0
 		for cm, err := range view.Store().All(nil) {
 			if err != nil {

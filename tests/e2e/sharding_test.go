@@ -46,7 +46,7 @@ func TestShardsAreHandedOver(t *testing.T) {
 			return kube.AwaitChange(), nil
 		}))
 		return background(t, m.Run), func() int {
-			s, _ := m.Shards()
+			s, _ := m.Sharding()
 			return s.Slots
 		}
 	}

@@ -49,7 +49,7 @@ func TestModifyLosesNoChange(t *testing.T) {
 				n, err := strconv.Atoi(cm.Data["v"])
 				cm.Data["v"] = strconv.Itoa(n + 1)
 				return err
-			}, &kube.ModifyOptions{Attempts: 100})
+			}, &kube.ModifyOptions{MaxAttempts: 100})
 			if err != nil {
 				t.Error(err)
 			}
@@ -204,7 +204,7 @@ func TestCreateOrUpdateWorksConcurrently(t *testing.T) {
 				}
 				cm.Data[fmt.Sprint("w", i)] = "was here"
 				return nil
-			}, &kube.ModifyOptions{Attempts: 100})
+			}, &kube.ModifyOptions{MaxAttempts: 100})
 			if err != nil {
 				t.Error(err)
 			}

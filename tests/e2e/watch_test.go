@@ -397,7 +397,7 @@ func TestRejectedPagesAreRequestedAgain(t *testing.T) {
 		})
 	}
 	c := connect(t, &kube.ClientOptions{
-		PerAttempt: []kube.Middleware{reject}, Retry: &kube.RetryOptions{Attempts: 1},
+		PerAttempt: []kube.Middleware{reject}, Retry: &kube.RetryOptions{MaxAttempts: 1},
 	})
 	f := follow(t, kube.Namespaced[corev1.ConfigMap](c, maps.Namespace()), kube.WatchOptions{Paged: true, PageSize: size})
 	if n := f.inStep(t); n != len(want) {

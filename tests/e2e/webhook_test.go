@@ -67,7 +67,7 @@ func serveWebhooks(ctx context.Context, addr string) error {
 		Addr: addr, Namespace: ns, Secret: "hooks", Hosts: []string{"127.0.0.1"},
 		Mutating: []string{ns}, Validating: []string{ns}, Definitions: []string{"ropes." + ropeGroup},
 		AuthorityLifetime: time.Hour, CertificateLifetime: 12 * time.Second, PublishDelay: 4 * time.Second,
-		Interval: 250 * time.Millisecond, Drain: 5 * time.Second, // in which several probes succeed on a busy machine
+		Interval: 250 * time.Millisecond, StopDelay: 5 * time.Second, // in which several probes succeed on a busy machine
 	})
 	srv.Handle("/mutate", kube.MutateHandler(func(_ context.Context, r *kube.WebhookRequest[corev1.ConfigMap]) error {
 		if r.Object.Annotations == nil {
@@ -520,7 +520,7 @@ func TestServerShowsErrorsOfWebhooks(t *testing.T) {
 	}
 	srv := kube.NewWebhookServer(c, &kube.WebhookServerOptions{
 		Listener: l, Namespace: ns, Secret: "hooks", Hosts: []string{"127.0.0.1"}, Validating: []string{ns},
-		Drain: -1, Interval: 100 * time.Millisecond, Logger: debugLogger(t), BodyBytes: 512 << 10,
+		StopDelay: -1, Interval: 100 * time.Millisecond, Logger: debugLogger(t), MaxBodyBytes: 512 << 10,
 	})
 	type request = kube.WebhookRequest[corev1.ConfigMap]
 	o := &kube.WebhookHandlerOptions{Logger: debugLogger(t)}

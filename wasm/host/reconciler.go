@@ -113,7 +113,7 @@ func (g *guest) startReconciler(first *instance) (*reconciler, error) {
 	r.resources = make(map[schema.GroupVersionKind]core.Resource)
 	r.logger = g.limitedLogger()
 	r.events = events.NewRecorder(g.client, &events.Options{
-		Controller: reporterOf(g.module.Name), Logger: r.logger, FlushTimeout: stopTime,
+		Controller: reporterOf(g.module.Name), Logger: r.logger, StopTimeout: stopTime,
 	})
 	starts := []func(){func() {
 		if err := r.events.Run(ctx); ctx.Err() == nil {

@@ -68,7 +68,7 @@ func (g *guest) unloadedOnce(i *instance) {
 	g.count(i, counted{operations: len(i.operations), watches: i.watching})
 }
 
-// Families returns the metrics of the modules, for [metrics.Registry.Add].
+// Families returns the metrics of the modules, for [metrics.Registry.AddFamilies].
 func (h *Host) Families() []metrics.Family {
 	module := []string{"module"}
 	all := []metrics.Family{

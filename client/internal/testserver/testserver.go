@@ -83,7 +83,7 @@ func (s *Server) Client(t testing.TB) *client.Client {
 }
 
 // Once returns the options for tests that check a single response. The tests of retries are in retry_test.go.
-func Once() *middleware.RetryOptions { return &middleware.RetryOptions{Attempts: 1} }
+func Once() *middleware.RetryOptions { return &middleware.RetryOptions{MaxAttempts: 1} }
 
 // NewClient returns a client with the given options.
 func NewClient(t testing.TB, o *client.Options) *client.Client {

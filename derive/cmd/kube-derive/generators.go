@@ -170,8 +170,8 @@ fields, with their descriptions as comments.
 
 // sizes are the flags about the size of CRDs.
 func sizes(flags *flag.FlagSet, o *generate.Options) {
-	flags.IntVar(&o.MaxDescription, "max-description", 0, "shorten descriptions to this number of `bytes`; a negative number omits them")
-	flags.IntVar(&o.MaxSize, "max-size", 0, "shorten descriptions, the innermost first, until a CRD has at most this number of `bytes`")
+	flags.IntVar(&o.MaxDescriptionBytes, "max-description", 0, "shorten descriptions to this number of `bytes`; a negative number omits them")
+	flags.IntVar(&o.MaxBytes, "max-size", 0, "shorten descriptions, the innermost first, until a CRD has at most this number of `bytes`")
 }
 
 // docs returns the generator of the documentation, which has two formats.

@@ -167,7 +167,7 @@ func runModules(ctx context.Context, args []string, stderr io.Writer) error {
 	local.host = h
 	s.manager.Logger = logger
 	m := manager.New(c, &s.manager)
-	if err := m.Metrics().Add(h.Families); err != nil {
+	if err := m.Metrics().AddFamilies(h.Families); err != nil {
 		return err
 	}
 	m.AddTable(h.Table)
