@@ -54,8 +54,8 @@
 // An invalid review, a wrong content type or a body that is too large gets a review that denies the request and says
 // why. Its UID is empty if that of the request can't be read. If a callback panics, the response has status 500, to
 // which the API server applies the failurePolicy of the webhook; the stack is logged, and other requests are not
-// affected. Each failure is logged, also one whose response is a review, but no denial. So is that of a TLS handshake:
-// an API server that does not trust the certificate is one. Logs and errors contain no keys.
+// affected. Each failure is logged, but no denial. A failed TLS handshake is a failure: an API server that does not
+// trust the certificate causes one. Logs and errors contain no keys.
 //
 // # Concurrency
 //
