@@ -200,8 +200,10 @@ func (c *command) open() (*cluster.Cluster, error) {
 }
 
 // line returns the command line of another command for this cluster. It works in the working directory of this one.
-func (c *command) line(command string) string {
-	line := program() + " " + command
+func (c *command) line(command string) string { return c.lineOf(program(), command) }
+
+func (c *command) lineOf(program, command string) string {
+	line := program + " " + command
 	if c.name != "default" {
 		line += " --name " + c.name
 	}

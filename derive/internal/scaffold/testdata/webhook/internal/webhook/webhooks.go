@@ -52,7 +52,7 @@ func Add(m *kube.Manager, c *kube.Client, addr, outside string) error {
 		if err != nil {
 			return err
 		}
-		o.Service, o.Hosts, o.Secret, o.Drain = "", []string{u.Hostname()}, "widget-controller-outside-tls", -1
+		o.Service, o.Hosts, o.Secret, o.StopDelay = "", []string{u.Hostname()}, "widget-controller-outside-tls", -1
 	}
 	s := webhook.NewServer(c, o)
 	for path, handler := range all {
