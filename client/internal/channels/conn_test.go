@@ -650,6 +650,7 @@ func FuzzConn(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		in := iotest.OneByteReader(strings.NewReader(string(data)))
 		c := open(t, socket{in}, channels.V5, outputs(16, 0)...)
+		<-c.Done()
 		for _, id := range []byte{channels.Stdout, channels.Stderr} {
 			got, err := readAll(c, id)
 			if len(got) > len(data) || c.Err() == nil || err == nil && c.Err() != io.EOF {
