@@ -42,7 +42,7 @@ type (
 	Selection = cache.Selection
 	// View is one kind of object in a cache. [ViewOf], [MetadataOf] and [ViewOfResource] return one. Methods: Run, Ready,
 	// Store, Health, Status, Subscribe, Follow, State, Observe, Concerns, WaitFor, Resource, Cache, Server, Cluster,
-	// Selection, Namespace, On, Shard. See [cache.View].
+	// Selection, On, Shard. See [cache.View].
 	View[K any] = cache.View[K]
 	// Store has the objects of a view in packed form. Methods: Get, Has, Len, All (with [SelectOptions]), State, Ready,
 	// ResourceVersion, Subscribe, Deliver, Follow, Refs, Observe, WaitForVersion, Resource. See [reflector.Store].

@@ -40,7 +40,8 @@ func TestPackageCommentListsEveryPackage(t *testing.T) {
 }
 
 // TestCommentsListFieldsAndMethods checks that the comment of an alias for a struct lists all exported fields, or says
-// that there are more. If the struct has no exported fields, the comment lists its exported methods.
+// that there are more. If the struct has no exported fields, the comment lists its exported methods. Types of the
+// package have all methods that it lists.
 func TestCommentsListFieldsAndMethods(t *testing.T) {
 	packages := publicPackages(t)
 	for name, file := range facade(t) {
@@ -71,8 +72,13 @@ func TestCommentsListFieldsAndMethods(t *testing.T) {
 					target = index.X
 				}
 				sel := target.(*ast.SelectorExpr)
-				want := packages[folders[sel.X.(*ast.Ident).Name]].worthNaming(sel.Sel.Name)
-				text := doc.Text()
+				of := packages[folders[sel.X.(*ast.Ident).Name]]
+				want, text := of.worthNaming(sel.Sel.Name), doc.Text()
+				for _, method := range listedMethods(text) {
+					if !slices.Contains(slices.Concat(slices.Collect(maps.Values(of.methods))...), method) {
+						t.Errorf("%s: the comment of %s lists the method %s, which does not exist", name, alias.Name, method)
+					}
+				}
 				words := strings.FieldsFunc(text, func(r rune) bool { return !token.IsIdentifier("x" + string(r)) })
 				for _, member := range want {
 					if !slices.Contains(words, member) && !strings.Contains(text, "and more") {
@@ -83,6 +89,19 @@ func TestCommentsListFieldsAndMethods(t *testing.T) {
 			return true
 		})
 	}
+}
+
+// listedMethods returns the methods of a list such as "Methods: Run, Ready, which …; Len."
+func listedMethods(comment string) (list []string) {
+	_, text, _ := strings.Cut(strings.ReplaceAll(comment, "\n", " "), "Methods: ")
+	text, _, _ = strings.Cut(text, ". ")
+	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(",;", r) }) {
+		word, _, _ := strings.Cut(strings.TrimSpace(part), " ")
+		if word = strings.TrimSuffix(word, "."); token.IsExported(word) && token.IsIdentifier(word) {
+			list = append(list, word)
+		}
+	}
+	return list
 }
 
 // members are the exported fields and methods of the types of a package, by the name of the type.

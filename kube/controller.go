@@ -121,8 +121,8 @@ func AwaitChange() Action { return controller.AwaitChange() }
 // back-off allows. See [controller.RequeueAfter].
 func RequeueAfter(d time.Duration) Action { return controller.RequeueAfter(d) }
 
-// Terminal marks an error that a retry can't fix: the controller runs the object again only after a change. See
-// [core.Terminal].
+// Terminal marks an error that a retry can't fix: the controller runs the object again only after a change, and [Await]
+// ends with the error of its condition. See [core.Terminal].
 func Terminal(err error) error { return core.Terminal(err) }
 
 // RunOf returns the [Run] of a reconcile or of a callback of Map, whose context is ctx. See [controller.RunOf].
