@@ -17,7 +17,7 @@ import (
 )
 
 // UnknownResourceError is the error for a name that matches no resource of the server. It does not wrap
-// [core.ErrNotFound]. A verb on a kind that is no longer served fails with a client.NotServedError, which does.
+// [core.ErrNotFound]. A verb on a kind that was removed fails with a client.NotServedError, which does.
 type UnknownResourceError struct {
 	Name       string
 	IsCategory bool          // the name is a category of resources

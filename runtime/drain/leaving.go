@@ -121,7 +121,7 @@ func (d *drain) watchError(err error) error {
 }
 
 // watch notes which pods are deleted until ctx ends, which is not an error. It calls opened whenever the server has
-// accepted the watch. A pod that is no longer selected by its labels is not deleted, so only the node selects.
+// accepted the watch. A pod whose labels change is not deleted, so the watch selects by the node only.
 func (d *drain) watch(ctx context.Context, l *leaving, opened func()) error {
 	watching, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

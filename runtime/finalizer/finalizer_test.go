@@ -150,7 +150,7 @@ func TestReconcileGuardsApplyWithTheFinalizer(t *testing.T) {
 				cached = new(*tt.stored)
 			}
 			var calls []string
-			action, err := finalizer.Reconcile(t.Context(), s.api(t), ours, cached, recorded(&calls))
+			action, err := finalizer.Reconcile(t.Context(), s.api(), ours, cached, recorded(&calls))
 			if err != nil || action != controller.AwaitChange() {
 				t.Errorf("Reconcile() = %v, %v; want await change, nil", action, err)
 			}
@@ -170,7 +170,7 @@ func TestReconcileGuardsApplyWithTheFinalizer(t *testing.T) {
 func TestReconcileReturnsTheActionOfApply(t *testing.T) {
 	later := controller.RequeueAfter(time.Minute)
 	s := &server{stored: doc()}
-	action, err := finalizer.Reconcile(t.Context(), s.api(t), ours, doc(), finalizer.Funcs[document]{
+	action, err := finalizer.Reconcile(t.Context(), s.api(), ours, doc(), finalizer.Funcs[document]{
 		Apply:   func(context.Context, *document) (controller.Action, error) { return later, nil },
 		Cleanup: func(context.Context, *document) (controller.Action, error) { return later, nil },
 	})
@@ -194,7 +194,7 @@ func TestUnfinishedCleanupKeepsTheFinalizer(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := &server{stored: deleted(ours)}
-			action, err := finalizer.Reconcile(t.Context(), s.api(t), ours, deleted(ours), finalizer.Funcs[document]{
+			action, err := finalizer.Reconcile(t.Context(), s.api(), ours, deleted(ours), finalizer.Funcs[document]{
 				Apply: func(context.Context, *document) (controller.Action, error) { panic("applied") },
 				Cleanup: func(context.Context, *document) (controller.Action, error) {
 					return tt.action, tt.err
@@ -256,7 +256,7 @@ func TestFailureOfTheServerIsReturned(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var calls []string
-			_, err := finalizer.Reconcile(t.Context(), tt.server.api(t), ours, tt.cached, recorded(&calls))
+			_, err := finalizer.Reconcile(t.Context(), tt.server.api(), ours, tt.cached, recorded(&calls))
 			if !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.wantMsg) {
 				t.Errorf("Reconcile() = %v, want %v with %q", err, tt.want, tt.wantMsg)
 			}
@@ -289,7 +289,7 @@ func TestInvalidArgumentsAreTerminalErrors(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := &server{stored: doc()}
-			_, err := finalizer.Reconcile(t.Context(), s.api(t), tt.finalizer, tt.obj, tt.funcs)
+			_, err := finalizer.Reconcile(t.Context(), s.api(), tt.finalizer, tt.obj, tt.funcs)
 			if !core.IsTerminal(err) || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("Reconcile() = %v, want a terminal error with %q", err, tt.want)
 			}

@@ -4,20 +4,18 @@
 package finalizer_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"reflect"
-	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-go/sdk/client"
-	"github.com/kube-go/sdk/client/config"
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/runtime/internal/fakeapi"
 )
 
 // document is a kind with nothing but metadata.
@@ -55,13 +53,8 @@ type server struct {
 }
 
 // api returns the server's API over all namespaces.
-func (s *server) api(t testing.TB) *client.API[document] {
-	t.Helper()
-	c, err := client.New(t.Context(), &client.Options{Config: &config.Config{Server: "https://cluster.test"}, Transport: s})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client.ClusterWide[document](c)
+func (s *server) api() *client.API[document] {
+	return client.ClusterWide[document](fakeapi.ClientOf(s))
 }
 
 func (s *server) finalizers() []string {
@@ -79,27 +72,27 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 		s.stored.Finalizers = []string{fmt.Sprintf("a/b%d", len(s.requests))}
 	}
 	if code := s.refuse[r.Method]; code != 0 {
-		return answer(code, &metav1.Status{Code: int32(code), Message: "no"}), nil
+		return fakeapi.Response(code, &metav1.Status{Code: int32(code), Message: "no"}), nil
 	}
 	if r.Method == http.MethodPatch && s.busy > 0 {
 		s.busy--
-		return answer(409, &metav1.Status{Reason: metav1.StatusReasonConflict}), nil
+		return fakeapi.Response(409, &metav1.Status{Reason: metav1.StatusReasonConflict}), nil
 	}
 	if s.stored == nil || r.URL.Path != path {
 		details := &metav1.StatusDetails{Kind: "documents", Name: "a"}
-		return answer(404, &metav1.Status{Reason: metav1.StatusReasonNotFound, Details: details}), nil
+		return fakeapi.Response(404, &metav1.Status{Reason: metav1.StatusReasonNotFound, Details: details}), nil
 	}
 	found := new(*s.stored)
 	if r.Method == http.MethodPatch {
 		if err := s.patch(r.Body); err != nil {
-			return answer(422, &metav1.Status{Reason: metav1.StatusReasonInvalid, Message: err.Error()}), nil
+			return fakeapi.Response(422, &metav1.Status{Reason: metav1.StatusReasonInvalid, Message: err.Error()}), nil
 		}
 		found = new(*s.stored)
 		if found.DeletionTimestamp != nil && len(found.Finalizers) == 0 {
 			s.stored = nil
 		}
 	}
-	return answer(200, found), nil
+	return fakeapi.Response(200, found), nil
 }
 
 func (s *server) patch(body io.Reader) error {
@@ -145,20 +138,4 @@ func plain(list []string) any {
 func asList(v any) []any {
 	list, _ := v.([]any)
 	return list
-}
-
-func answer(code int, body any) *http.Response {
-	if s, ok := body.(*metav1.Status); ok {
-		s.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
-		s.Status = metav1.StatusFailure
-	}
-	data, err := json.Marshal(body)
-	if err != nil {
-		panic(err)
-	}
-	return &http.Response{
-		StatusCode: code,
-		Header:     http.Header{"Content-Type": {"application/json"}},
-		Body:       io.NopCloser(bytes.NewReader(data)),
-	}
 }

@@ -5,7 +5,6 @@ package webhook_test
 
 import (
 	"context"
-	"crypto/tls"
 	"io"
 	"net/http"
 	"strings"
@@ -61,10 +60,7 @@ func TestBodiesOfAllRequestsAreBounded(t *testing.T) {
 		go func() { r.result <- r.Run(ctx) }()
 		synctest.Wait()
 
-		transport := &http.Transport{
-			DialContext: r.pipe.dial, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // not the subject
-		}
-		closeAtEnd(t, transport)
+		transport := r.transport(t)
 		send := func(body io.Reader) (code int, text, retry string) {
 			req, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://shop/validate", body)
 			if err != nil {

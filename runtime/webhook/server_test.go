@@ -799,10 +799,7 @@ func TestMetricsCountRequests(t *testing.T) {
 		ctx, stop := context.WithCancelCause(t.Context())
 		go func() { r.result <- r.Run(ctx) }()
 		synctest.Wait()
-		transport := &http.Transport{
-			DialContext: r.pipe.dial, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // not the subject
-		}
-		closeAtEnd(t, transport)
+		transport := r.transport(t)
 		var calls sync.WaitGroup
 		for _, path := range []string{"slow", "slow", "panics", "aborts", "teapot"} {
 			calls.Go(func() {
@@ -891,10 +888,7 @@ func TestFailedReviewsCountAsFailures(t *testing.T) {
 		ctx, stop := context.WithCancelCause(t.Context())
 		go func() { r.result <- r.Run(ctx) }()
 		synctest.Wait()
-		transport := &http.Transport{
-			DialContext: r.pipe.dial, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // not the subject
-		}
-		closeAtEnd(t, transport)
+		transport := r.transport(t)
 		for i, tt := range tests {
 			body := strings.NewReader(tt.body)
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://shop"+tt.path, body)
@@ -1022,6 +1016,16 @@ func TestTLSSettingsCanBeChanged(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// transport returns a transport to the replica that does not verify its certificate.
+func (r *replica) transport(t *testing.T) *http.Transport {
+	t.Helper()
+	transport := &http.Transport{
+		DialContext: r.pipe.dial, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // not the subject
+	}
+	closeAtEnd(t, transport)
+	return transport
 }
 
 // closeAtEnd closes the idle connections of a transport at the end of a test. If both ends of a pipe send the end of TLS

@@ -237,7 +237,7 @@ func (c *Cluster) end() error {
 	return nil
 }
 
-// endKeeper makes the keeper end the cluster, or a new one if there is none or it was killed.
+// endKeeper makes the keeper end the cluster. It starts a new keeper if the cluster has none, or if it was killed.
 func (c *Cluster) endKeeper() error {
 	if c.keeper != nil {
 		if err := c.keeper.Close(); !errors.Is(err, keeper.ErrKilled) {
