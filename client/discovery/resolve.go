@@ -202,8 +202,8 @@ func (d *Discovery) nearby(name string) []string {
 	limit := max(1, len(name)/3)
 	for _, r := range d.served {
 		far := limit + 1
-		for i, other := range append([]string{r.Plural, r.Singular, strings.ToLower(r.Kind)}, r.ShortNames...) {
-			if other == "" || i >= 3 && len(other) < minNearBytes {
+		for _, other := range append([]string{r.Plural, r.Singular, strings.ToLower(r.Kind)}, r.ShortNames...) {
+			if len(other) < minNearBytes {
 				continue
 			}
 			// The distance is at least the difference of the lengths. A server may send very long names.
@@ -225,8 +225,7 @@ func (d *Discovery) nearby(name string) []string {
 	return names[:min(len(names), 3)]
 }
 
-// minNearBytes is the minimum length of a short name that may be similar to another name: shorter ones are similar to
-// many.
+// minNearBytes is the minimum length of a name that may be similar to another one: shorter ones are similar to many.
 const minNearBytes = 3
 
 // maxNameBytes is the maximum length of a resource's name, which is a DNS label.

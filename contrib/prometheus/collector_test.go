@@ -5,9 +5,11 @@ package kubeprometheus_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -253,6 +256,85 @@ func canonical(t *testing.T, all map[string]*dto.MetricFamily) string {
 		}
 	}
 	return b.String()
+}
+
+// series returns the lines of all metrics, without their descriptions.
+func series(t *testing.T, c prometheus.Collector) string {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	if err := registry.Register(c); err != nil {
+		t.Fatal(err)
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, f := range families {
+		if _, err := expfmt.MetricFamilyToText(&b, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var lines []string
+	for line := range strings.Lines(b.String()) {
+		if !strings.HasPrefix(line, "#") {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "")
+}
+
+// TestControllerCacheAndMachineAreObserved runs a controller with a machine, and checks what it does, that its cache
+// and its machine are found, and that no label has the name of an object.
+func TestControllerCacheAndMachineAreObserved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newServer("slow", "fast", "quick").client()
+		shared := cache.New(c, &cache.Options{Cluster: "east"})
+		ctl := controller.New(controller.For[database](shared), &controller.Options{Logger: slog.New(slog.DiscardHandler)})
+		runner := ctl.With(newMachine(c).Reconcile)
+		parts := metrics.NewRegistry()
+		if err := parts.AddController(runner); err != nil {
+			t.Fatal(err)
+		}
+		r := kubeprometheus.NewCollector(parts)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- runner.Run(ctx) }()
+		<-time.After(10 * time.Second)
+		synctest.Wait()
+		got := series(t, r)
+		for _, want := range []string{
+			`controller_runtime_reconcile_total{controller="database",result="error"} 0`,
+			`kube_controller_ready_sources{cluster="east",controller="database",resource="databases.example.com"} 1`,
+			`kube_machine_objects{machine="example.com/database",state="Provision"} 1`,
+			`kube_machine_objects{machine="example.com/database",state="Serve"} 2`,
+			`kube_machine_oldest_seconds{machine="example.com/database",state="Provision"} 10`,
+			`kube_machine_oldest_seconds{machine="example.com/database",state="Serve"} 0`,
+			`kube_watch_consecutive_failures{cluster="east",resource="databases.example.com"} 0`,
+			`kube_watch_data_age_seconds{cluster="east",resource="databases.example.com"} 10`,
+			`kube_watch_lists_total{cluster="east",resource="databases.example.com"} 1`,
+			`kube_watch_objects{cluster="east",resource="databases.example.com"} 3`,
+			`kube_watches{cluster="east",phase="Watching",resource="databases.example.com"} 1`,
+			`kube_watches_failing{cluster="east",resource="databases.example.com"} 0`,
+		} {
+			if !strings.Contains(got, want+"\n") {
+				t.Errorf("the metrics do not have %s", want)
+			}
+		}
+		if strings.Contains(got, "slow") || strings.Contains(got, "prod") {
+			t.Errorf("the metrics have the name of an object:\n%s", got)
+		}
+		if t.Failed() {
+			t.Log(got)
+		}
+		stop()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("Run() = %v", err)
+		}
+		if got := series(t, r); !strings.Contains(got, `kube_watches{cluster="east",phase="Stopped",resource="databases.example.com"} 1`) {
+			t.Errorf("the watch is not stopped:\n%s", got)
+		}
+	})
 }
 
 // BenchmarkCollect reports the cost of a collection.
