@@ -225,8 +225,8 @@ b 0
 	}
 }
 
-// BenchmarkFamilies reports the cost of reading the metrics of a controller, a machine and an elector.
-func BenchmarkFamilies(b *testing.B) {
+// BenchmarkServe reports the cost of serving the metrics of a controller, a machine, an elector and the process.
+func BenchmarkServe(b *testing.B) {
 	f, r := numbers(), metrics.NewRegistry()
 	if err := r.AddController(f); err != nil {
 		b.Fatal(err)
@@ -234,8 +234,9 @@ func BenchmarkFamilies(b *testing.B) {
 	if err := r.AddElector(election.New(nil, &election.Options{Name: "shop"})); err != nil {
 		b.Fatal(err)
 	}
+	request := httptest.NewRequestWithContext(b.Context(), http.MethodGet, "/metrics", http.NoBody)
 	for b.Loop() {
-		r.Families()
+		r.ServeHTTP(httptest.NewRecorder(), request)
 	}
 }
 
