@@ -1,0 +1,263 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubetest
+
+import (
+	"net/http"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/kubetest/internal/store"
+)
+
+// post creates an object, or serves a subresource that is created.
+func (c *call) post() error {
+	if c.subresource != "" {
+		return c.postSubresource()
+	}
+	if c.ref.Name != "" || c.kind.Namespaced && c.ref.Namespace == "" {
+		return notAllowed()
+	}
+	var o metav1.CreateOptions
+	if err := options(c, &o, "CreateOptions", validation.ValidateCreateOptions); err != nil {
+		return err
+	}
+	obj, err := c.decode(o.FieldValidation)
+	if err != nil {
+		return err
+	}
+	if isReview(c.kind) {
+		return c.review(obj)
+	}
+	obj, err = c.change(o.DryRun, o.FieldManager, o.FieldValidation, func(w *write) (*unstructured.Unstructured, error) {
+		return w.create(obj, false)
+	})
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusCreated, obj)
+}
+
+// put replaces an object.
+func (c *call) put() error {
+	if c.ref.Name == "" {
+		return notAllowed()
+	}
+	var o metav1.UpdateOptions
+	if err := options(c, &o, "UpdateOptions", validation.ValidateUpdateOptions); err != nil {
+		return err
+	}
+	if c.subresource == "scale" {
+		return c.putScale(o)
+	}
+	if err := c.checkSubresource(); err != nil {
+		return err
+	}
+	obj, err := c.decode(o.FieldValidation)
+	if err != nil {
+		return err
+	}
+	obj, err = c.change(o.DryRun, o.FieldManager, o.FieldValidation, func(w *write) (*unstructured.Unstructured, error) {
+		live, err := w.live()
+		if err != nil {
+			return nil, err
+		}
+		if err := w.checkUID(live, obj); err != nil {
+			return nil, err
+		}
+		return w.update(live, obj, false)
+	})
+	if err != nil {
+		return err
+	}
+	return c.respond(http.StatusOK, obj)
+}
+
+// checkSubresource returns an error for a subresource that can't be written like its object.
+func (c *call) checkSubresource() error {
+	switch c.subresource {
+	case "", "status", "finalize", "approval", "ephemeralcontainers", "resize":
+		return nil
+	default:
+		return unsupported(c.Method + " of the subresource " + c.subresource)
+	}
+}
+
+// patch changes or applies an object.
+func (c *call) patch() error {
+	if c.ref.Name == "" {
+		return notAllowed()
+	}
+	data, mediaType, err := c.body()
+	if err != nil {
+		return err
+	}
+	var o metav1.PatchOptions
+	if err := options(c, &o, "PatchOptions", func(o *metav1.PatchOptions) field.ErrorList {
+		return validation.ValidatePatchOptions(o, types.PatchType(mediaType))
+	}); err != nil {
+		return err
+	}
+	if c.subresource == "scale" {
+		return c.patchScale(data, mediaType, o)
+	}
+	if err := c.checkSubresource(); err != nil {
+		return err
+	}
+	created := false
+	obj, err := c.change(o.DryRun, o.FieldManager, o.FieldValidation, func(w *write) (*unstructured.Unstructured, error) {
+		p := patch{call: c, write: w, data: data, mediaType: mediaType, force: o.Force != nil && *o.Force}
+		if w.tx.Get(w.key()) == nil && p.applies() && c.subresource == "" {
+			created = true
+			return p.create()
+		}
+		return p.change()
+	})
+	switch {
+	case err != nil:
+		return err
+	case created:
+		return c.respond(http.StatusCreated, obj)
+	default:
+		return c.respond(http.StatusOK, obj)
+	}
+}
+
+// change runs a change of the object of the request in a transaction.
+func (c *call) change(
+	dryRun []string, manager, fieldValidation string, f func(*write) (*unstructured.Unstructured, error),
+) (obj *unstructured.Unstructured, err error) {
+	if manager == "" { // https://kubernetes.io/docs/reference/using-api/server-side-apply/#managers
+		manager, _, _ = strings.Cut(c.UserAgent(), "/")
+	}
+	if fieldValidation == "" {
+		fieldValidation = metav1.FieldValidationWarn
+	}
+	err = c.transact(len(dryRun) > 0, func(tx *store.Tx) (err error) {
+		obj, err = f(&write{
+			Server: c.Server, tx: tx, kind: c.kind, ref: c.ref, subresource: c.subresource, manager: manager,
+			validation: fieldValidation, warn: c.warn,
+		})
+		return err
+	})
+	return obj, err
+}
+
+// transact runs a transaction, and serves the kinds of the definitions that it leaves.
+func (s *Server) transact(dryRun bool, f func(*store.Tx) error) error {
+	return s.store.Update(dryRun, func(tx *store.Tx) error {
+		if err := f(tx); err != nil || dryRun {
+			return err
+		}
+		for _, change := range tx.Changes() {
+			if change.GroupResource == definitions() {
+				return s.kinds.set(tx.List(definitions()))
+			}
+		}
+		return nil
+	})
+}
+
+// delete deletes an object or, without a name, a collection.
+func (c *call) delete() error {
+	if c.subresource != "" {
+		return notAllowed()
+	}
+	o, err := c.deleteOptions()
+	if err != nil {
+		return err
+	}
+	if c.ref.Name == "" {
+		return c.deleteCollection(o)
+	}
+	var removed bool
+	obj, err := c.change(o.DryRun, "", "", func(w *write) (obj *unstructured.Unstructured, err error) {
+		obj, removed, err = w.delete(o)
+		return obj, err
+	})
+	if err != nil {
+		return err
+	}
+	if !removed || returnsDeleted(c.kind) {
+		return c.respond(http.StatusOK, obj)
+	}
+	status := success(0)
+	status.Details = &metav1.StatusDetails{Name: c.ref.Name, Group: c.kind.Group, Kind: c.kind.Plural, UID: obj.GetUID()}
+	respond(c.w, http.StatusOK, status)
+	return nil
+}
+
+// deleteOptions returns the options in the body of the request or, without a body, in its parameters.
+func (c *call) deleteOptions() (*metav1.DeleteOptions, error) {
+	o := &metav1.DeleteOptions{}
+	data, _, err := c.body()
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > 0 {
+		c.query = nil
+		if err := unmarshal(data, o); err != nil {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
+	}
+	return o, options(c, o, "DeleteOptions", validation.ValidateDeleteOptions)
+}
+
+func (c *call) deleteCollection(o *metav1.DeleteOptions) error {
+	listed, err := c.listOptions()
+	if err != nil {
+		return err
+	}
+	s, err := c.newSelection(listed)
+	if err != nil {
+		return err
+	}
+	items, meta, err := c.list(listed, s)
+	if err != nil {
+		return err
+	}
+	f, err := c.form()
+	if err != nil {
+		return err
+	}
+	content := make([]any, len(items))
+	for i, obj := range items {
+		content[i] = f.itemOf(c.kind, obj)
+		one := *c
+		one.ref = core.ObjectRef{Namespace: obj.GetNamespace(), Name: obj.GetName()}
+		_, err := one.change(o.DryRun, "", "", func(w *write) (*unstructured.Unstructured, error) {
+			obj, _, err := w.delete(o)
+			return obj, err
+		})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	respond(c.w, http.StatusOK, f.listOf(c.kind, content, meta))
+	return nil
+}
+
+// returnsDeleted returns whether the response to the deletion of an object is the object. For other kinds, it is a Status.
+func returnsDeleted(k *kind) bool {
+	switch k.Group {
+	case "":
+		switch k.Plural {
+		case "pods", "services", "serviceaccounts", "persistentvolumes", "persistentvolumeclaims", "namespaces",
+			"resourcequotas", "podtemplates":
+			return true
+		}
+	case "resource.k8s.io":
+		return true
+	case "storage.k8s.io":
+		return k.Plural != "csistoragecapacities"
+	}
+	return false
+}

@@ -1,0 +1,303 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package store keeps the objects of an API server and the history of their changes.
+//
+// Stored objects are shared: neither the store nor its callers change them.
+package store
+
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-go/sdk/core"
+)
+
+// firstVersion is the resource version of an empty store. It is not 0, which has a special meaning in lists and watches.
+const firstVersion = 1000
+
+// maxHistory is the number of changes that the store keeps. If there are more, it drops the older half.
+const maxHistory = 100_000
+
+// Key identifies a stored object. All versions of a kind share their objects.
+type Key struct {
+	schema.GroupResource
+	core.ObjectRef
+}
+
+// Change is a change of one object.
+type Change struct {
+	Key
+	Version uint64
+	Old     *unstructured.Unstructured // nil if the object was created
+	New     *unstructured.Unstructured // nil if it was deleted
+}
+
+// Store keeps objects. It is safe for concurrent use.
+type Store struct {
+	mu        sync.Mutex // guards all fields, and is held during Update
+	objects   map[schema.GroupResource]map[core.ObjectRef]*unstructured.Unstructured
+	removed   map[types.UID]bool // the UIDs of removed objects
+	version   uint64
+	history   []Change      // ascending by version
+	compacted uint64        // changes up to this version are not in the history
+	visible   uint64        // Changes returns no later changes; 0: all
+	changed   chan struct{} // closed when Changes may return more
+}
+
+// New returns an empty store.
+func New() *Store {
+	return &Store{
+		objects:   make(map[schema.GroupResource]map[core.ObjectRef]*unstructured.Unstructured),
+		removed:   make(map[types.UID]bool),
+		version:   firstVersion,
+		compacted: firstVersion,
+		changed:   make(chan struct{}),
+	}
+}
+
+// Update calls f with a transaction. It stores the changes of f, or none if f returns an error or dryRun is true.
+func (s *Store) Update(dryRun bool, f func(*Tx) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	tx := &Tx{store: s, version: s.version, dryRun: dryRun}
+	err := f(tx)
+	if err != nil || dryRun {
+		tx.rollback()
+		return err
+	}
+	s.version, s.history = tx.version, append(s.history, tx.changes...)
+	if n := len(s.history); n > maxHistory {
+		s.compact(s.history[n/2].Version)
+	}
+	if len(tx.changes) > 0 {
+		s.notify()
+	}
+	return nil
+}
+
+// notify wakes all callers that wait for the channel of Changes. The caller holds s.mu.
+func (s *Store) notify() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// Version returns the resource version of the store.
+func (s *Store) Version() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.version
+}
+
+// Compact drops the history, so that neither a watch nor a list can begin at an earlier version.
+func (s *Store) Compact() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.compact(s.version)
+}
+
+func (s *Store) compact(version uint64) {
+	s.history = slices.Clone(s.after(version))
+	s.compacted = version
+}
+
+// after returns the history after a version.
+func (s *Store) after(version uint64) []Change {
+	byVersion := func(c Change, v uint64) int { return cmp.Compare(c.Version, v) }
+	n, _ := slices.BinarySearchFunc(s.history, version+1, byVersion)
+	return s.history[n:]
+}
+
+// Hold hides later changes from Changes until Release is called. Lists and reads are not affected.
+func (s *Store) Hold() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.visible == 0 {
+		s.visible = s.version
+	}
+}
+
+// Release ends a Hold.
+func (s *Store) Release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.visible = 0
+	s.notify()
+}
+
+// Changes returns the changes of a resource after a version, and the version up to which they are complete. If there
+// are none, the channel is closed when there may be more. It returns ErrExpired for a version that is too old.
+func (s *Store) Changes(gr schema.GroupResource, after uint64) ([]Change, uint64, <-chan struct{}, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if after < s.compacted {
+		return nil, 0, nil, core.ErrExpired
+	}
+	upTo := s.version
+	if s.visible > 0 {
+		upTo = min(upTo, s.visible)
+	}
+	var changes []Change
+	for _, c := range s.after(after) {
+		if c.Version <= upTo && c.GroupResource == gr {
+			changes = append(changes, c)
+		}
+	}
+	return changes, max(upTo, after), s.changed, nil
+}
+
+// List returns the objects of a resource at a version, sorted like the keys of a real server, and the version. Version 0 is the
+// newest one. It returns ErrExpired for a version that is too old.
+func (s *Store) List(gr schema.GroupResource, version uint64) ([]*unstructured.Unstructured, uint64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if version == 0 {
+		version = s.version
+	}
+	objects := s.objects[gr]
+	if version < s.version {
+		if version < s.compacted {
+			return nil, 0, core.ErrExpired
+		}
+		objects = s.undone(gr, version)
+	}
+	return sorted(objects), version, nil
+}
+
+// sorted returns objects in the order of a real server.
+func sorted(objects map[core.ObjectRef]*unstructured.Unstructured) []*unstructured.Unstructured {
+	refs := slices.SortedFunc(maps.Keys(objects), compareRefs)
+	list := make([]*unstructured.Unstructured, len(refs))
+	for i, ref := range refs {
+		list[i] = objects[ref]
+	}
+	return list
+}
+
+// undone returns the objects at an earlier version.
+func (s *Store) undone(gr schema.GroupResource, version uint64) map[core.ObjectRef]*unstructured.Unstructured {
+	objects := maps.Clone(s.objects[gr])
+	if objects == nil {
+		objects = make(map[core.ObjectRef]*unstructured.Unstructured)
+	}
+	for _, c := range slices.Backward(s.history) {
+		switch {
+		case c.Version <= version:
+			return objects
+		case c.GroupResource != gr:
+		case c.Old == nil:
+			delete(objects, c.ObjectRef)
+		default:
+			objects[c.ObjectRef] = c.Old
+		}
+	}
+	return objects
+}
+
+// Tx reads and changes objects. It is valid until the function that received it returns.
+type Tx struct {
+	store   *Store
+	version uint64
+	dryRun  bool
+	changes []Change
+}
+
+// Get returns an object, or nil.
+func (tx *Tx) Get(key Key) *unstructured.Unstructured {
+	return tx.store.objects[key.GroupResource][key.ObjectRef]
+}
+
+// List returns the objects of a resource, sorted like the keys of a real server.
+func (tx *Tx) List(gr schema.GroupResource) []*unstructured.Unstructured {
+	return sorted(tx.store.objects[gr])
+}
+
+// All yields all objects of all resources in a fixed order. They must not be changed during the iteration.
+func (tx *Tx) All() iter.Seq2[Key, *unstructured.Unstructured] {
+	return func(yield func(Key, *unstructured.Unstructured) bool) {
+		byName := func(a, b schema.GroupResource) int {
+			return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource))
+		}
+		for _, gr := range slices.SortedFunc(maps.Keys(tx.store.objects), byName) {
+			objects := tx.store.objects[gr]
+			for _, ref := range slices.SortedFunc(maps.Keys(objects), compareRefs) {
+				if !yield(Key{gr, ref}, objects[ref]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Removed returns whether an object with this UID existed and was removed.
+func (tx *Tx) Removed(uid types.UID) bool { return tx.store.removed[uid] }
+
+// Changes returns the changes of the transaction.
+func (tx *Tx) Changes() []Change { return tx.changes }
+
+// Put stores an object and returns it. It has a new resource version, except in a dry run. The caller must not change it any more.
+func (tx *Tx) Put(key Key, obj *unstructured.Unstructured) *unstructured.Unstructured {
+	tx.version++
+	old := tx.Get(key)
+	switch {
+	case !tx.dryRun:
+		obj = WithVersion(obj, tx.version)
+	case old != nil:
+		obj.SetResourceVersion(old.GetResourceVersion())
+	}
+	tx.changes = append(tx.changes, Change{Key: key, Old: old, New: obj, Version: tx.version})
+	tx.set(key, obj)
+	return obj
+}
+
+// Delete removes an object, which must exist.
+func (tx *Tx) Delete(key Key) {
+	tx.version++
+	old := tx.Get(key)
+	tx.changes = append(tx.changes, Change{Key: key, Old: old, Version: tx.version})
+	delete(tx.store.objects[key.GroupResource], key.ObjectRef)
+	tx.store.removed[old.GetUID()] = true
+}
+
+func (tx *Tx) set(key Key, obj *unstructured.Unstructured) {
+	objects := tx.store.objects[key.GroupResource]
+	if objects == nil {
+		objects = make(map[core.ObjectRef]*unstructured.Unstructured)
+		tx.store.objects[key.GroupResource] = objects
+	}
+	objects[key.ObjectRef] = obj
+}
+
+// rollback undoes all changes.
+func (tx *Tx) rollback() {
+	for _, c := range slices.Backward(tx.changes) {
+		if c.Old == nil {
+			delete(tx.store.objects[c.GroupResource], c.ObjectRef)
+			continue
+		}
+		tx.set(c.Key, c.Old)
+		delete(tx.store.removed, c.Old.GetUID())
+	}
+}
+
+// WithVersion returns a copy of an object with another resource version, which shares all fields except metadata.
+func WithVersion(obj *unstructured.Unstructured, version uint64) *unstructured.Unstructured {
+	content := maps.Clone(obj.Object)
+	meta, _ := content["metadata"].(map[string]any)
+	meta = maps.Clone(meta)
+	meta["resourceVersion"] = strconv.FormatUint(version, 10)
+	content["metadata"] = meta
+	return &unstructured.Unstructured{Object: content}
+}
+
+func compareRefs(a, b core.ObjectRef) int {
+	return cmp.Compare(a.String(), b.String()) // the order of the keys in etcd: "a-b/x" is before "a/x"
+}

@@ -1,0 +1,166 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubetest
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/kubetest/internal/builtin"
+	"github.com/kube-go/sdk/kubetest/internal/definition"
+	"github.com/kube-go/sdk/kubetest/internal/fields"
+	"github.com/kube-go/sdk/kubetest/internal/typed"
+)
+
+// kind is a served version of a kind.
+type kind struct {
+	core.Resource
+	custom *definition.Version // nil for a built-in kind
+	fields func() (*fields.Manager, error)
+}
+
+// stored returns the resource that all versions of the kind are stored as.
+func (k *kind) stored() schema.GroupResource { return k.GroupVersionResource().GroupResource() }
+
+// has returns whether the kind has a subresource.
+func (k *kind) has(subresource string) bool { return slices.Contains(k.Subresources, subresource) }
+
+// isDefinition returns whether the kind is that of CustomResourceDefinitions.
+func (k *kind) isDefinition() bool { return k.stored() == definitions() }
+
+func definitions() schema.GroupResource {
+	return core.CRDResource().GroupVersionResource().GroupResource()
+}
+
+func namespaces() schema.GroupResource { return schema.GroupResource{Resource: "namespaces"} }
+
+func pods() schema.GroupResource { return schema.GroupResource{Resource: "pods"} }
+
+// convert returns an object in the version of the kind.
+func (k *kind) convert(obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if k.custom != nil {
+		return k.custom.Convert(obj)
+	}
+	return obj, nil // each built-in kind has one version
+}
+
+// kinds are the served kinds. It is safe for concurrent use.
+type kinds struct {
+	builtin map[schema.GroupVersionResource]*kind
+
+	mu     sync.Mutex // guards custom
+	custom map[schema.GroupVersionResource]*kind
+}
+
+func newKinds() *kinds {
+	ks := &kinds{
+		builtin: make(map[schema.GroupVersionResource]*kind), custom: make(map[schema.GroupVersionResource]*kind),
+	}
+	for _, group := range builtin.Groups() {
+		for _, version := range group.Versions {
+			for _, r := range version.Resources {
+				k := newBuiltin(group.Name, version.Version, r)
+				ks.builtin[k.GroupVersionResource()] = k
+			}
+		}
+	}
+	return ks
+}
+
+func newBuiltin(group, version string, r apidiscoveryv2.APIResourceDiscovery) *kind {
+	k := &kind{Resource: core.Resource{
+		Group: group, Version: version, Kind: r.ResponseKind.Kind, Plural: r.Resource, Singular: r.SingularResource,
+		Namespaced: r.Scope == apidiscoveryv2.ScopeNamespace, ShortNames: r.ShortNames, Categories: r.Categories,
+		Verbs: r.Verbs,
+	}}
+	for _, sub := range r.Subresources {
+		k.Subresources = append(k.Subresources, sub.Subresource)
+	}
+	k.fields = sync.OnceValues(func() (*fields.Manager, error) {
+		return fields.New(builtin.Schemas(), k.GroupVersionKind(), nil)
+	})
+	return k
+}
+
+func newCustom(d *definition.Definition, v *definition.Version) *kind {
+	k := &kind{Resource: v.Resource, custom: v}
+	k.fields = sync.OnceValues(func() (*fields.Manager, error) {
+		return fields.New(d.Schemas(builtin.Schemas()), k.GroupVersionKind(), &fields.Custom{Status: v.Status})
+	})
+	return k
+}
+
+// find returns a served kind, or nil.
+func (ks *kinds) find(gvr schema.GroupVersionResource) *kind {
+	if k := ks.builtin[gvr]; k != nil {
+		return k
+	}
+	ks.mu.Lock()
+	defer ks.mu.Unlock()
+	return ks.custom[gvr]
+}
+
+// set makes the kinds of all definitions the served ones.
+func (ks *kinds) set(crds []*unstructured.Unstructured) error {
+	custom := make(map[schema.GroupVersionResource]*kind)
+	for _, crd := range crds {
+		d, err := definition.New(crd)
+		if err != nil {
+			return fmt.Errorf("%s: %w", crd.GetName(), err)
+		}
+		for _, v := range d.Versions() {
+			custom[v.Resource.GroupVersionResource()] = newCustom(d, v)
+		}
+	}
+	ks.mu.Lock()
+	defer ks.mu.Unlock()
+	ks.custom = custom
+	return nil
+}
+
+// typed returns whether the kind has a Go type.
+func (k *kind) typed() bool { return k.custom == nil && typed.Known(k.GroupVersionKind()) }
+
+// serves returns whether there are kinds of a version of a group.
+func (ks *kinds) serves(group, version string) bool {
+	return ks.where(func(k *kind) bool { return k.Group == group && k.Version == version }) != nil
+}
+
+// where returns a served kind that is accepted by f, or nil.
+func (ks *kinds) where(f func(*kind) bool) *kind {
+	for _, k := range ks.builtin {
+		if f(k) {
+			return k
+		}
+	}
+	ks.mu.Lock()
+	defer ks.mu.Unlock()
+	for _, k := range ks.custom {
+		if f(k) {
+			return k
+		}
+	}
+	return nil
+}
+
+// storedAs returns a kind whose objects are stored as a resource, or nil.
+func (ks *kinds) storedAs(gr schema.GroupResource) *kind {
+	return ks.where(func(k *kind) bool { return k.stored() == gr })
+}
+
+// of returns the served kind with a name, or nil.
+func (ks *kinds) of(gvk schema.GroupVersionKind) *kind {
+	return ks.where(func(k *kind) bool { return k.GroupVersionKind() == gvk })
+}
+
+// namespaceSubresource returns whether a path below a namespace is a subresource of it, and not its objects.
+func (ks *kinds) namespaceSubresource(name string) bool {
+	return name == "status" || name == "finalize"
+}

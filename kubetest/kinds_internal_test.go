@@ -1,0 +1,14 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubetest
+
+import "testing"
+
+func TestKindsHaveTypes(t *testing.T) {
+	for _, k := range newKinds().builtin {
+		if !k.typed() && !k.isDefinition() {
+			t.Errorf("%s has no Go type", k.GroupVersionKind())
+		}
+	}
+}

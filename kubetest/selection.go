@@ -1,0 +1,120 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubetest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// selection is what a list or a watch selects.
+type selection struct {
+	namespace string
+	labels    labels.Selector
+	fields    fields.Selector
+	paths     map[string][]string // of the selected fields
+}
+
+// newSelection returns the selection of a request. It returns an error for a field that the kind can't be selected by.
+func (c *call) newSelection(o *internalversion.ListOptions) (*selection, error) {
+	s := &selection{namespace: c.ref.Namespace, labels: o.LabelSelector, fields: o.FieldSelector, paths: map[string][]string{}}
+	if s.labels == nil {
+		s.labels = labels.Everything()
+	}
+	if s.fields == nil {
+		s.fields = fields.Everything()
+	}
+	for _, r := range s.fields.Requirements() {
+		if !slices.Contains(c.kind.selectable(), r.Field) {
+			return nil, apierrors.NewBadRequest(c.kind.notSelectable(r.Field))
+		}
+		s.paths[r.Field] = strings.Split(r.Field, ".")
+	}
+	return s, nil
+}
+
+// all returns whether the selection has no selectors.
+func (s *selection) all() bool { return s.labels.Empty() && s.fields.Empty() }
+
+// has returns whether the selection has an object, which may be nil.
+func (s *selection) has(obj *unstructured.Unstructured) bool {
+	if obj == nil || s.namespace != "" && obj.GetNamespace() != s.namespace || !s.labels.Matches(labels.Set(obj.GetLabels())) {
+		return false
+	}
+	values := make(fields.Set, len(s.paths))
+	for name, path := range s.paths {
+		if value, ok, _ := unstructured.NestedFieldNoCopy(obj.Object, path...); ok {
+			values[name] = fmt.Sprint(value)
+		}
+	}
+	return s.fields.Matches(values)
+}
+
+// selectable returns the fields by which objects of the kind can be selected.
+func (k *kind) selectable() []string {
+	names := []string{"metadata.name"}
+	if k.Namespaced {
+		names = append(names, "metadata.namespace")
+	}
+	if k.custom == nil {
+		return append(names, builtinSelectable()[k.stored().String()]...)
+	}
+	for _, path := range k.custom.SelectableFields {
+		names = append(names, strings.TrimPrefix(path, "."))
+	}
+	return names
+}
+
+// notSelectable returns the server's message for another field.
+func (k *kind) notSelectable(name string) string {
+	if k.custom != nil {
+		return "field label not supported: " + name
+	}
+	switch k.stored().String() {
+	case "jobs.batch":
+		return fmt.Sprintf("field label %q not supported for Job", name)
+	case "pods", "nodes", "replicationcontrollers", "events", "namespaces", "secrets", "services":
+		return "field label not supported: " + name
+	default:
+		return fmt.Sprintf("%q is not a known field selector: only %s", name, quotedList(k.selectable()))
+	}
+}
+
+func quotedList(names []string) string {
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = fmt.Sprintf("%q", name)
+	}
+	return strings.Join(quoted, ", ")
+}
+
+// builtinSelectable returns the further selectable fields of built-in kinds, from the conversions of their field labels in
+// https://github.com/kubernetes/kubernetes/tree/v1.36.3/pkg/apis.
+func builtinSelectable() map[string][]string {
+	return map[string][]string{
+		"pods": {
+			"spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "spec.hostNetwork",
+			"status.phase", "status.podIP", "status.podIPs", "status.nominatedNodeName",
+		},
+		"nodes":                  {"spec.unschedulable"},
+		"replicationcontrollers": {"status.replicas"},
+		"namespaces":             {"status.phase"},
+		"secrets":                {"type"},
+		"services":               {"spec.clusterIP", "spec.type"},
+		"jobs.batch":             {"status.successful"},
+		"certificatesigningrequests.certificates.k8s.io": {"spec.signerName"},
+		"events": {
+			"involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid",
+			"involvedObject.apiVersion", "involvedObject.resourceVersion", "involvedObject.fieldPath", "reason",
+			"reportingComponent", "source", "type",
+		},
+	}
+}

@@ -1,0 +1,101 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubetest
+
+import (
+	"errors"
+	"io"
+	"log"
+	"net/http"
+	"sync"
+	"testing"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/kubetest/internal/store"
+)
+
+// address is the server's URL. The host resolves only in the server's own transport.
+const address = "http://kubetest"
+
+// Options are the options of Start. The zero value of a field is its default.
+type Options struct {
+	// Objects exist when the server starts: typed or unstructured objects, with their status. Add the definition of a kind
+	// before its objects. The server creates the namespaces of objects.
+	Objects []core.Object
+}
+
+// Server is an API server in memory. It is safe for concurrent use.
+type Server struct {
+	t         testing.TB
+	store     *store.Store
+	kinds     *kinds
+	network   *network
+	transport *http.Transport
+}
+
+// Start starts a server, which runs until the end of the test. The test fails if an object is invalid.
+func Start(t testing.TB, o *Options) *Server {
+	t.Helper()
+	if o == nil {
+		o = &Options{}
+	}
+	n := newNetwork()
+	s := &Server{
+		t: t, store: store.New(), kinds: newKinds(), network: n,
+		// Each connection has one request at a time, so it needs no limit for the idle ones.
+		transport: &http.Transport{DialContext: n.dial, MaxIdleConnsPerHost: 1000},
+	}
+	if err := s.seed(o.Objects); err != nil {
+		t.Fatalf("kubetest: %v", err)
+	}
+	h := &http.Server{Handler: s, ErrorLog: log.New(io.Discard, "", 0)}
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		if err := h.Serve(n); !errors.Is(err, http.ErrServerClosed) {
+			t.Errorf("kubetest: %v", err)
+		}
+	})
+	t.Cleanup(func() {
+		h.Close()
+		n.closeConnections()
+		s.transport.CloseIdleConnections()
+		serving.Wait()
+	})
+	return s
+}
+
+// Client returns a client of the server. Its options may be nil. Config, Context, Share and Transport, which determine the
+// server, must not be set.
+func (s *Server) Client(o *client.Options) *client.Client {
+	s.t.Helper()
+	var opts client.Options
+	if o != nil {
+		opts = *o
+	}
+	if opts.Config != nil || opts.Context != "" || opts.Share != nil || opts.Transport != nil {
+		s.t.Fatal("kubetest: Client: Config, Context, Share and Transport determine another server: leave them empty")
+	}
+	opts.Config, opts.Transport = &config.Config{Server: address}, s.transport
+	c, err := client.New(s.t.Context(), &opts)
+	if err != nil {
+		s.t.Fatalf("kubetest: %v", err)
+	}
+	return c
+}
+
+// PauseWatches holds back the events of all watches until ResumeWatches, so that caches become stale. Reads and lists are
+// not affected.
+func (s *Server) PauseWatches() { s.store.Hold() }
+
+// ResumeWatches sends the events that PauseWatches held back, and ends it.
+func (s *Server) ResumeWatches() { s.store.Release() }
+
+// CloseConnections cuts all connections, including those of watches. Clients connect again.
+func (s *Server) CloseConnections() { s.network.closeConnections() }
+
+// Compact drops the history of the server. A watch that continues from an earlier version, or the next page of an earlier
+// list, then fails with core.ErrExpired.
+func (s *Server) Compact() { s.store.Compact() }

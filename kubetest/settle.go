@@ -1,0 +1,165 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubetest
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/kubetest/internal/store"
+)
+
+// consequence is a change that follows from the deletion of another object, or of the object itself.
+type consequence struct {
+	key       store.Key
+	deletion  metav1.DeletionPropagation // delete the object with this policy
+	owners    []types.UID                // remove these owner references
+	finalizer string                     // remove this finalizer
+	empty     bool                       // the namespace has no objects any more
+}
+
+// settle does at once what the garbage collector and the controllers of namespaces and definitions do in a cluster.
+func (w *write) settle() {
+	for {
+		all := w.consequences()
+		if len(all) == 0 {
+			return
+		}
+		for _, c := range all {
+			w.effect(c)
+		}
+	}
+}
+
+// effect makes a change, unless an earlier one has removed the object.
+func (w *write) effect(c consequence) {
+	obj := w.tx.Get(c.key)
+	if obj == nil {
+		return
+	}
+	if c.deletion != "" {
+		w.mark(c.key, obj, &metav1.DeleteOptions{PropagationPolicy: &c.deletion})
+		return
+	}
+	obj = obj.DeepCopy()
+	obj.SetOwnerReferences(slices.DeleteFunc(obj.GetOwnerReferences(), func(r metav1.OwnerReference) bool {
+		return slices.Contains(c.owners, r.UID)
+	}))
+	obj.SetFinalizers(slices.DeleteFunc(obj.GetFinalizers(), func(f string) bool { return f == c.finalizer }))
+	if c.empty {
+		setNested(obj, []any{}, "spec", "finalizers")
+	}
+	w.replace(c.key, obj)
+}
+
+// consequences returns the changes that are due now. They can lead to further ones.
+func (w *write) consequences() []consequence {
+	objects := make(map[types.UID]*unstructured.Unstructured)
+	dependents := make(map[types.UID][]store.Key)
+	for key, obj := range w.tx.All() {
+		objects[obj.GetUID()] = obj
+		for _, owner := range obj.GetOwnerReferences() {
+			dependents[owner.UID] = append(dependents[owner.UID], key)
+		}
+	}
+	var all []consequence
+	for key, obj := range w.tx.All() {
+		if obj.GetDeletionTimestamp() != nil {
+			all = append(all, w.deleted(key, obj, dependents[obj.GetUID()])...)
+		} else if c := w.dependent(key, obj, objects, len(dependents[obj.GetUID()]) > 0); c != nil {
+			all = append(all, *c)
+		}
+	}
+	return all
+}
+
+// deleted returns what follows from a deleted object.
+func (w *write) deleted(key store.Key, obj *unstructured.Unstructured, dependents []store.Key) []consequence {
+	var all []consequence
+	content := w.contentOf(key, obj)
+	for _, part := range content {
+		if w.tx.Get(part).GetDeletionTimestamp() == nil {
+			all = append(all, consequence{key: part, deletion: metav1.DeletePropagationBackground})
+		}
+	}
+	for _, f := range obj.GetFinalizers() {
+		switch {
+		case f == metav1.FinalizerOrphanDependents:
+			for _, d := range dependents {
+				all = append(all, consequence{key: d, owners: []types.UID{obj.GetUID()}})
+			}
+			all = append(all, consequence{key: key, finalizer: f})
+		case f == metav1.FinalizerDeleteDependents && !w.blocked(obj.GetUID(), dependents):
+			all = append(all, consequence{key: key, finalizer: f})
+		}
+	}
+	if len(content) == 0 && held(key, obj) || w.complete(key, obj) {
+		all = append(all, consequence{key: key, empty: held(key, obj)})
+	}
+	return all
+}
+
+// contentOf returns the objects that are deleted with a namespace or a definition.
+func (w *write) contentOf(key store.Key, obj *unstructured.Unstructured) []store.Key {
+	var content []store.Key
+	switch key.GroupResource {
+	case namespaces():
+		for part := range w.tx.All() {
+			if part.Namespace == key.Name {
+				content = append(content, part)
+			}
+		}
+	case definitions():
+		group, _, _ := unstructured.NestedString(obj.Object, "spec", "group")
+		plural, _, _ := unstructured.NestedString(obj.Object, "spec", "names", "plural")
+		gr := schema.GroupResource{Group: group, Resource: plural}
+		for _, custom := range w.tx.List(gr) {
+			content = append(content, store.Key{GroupResource: gr, ObjectRef: core.RefOf(custom)})
+		}
+	}
+	return content
+}
+
+// blocked returns whether dependents delay the foreground deletion of their owner.
+func (w *write) blocked(owner types.UID, dependents []store.Key) bool {
+	return slices.ContainsFunc(dependents, func(d store.Key) bool {
+		return slices.ContainsFunc(w.tx.Get(d).GetOwnerReferences(), func(r metav1.OwnerReference) bool {
+			return r.UID == owner && r.BlockOwnerDeletion != nil && *r.BlockOwnerDeletion
+		})
+	})
+}
+
+// dependent returns what follows for an object from the removal, or the foreground deletion, of its owners. An owner that
+// never existed has no effect, so that objects of tests can have invented owners.
+func (w *write) dependent(
+	key store.Key, obj *unstructured.Unstructured, objects map[types.UID]*unstructured.Unstructured, owner bool,
+) *consequence {
+	var gone, waiting []types.UID
+	refs := obj.GetOwnerReferences()
+	for _, r := range refs {
+		o := objects[r.UID]
+		switch {
+		case o == nil && w.tx.Removed(r.UID):
+			gone = append(gone, r.UID)
+		case o != nil && o.GetDeletionTimestamp() != nil &&
+			slices.Contains(o.GetFinalizers(), metav1.FinalizerDeleteDependents):
+			waiting = append(waiting, r.UID)
+		}
+	}
+	switch {
+	case len(gone)+len(waiting) == 0:
+		return nil
+	case len(gone)+len(waiting) < len(refs):
+		return &consequence{key: key, owners: slices.Concat(gone, waiting)}
+	case len(waiting) > 0 && owner:
+		return &consequence{key: key, deletion: metav1.DeletePropagationForeground}
+	default:
+		return &consequence{key: key, deletion: metav1.DeletePropagationBackground}
+	}
+}

@@ -1,0 +1,137 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubetest
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kube-go/sdk/kubetest/internal/typed"
+)
+
+// postSubresource serves the subresources that are created.
+func (c *call) postSubresource() error {
+	if c.kind.stored() != pods() {
+		return unsupported("the subresource " + c.subresource)
+	}
+	switch c.subresource {
+	case "eviction":
+		return c.evict()
+	case "binding":
+		return c.bind()
+	default:
+		return unsupported("the subresource " + c.subresource)
+	}
+}
+
+// decodeAs decodes the body of a request as an object of another kind.
+func (c *call) decodeAs(gvk schema.GroupVersionKind) (*unstructured.Unstructured, error) {
+	data, mediaType, err := c.body()
+	if err != nil {
+		return nil, err
+	}
+	obj, _, err := typed.Decode(data, mediaType, gvk, false)
+	return obj, err
+}
+
+// evict deletes a pod. There is no controller of disruption budgets, so that no eviction is refused.
+func (c *call) evict() error {
+	obj, err := c.decodeAs(policyv1.SchemeGroupVersion.WithKind("Eviction"))
+	if err != nil {
+		return err
+	}
+	var eviction policyv1.Eviction
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &eviction); err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	o := eviction.DeleteOptions
+	if o == nil {
+		o = &metav1.DeleteOptions{}
+	}
+	var sent metav1.CreateOptions
+	if err := options(c, &sent, "CreateOptions", validation.ValidateCreateOptions); err != nil {
+		return err
+	}
+	_, err = c.change(append(o.DryRun, sent.DryRun...), "", "", func(w *write) (*unstructured.Unstructured, error) {
+		obj, _, err := w.delete(o)
+		return obj, err
+	})
+	if err != nil {
+		return err
+	}
+	respond(c.w, http.StatusCreated, success(http.StatusCreated))
+	return nil
+}
+
+// bind sets the node of a pod.
+func (c *call) bind() error {
+	binding, err := c.decodeAs(schema.GroupVersionKind{Version: "v1", Kind: "Binding"})
+	if err != nil {
+		return err
+	}
+	var o metav1.CreateOptions
+	if err := options(c, &o, "CreateOptions", validation.ValidateCreateOptions); err != nil {
+		return err
+	}
+	node, _, _ := unstructured.NestedString(binding.Object, "target", "name")
+	if node == "" {
+		return apierrors.NewInvalid(schema.GroupKind{Kind: "Binding"}, c.ref.Name, field.ErrorList{
+			field.Required(field.NewPath("target", "name"), ""),
+		})
+	}
+	_, err = c.change(o.DryRun, o.FieldManager, "", func(w *write) (*unstructured.Unstructured, error) {
+		return w.assign(node, binding.GetAnnotations())
+	})
+	if err != nil {
+		return err
+	}
+	respond(c.w, http.StatusCreated, success(http.StatusCreated))
+	return nil
+}
+
+// assign sets the node of a pod that has none, and adds annotations.
+func (w *write) assign(node string, annotations map[string]string) (*unstructured.Unstructured, error) {
+	live, err := w.live()
+	if err != nil {
+		return nil, err
+	}
+	if live.GetDeletionTimestamp() != nil {
+		return nil, w.bindingConflict(fmt.Sprintf("pod %s is being deleted, cannot be assigned to a host", w.ref.Name))
+	}
+	if got, _, _ := unstructured.NestedString(live.Object, "spec", "nodeName"); got != "" {
+		return nil, w.bindingConflict(fmt.Sprintf("pod %s is already assigned to node %q", w.ref.Name, got))
+	}
+	obj := live.DeepCopy()
+	setNested(obj, node, "spec", "nodeName")
+	for name, value := range annotations {
+		setNested(obj, value, "metadata", "annotations", name)
+	}
+	setNested(obj, []any{map[string]any{
+		"type": "PodScheduled", "status": "True", "lastProbeTime": nil,
+		"lastTransitionTime": metav1.Now().UTC().Format(time.RFC3339),
+	}}, "status", "conditions")
+	return w.tx.Put(w.key(), obj), nil
+}
+
+func (w *write) bindingConflict(text string) error {
+	return apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, w.ref.Name, errors.New(text))
+}
+
+// success returns the Status of a success.
+func success(code int32) *metav1.Status {
+	return &metav1.Status{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess, Code: code,
+	}
+}

@@ -1,0 +1,418 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubetest
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/kubetest/internal/builtin"
+	"github.com/kube-go/sdk/kubetest/internal/definition"
+	"github.com/kube-go/sdk/kubetest/internal/store"
+)
+
+// write creates, changes or deletes an object in a transaction.
+type write struct {
+	*Server
+	tx          *store.Tx
+	kind        *kind
+	ref         core.ObjectRef
+	subresource string
+	manager     string // of the fields that it sets
+	validation  string // the field validation
+	seed        bool   // the object keeps its status
+	warn        func(string)
+}
+
+func (w *write) key() store.Key { return store.Key{GroupResource: w.kind.stored(), ObjectRef: w.ref} }
+
+// live returns the stored object.
+func (w *write) live() (*unstructured.Unstructured, error) {
+	obj := w.tx.Get(w.key())
+	if obj == nil {
+		return nil, apierrors.NewNotFound(w.kind.stored(), w.ref.Name)
+	}
+	return w.kind.convert(obj)
+}
+
+// create stores a new object. With owned, it has its managed fields already.
+func (w *write) create(obj *unstructured.Unstructured, owned bool) (*unstructured.Unstructured, error) {
+	if err := w.checkNamespace(obj); err != nil {
+		return nil, err
+	}
+	if obj.GetResourceVersion() != "" {
+		return nil, failure("resourceVersion should not be set on objects to be created")
+	}
+	if w.nameOf(obj); w.tx.Get(w.key()) != nil {
+		return nil, w.alreadyExists()
+	}
+	w.system(obj)
+	obj, err := w.check(obj, nil)
+	if err != nil {
+		return nil, err
+	}
+	if !owned {
+		if obj, err = w.own(nil, obj); err != nil {
+			return nil, err
+		}
+	}
+	obj = w.tx.Put(w.key(), obj)
+	if len(obj.GetOwnerReferences()) > 0 {
+		w.settle()
+	}
+	return obj, nil
+}
+
+// alreadyExists returns the error for the name of a stored object.
+func (w *write) alreadyExists() error {
+	err := apierrors.NewAlreadyExists(w.kind.stored(), w.ref.Name)
+	if w.tx.Get(w.key()).GetDeletionTimestamp() != nil {
+		err.ErrStatus.Message = "object is being deleted: " + err.ErrStatus.Message
+	}
+	return err
+}
+
+// checkNamespace returns an error if no objects can be created in the namespace of the request.
+func (w *write) checkNamespace(obj *unstructured.Unstructured) error {
+	if err := w.matchNamespace(obj); err != nil || !w.kind.Namespaced {
+		return err
+	}
+	ns := w.tx.Get(store.Key{GroupResource: namespaces(), ObjectRef: core.ObjectRef{Name: w.ref.Namespace}})
+	if ns == nil {
+		return apierrors.NewNotFound(namespaces(), w.ref.Namespace)
+	}
+	if ns.GetDeletionTimestamp() == nil {
+		return nil
+	}
+	name := obj.GetName()
+	if name == "" {
+		name = obj.GetGenerateName()
+	}
+	err := apierrors.NewForbidden(w.kind.stored(), name, fmt.Errorf(
+		"unable to create new content in namespace %s because it is being terminated", w.ref.Namespace))
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{
+		Type: "NamespaceTerminating", Field: "metadata.namespace",
+		Message: fmt.Sprintf("namespace %s is being terminated", w.ref.Namespace),
+	}}
+	return err
+}
+
+// matchNamespace sets the namespace of the object to that of the request, unless it has another one.
+func (w *write) matchNamespace(obj *unstructured.Unstructured) error {
+	switch ns := obj.GetNamespace(); {
+	case ns == w.ref.Namespace:
+	case ns == "" || w.ref.Namespace == "":
+		obj.SetNamespace(w.ref.Namespace)
+	default:
+		return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
+	}
+	return nil
+}
+
+// nameOf sets the name of the reference to that of a new object, which it generates if necessary.
+func (w *write) nameOf(obj *unstructured.Unstructured) {
+	const maxPrefix = 58 // servers shorten longer ones, so that the name has at most 63 characters
+	prefix := obj.GetGenerateName()
+	for obj.GetName() == "" && prefix != "" {
+		w.ref.Name = prefix[:min(len(prefix), maxPrefix)] + rand.String(5)
+		if w.tx.Get(w.key()) == nil {
+			obj.SetName(w.ref.Name)
+		}
+	}
+	w.ref.Name = obj.GetName()
+}
+
+// system sets the fields of a new object that only the server sets.
+func (w *write) system(obj *unstructured.Unstructured) {
+	obj.SetCreationTimestamp(metav1.Now())
+	obj.SetDeletionTimestamp(nil)
+	obj.SetDeletionGracePeriodSeconds(nil)
+	obj.SetSelfLink("")
+	if !w.seed || obj.GetUID() == "" {
+		obj.SetUID(uuid.NewUUID())
+	}
+	unstructured.RemoveNestedField(obj.Object, "metadata", "generation")
+	if w.kind.custom != nil || builtin.HasGeneration(w.kind.GroupVersionKind()) {
+		obj.SetGeneration(1)
+	}
+}
+
+// update replaces the stored object. With owned, the new one has its managed fields already.
+func (w *write) update(live, obj *unstructured.Unstructured, owned bool) (*unstructured.Unstructured, error) {
+	if err := w.checkIdentity(live, obj); err != nil {
+		return nil, err
+	}
+	if !owned {
+		var err error
+		if obj, err = w.own(live, obj); err != nil {
+			return nil, err
+		}
+	}
+	w.keep(live, obj)
+	obj, err := w.check(obj, live)
+	switch {
+	case err != nil:
+		return nil, err
+	case same(live, obj):
+		return live, nil
+	}
+	obj = w.replace(w.key(), obj)
+	if obj.GetDeletionTimestamp() != nil || len(obj.GetOwnerReferences()) > 0 {
+		w.settle()
+	}
+	return obj, nil
+}
+
+// replace stores the next state of an object, or deletes the object if nothing holds back its deletion any more.
+func (w *write) replace(key store.Key, obj *unstructured.Unstructured) *unstructured.Unstructured {
+	if !w.complete(key, obj) {
+		return w.tx.Put(key, obj)
+	}
+	w.tx.Delete(key)
+	return obj
+}
+
+// complete returns whether nothing holds back the deletion of an object any more.
+func (w *write) complete(key store.Key, obj *unstructured.Unstructured) bool {
+	if obj.GetDeletionTimestamp() == nil || len(obj.GetFinalizers()) > 0 || len(w.contentOf(key, obj)) > 0 {
+		return false
+	}
+	grace := obj.GetDeletionGracePeriodSeconds()
+	return (grace == nil || *grace == 0) && !held(key, obj)
+}
+
+// held returns whether a namespace has its own finalizer.
+func held(key store.Key, obj *unstructured.Unstructured) bool {
+	if key.GroupResource != namespaces() {
+		return false
+	}
+	left, _, _ := unstructured.NestedStringSlice(obj.Object, "spec", "finalizers")
+	return len(left) > 0
+}
+
+// checkIdentity returns an error if obj is not the next version of live.
+func (w *write) checkIdentity(live, obj *unstructured.Unstructured) error {
+	if err := errors.Join(w.checkName(obj), w.matchNamespace(obj)); err != nil {
+		return err
+	}
+	if version := obj.GetResourceVersion(); version != "" {
+		if _, err := strconv.ParseUint(version, 10, 64); err != nil {
+			return failure(err.Error())
+		}
+	}
+	switch version := obj.GetResourceVersion(); {
+	case version == live.GetResourceVersion():
+	case version != "":
+		return apierrors.NewConflict(w.kind.stored(), w.ref.Name, errors.New(
+			"the object has been modified; please apply your changes to the latest version and try again"))
+	case w.kind.custom != nil || needsVersion(w.kind.stored()):
+		return apierrors.NewInvalid(schema.GroupKind{Group: w.kind.Group, Kind: w.kind.Plural}, w.ref.Name, field.ErrorList{
+			field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update"),
+		})
+	default:
+		obj.SetResourceVersion(live.GetResourceVersion())
+	}
+	return nil
+}
+
+// checkUID returns an error if the object of a request is not the live one.
+func (w *write) checkUID(live, obj *unstructured.Unstructured) error {
+	uid := obj.GetUID()
+	if uid == "" || uid == live.GetUID() {
+		return nil
+	}
+	return apierrors.NewConflict(w.kind.stored(), w.ref.Name, fmt.Errorf(
+		"StorageError: invalid object, Code: 4, Key: /registry/%s/%s, ResourceVersion: 0, AdditionalErrorMsg: "+
+			"Precondition failed: UID in precondition: %s, UID in object meta: %s",
+		w.kind.stored(), strings.TrimPrefix(w.ref.String(), "/"), uid, live.GetUID()))
+}
+
+// keep copies what an update can't change.
+func (w *write) keep(live, obj *unstructured.Unstructured) {
+	if obj.GetUID() == "" {
+		obj.SetUID(live.GetUID())
+	}
+	obj.SetCreationTimestamp(live.GetCreationTimestamp())
+	if live.GetDeletionTimestamp() != nil {
+		obj.SetDeletionTimestamp(live.GetDeletionTimestamp())
+		obj.SetDeletionGracePeriodSeconds(live.GetDeletionGracePeriodSeconds())
+	}
+	obj.SetGeneration(live.GetGeneration())
+}
+
+// check validates and completes an object. live is nil for a new one.
+func (w *write) check(obj, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	switch {
+	case w.kind.isDefinition():
+		return w.checkDefinition(obj, live)
+	case w.kind.custom != nil:
+		return obj, w.checkCustom(obj, live)
+	default:
+		return obj, w.checkBuiltin(obj, live)
+	}
+}
+
+func (w *write) checkDefinition(obj, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	others := w.tx.List(definitions())
+	if w.subresource == "status" {
+		return definition.AdmitStatus(obj, live, others)
+	}
+	return definition.Admit(obj, live, others)
+}
+
+func (w *write) checkCustom(obj, live *unstructured.Unstructured) (err error) {
+	var warnings []string
+	if live != nil {
+		warnings, err = w.kind.custom.Update(obj, live, w.subresource)
+	} else {
+		status, ok := obj.Object["status"]
+		warnings, err = w.kind.custom.Create(obj)
+		if ok && w.seed {
+			obj.Object["status"] = status
+		}
+	}
+	for _, text := range warnings {
+		w.warn(text)
+	}
+	return err
+}
+
+func (w *write) checkBuiltin(obj, live *unstructured.Unstructured) error {
+	if w.kind.has("status") {
+		w.separateStatus(obj, live)
+	}
+	if live == nil {
+		complete(w.kind.stored(), obj)
+	} else if builtin.Changed(w.kind.GroupVersionKind(), live.Object, obj.Object) {
+		obj.SetGeneration(live.GetGeneration() + 1)
+	}
+	errs := validation.ValidateObjectMetaAccessor(obj, w.kind.Namespaced, nameRule(w.kind.stored()), field.NewPath("metadata"))
+	if live != nil {
+		errs = append(errs, validation.ValidateObjectMetaAccessorUpdate(obj, live, field.NewPath("metadata"))...)
+		errs = append(errs, immutable(obj, live)...)
+	}
+	errs = append(errs, finalizers(obj)...)
+	if len(errs) > 0 {
+		return apierrors.NewInvalid(w.kind.GroupVersionKind().GroupKind(), obj.GetName(), errs)
+	}
+	return nil
+}
+
+// separateStatus keeps the status for a write of the object, and everything else for a write of the status.
+func (w *write) separateStatus(obj, live *unstructured.Unstructured) {
+	switch {
+	case live == nil && (w.seed || w.kind.Kind == "Node"):
+	case live == nil:
+		obj.Object["status"] = map[string]any{}
+	case w.subresource == "status":
+		status := obj.Object["status"]
+		metadata := obj.Object["metadata"]
+		obj.Object = maps.Clone(live.Object)
+		obj.Object["status"], obj.Object["metadata"] = status, metadata
+		if w.kind.Kind == "Deployment" {
+			obj.SetLabels(live.GetLabels())
+		}
+	default:
+		obj.Object["status"] = live.Object["status"]
+	}
+}
+
+// finalizers returns the errors of names that are neither standard nor qualified. Only built-in kinds have this rule.
+func finalizers(obj *unstructured.Unstructured) field.ErrorList {
+	var errs field.ErrorList
+	for i, name := range obj.GetFinalizers() {
+		switch name {
+		case "kubernetes", metav1.FinalizerDeleteDependents, metav1.FinalizerOrphanDependents:
+			continue
+		}
+		if !strings.Contains(name, "/") {
+			errs = append(errs, field.Invalid(field.NewPath("metadata", "finalizers").Index(i), name,
+				"name is neither a standard finalizer name nor is it fully qualified"))
+		}
+	}
+	return errs
+}
+
+// immutable returns the errors of a changed ConfigMap or Secret that is immutable, see
+// https://kubernetes.io/docs/concepts/configuration/configmap/#configmap-immutable.
+func immutable(obj, live *unstructured.Unstructured) field.ErrorList {
+	if on, _, _ := unstructured.NestedBool(live.Object, "immutable"); !on {
+		return nil
+	}
+	var errs field.ErrorList
+	for _, name := range []string{"immutable", "data", "binaryData"} {
+		if !reflect.DeepEqual(obj.Object[name], live.Object[name]) {
+			errs = append(errs, field.Forbidden(field.NewPath(name), "field is immutable when `immutable` is set"))
+		}
+	}
+	return errs
+}
+
+// nameRule returns the rule for the names of a built-in kind. Those of RBAC are checked like a path segment.
+func nameRule(gr schema.GroupResource) validation.ValidateNameFunc {
+	switch {
+	case gr.Group == "rbac.authorization.k8s.io":
+		return path.ValidatePathSegmentName
+	case gr == namespaces():
+		return validation.ValidateNamespaceName
+	case gr == schema.GroupResource{Resource: "services"}:
+		return validation.NameIsDNS1035Label
+	default:
+		return validation.NameIsDNSSubdomain
+	}
+}
+
+// needsVersion returns whether updates of a built-in kind need a resource version, from the strategies in
+// https://github.com/kubernetes/kubernetes/tree/v1.36.3/pkg/registry.
+func needsVersion(gr schema.GroupResource) bool {
+	switch gr.Group {
+	case "admissionregistration.k8s.io", "coordination.k8s.io", "node.k8s.io", "apiextensions.k8s.io":
+		return true
+	case "policy":
+		return gr.Resource == "poddisruptionbudgets"
+	case "storage.k8s.io":
+		return gr.Resource != "storageclasses" && gr.Resource != "volumeattributesclasses"
+	default:
+		return false
+	}
+}
+
+// own updates the managed fields of an object that replaces live.
+func (w *write) own(live, obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	m, err := w.kind.fields()
+	if err != nil {
+		return nil, err
+	}
+	return m.Update(live, obj, w.subresource, w.manager), nil
+}
+
+// same returns whether two versions of an object differ at most in the times of their managed fields.
+func same(live, obj *unstructured.Unstructured) bool {
+	untimed := func(u *unstructured.Unstructured) map[string]any {
+		u = u.DeepCopy()
+		entries := u.GetManagedFields()
+		for i := range entries {
+			entries[i].Time = &metav1.Time{Time: time.Unix(0, 0)}
+		}
+		u.SetManagedFields(entries)
+		return u.Object
+	}
+	return reflect.DeepEqual(untimed(live), untimed(obj))
+}
