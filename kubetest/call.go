@@ -41,15 +41,17 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) error {
 			return unsupported("impersonation")
 		}
 	}
-	switch path := strings.Trim(r.URL.Path, "/"); path {
-	case "livez", "readyz", "healthz":
+	switch path := strings.Trim(r.URL.Path, "/"); {
+	case path == "livez", path == "readyz", path == "healthz":
 		_, _ = w.Write([]byte("ok"))
 		return nil
-	case "version":
+	case path == "version":
 		respond(w, http.StatusOK, version())
 		return nil
-	case "api", "apis":
+	case path == "api", path == "apis":
 		return s.discover(w, r, path)
+	case path == openAPIPath, strings.HasPrefix(path, openAPIPath+"/"):
+		return s.openAPI(w, path)
 	}
 	c, err := s.target(r)
 	if err != nil {
@@ -90,7 +92,7 @@ func (s *Server) target(r *http.Request) (*call, error) {
 	if len(parts) > 2 {
 		c.subresource = parts[2]
 		if !c.kind.has(c.subresource) && c.kind.custom != nil {
-			return nil, apierrors.NewNotFound(c.kind.stored(), c.ref.Name)
+			return nil, apierrors.NewNotFound(c.kind.resource(), c.ref.Name)
 		}
 		if !c.kind.has(c.subresource) {
 			return nil, noPath()

@@ -27,6 +27,7 @@ func complete(gr schema.GroupResource, obj *unstructured.Unstructured) {
 		setMissing(obj, "Opaque", "type")
 	case pods():
 		setMissing(obj, "Pending", "status", "phase")
+		setMissing(obj, "default", "spec", "serviceAccountName") // as an admission plugin does
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	apiversion "k8s.io/apimachinery/pkg/version"
 
 	"github.com/kube-go/sdk/core"
@@ -55,7 +56,7 @@ func (ks *kinds) discovery() []apidiscoveryv2.APIGroupDiscovery {
 		}
 		custom[k.Group][k.Version] = append(custom[k.Group][k.Version], k.discovery())
 	}
-	groups := builtin.Groups()
+	groups := ks.builtinGroups()
 	for _, name := range slices.Sorted(maps.Keys(custom)) {
 		group := apidiscoveryv2.APIGroupDiscovery{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		for _, version := range slices.SortedFunc(maps.Keys(custom[name]), newestFirst) {
@@ -70,6 +71,23 @@ func (ks *kinds) discovery() []apidiscoveryv2.APIGroupDiscovery {
 		groups = append(groups, group)
 	}
 	return groups
+}
+
+// builtinGroups returns the built-in groups with the kinds that the server has.
+func (ks *kinds) builtinGroups() []apidiscoveryv2.APIGroupDiscovery {
+	groups := builtin.Groups()
+	for i, group := range groups {
+		for j, version := range group.Versions {
+			groups[i].Versions[j].Resources = slices.DeleteFunc(version.Resources, func(r apidiscoveryv2.APIResourceDiscovery) bool {
+				gvr := schema.GroupVersionResource{Group: group.Name, Version: version.Version, Resource: r.Resource}
+				return ks.builtin[gvr] == nil
+			})
+		}
+		groups[i].Versions = slices.DeleteFunc(group.Versions, func(v apidiscoveryv2.APIVersionDiscovery) bool {
+			return len(v.Resources) == 0
+		})
+	}
+	return slices.DeleteFunc(groups, func(g apidiscoveryv2.APIGroupDiscovery) bool { return len(g.Versions) == 0 })
 }
 
 // newestFirst compares versions in the order of their preference.

@@ -11,6 +11,7 @@ import (
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/kubetest/internal/builtin"
@@ -22,15 +23,41 @@ import (
 // kind is a served version of a kind.
 type kind struct {
 	core.Resource
-	custom *definition.Version // nil for a built-in kind
-	fields func() (*fields.Manager, error)
+	custom   *definition.Version            // nil for a built-in kind
+	versions []*definition.Version          // all served versions of a custom kind
+	storage  *definition.Version            // the version that a custom kind is stored in
+	schemas  func() map[string]*spec.Schema // its OpenAPI definitions
+	fields   func() (*fields.Manager, error)
 }
 
+// resource returns the resource without its version.
+func (k *kind) resource() schema.GroupResource { return k.GroupVersionResource().GroupResource() }
+
 // stored returns the resource that all versions of the kind are stored as.
-func (k *kind) stored() schema.GroupResource { return k.GroupVersionResource().GroupResource() }
+func (k *kind) stored() schema.GroupResource {
+	if k.Group == eventsGroup {
+		return schema.GroupResource{Resource: "events"}
+	}
+	return k.resource()
+}
 
 // has returns whether the kind has a subresource.
 func (k *kind) has(subresource string) bool { return slices.Contains(k.Subresources, subresource) }
+
+// replicas returns the paths of the replicas in the versions of the kind.
+func (k *kind) replicas() fields.Replicas {
+	if k.custom == nil {
+		return fields.Replicas{k.APIVersion(): {"spec", "replicas"}}
+	}
+	paths := make(fields.Replicas)
+	for _, v := range k.versions {
+		paths[v.Resource.APIVersion()] = nil
+		if v.Scale != nil {
+			paths[v.Resource.APIVersion()] = fieldsOf(v.Scale.SpecReplicasPath)
+		}
+	}
+	return paths
+}
 
 // isDefinition returns whether the kind is that of CustomResourceDefinitions.
 func (k *kind) isDefinition() bool { return k.stored() == definitions() }
@@ -45,10 +72,24 @@ func pods() schema.GroupResource { return schema.GroupResource{Resource: "pods"}
 
 // convert returns an object in the version of the kind.
 func (k *kind) convert(obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	if k.custom != nil {
+	switch {
+	case k.custom != nil:
 		return k.custom.Convert(obj)
+	case obj.GetAPIVersion() == k.APIVersion():
+		return obj, nil
+	case k.Kind == "Event":
+		return convertEvent(obj, k.GroupVersionKind()), nil
+	default:
+		return nil, fmt.Errorf("%s has no conversion from %s", k.GroupVersionKind(), obj.GetAPIVersion())
 	}
-	return obj, nil // each built-in kind has one version
+}
+
+// toStore returns an object as it is stored.
+func (k *kind) toStore(obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if k.custom == nil {
+		return obj, nil
+	}
+	return k.storage.Convert(obj)
 }
 
 // kinds are the served kinds. It is safe for concurrent use.
@@ -66,12 +107,19 @@ func newKinds() *kinds {
 	for _, group := range builtin.Groups() {
 		for _, version := range group.Versions {
 			for _, r := range version.Resources {
-				k := newBuiltin(group.Name, version.Version, r)
-				ks.builtin[k.GroupVersionResource()] = k
+				if k := newBuiltin(group.Name, version.Version, r); k.supported() {
+					ks.builtin[k.GroupVersionResource()] = k
+				}
 			}
 		}
 	}
 	return ks
+}
+
+// supported returns whether the server has a built-in kind. It has no aggregated API servers, and only one version of
+// HorizontalPodAutoscalers.
+func (k *kind) supported() bool {
+	return k.Group != "apiregistration.k8s.io" && (k.Kind != "HorizontalPodAutoscaler" || k.Version == "v2")
 }
 
 func newBuiltin(group, version string, r apidiscoveryv2.APIResourceDiscovery) *kind {
@@ -83,16 +131,18 @@ func newBuiltin(group, version string, r apidiscoveryv2.APIResourceDiscovery) *k
 	for _, sub := range r.Subresources {
 		k.Subresources = append(k.Subresources, sub.Subresource)
 	}
+	k.schemas = builtin.Schemas
 	k.fields = sync.OnceValues(func() (*fields.Manager, error) {
-		return fields.New(builtin.Schemas(), k.GroupVersionKind(), nil)
+		return fields.New(k.schemas(), k.GroupVersionKind(), nil)
 	})
 	return k
 }
 
 func newCustom(d *definition.Definition, v *definition.Version) *kind {
-	k := &kind{Resource: v.Resource, custom: v}
+	k := &kind{Resource: v.Resource, custom: v, versions: d.Versions(), storage: d.Storage()}
+	k.schemas = func() map[string]*spec.Schema { return d.Schemas(builtin.Schemas()) }
 	k.fields = sync.OnceValues(func() (*fields.Manager, error) {
-		return fields.New(d.Schemas(builtin.Schemas()), k.GroupVersionKind(), &fields.Custom{Status: v.Status})
+		return fields.New(k.schemas(), k.GroupVersionKind(), &fields.Custom{Status: v.Status})
 	})
 	return k
 }
@@ -128,9 +178,11 @@ func (ks *kinds) set(crds []*unstructured.Unstructured) error {
 // typed returns whether the kind has a Go type.
 func (k *kind) typed() bool { return k.custom == nil && typed.Known(k.GroupVersionKind()) }
 
-// serves returns whether there are kinds of a version of a group.
+// serves returns whether a group is built in, or has custom kinds in a version.
 func (ks *kinds) serves(group, version string) bool {
-	return ks.where(func(k *kind) bool { return k.Group == group && k.Version == version }) != nil
+	return ks.where(func(k *kind) bool {
+		return k.Group == group && (k.custom == nil || k.Version == version)
+	}) != nil
 }
 
 // where returns a served kind that is accepted by f, or nil.

@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kube-go/sdk/kubetest/internal/fields"
 	"github.com/kube-go/sdk/kubetest/internal/typed"
@@ -35,7 +34,7 @@ func (p *patch) create() (*unstructured.Unstructured, error) {
 		return nil, err
 	}
 	if uid := obj.GetUID(); uid != "" {
-		return nil, apierrors.NewConflict(p.kind.stored(), p.ref.Name, fmt.Errorf(
+		return nil, apierrors.NewConflict(p.kind.resource(), p.ref.Name, fmt.Errorf(
 			"uid mismatch: the provided object specified uid %s, and no existing object was found", uid))
 	}
 	if err := p.write.checkName(obj); err != nil {
@@ -94,9 +93,9 @@ func (p *patch) decode(patched *fields.Patched) (*unstructured.Unstructured, err
 
 // apply returns live, or a new object if it is nil, with the applied fields.
 func (p *patch) apply(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	config := &unstructured.Unstructured{Object: map[string]any{}}
-	if err := yaml.Unmarshal(p.data, &config.Object); err != nil {
-		return nil, apierrors.NewBadRequest("error decoding YAML: " + err.Error())
+	config, problem, err := fields.Decode(p.data)
+	if err != nil {
+		return nil, err
 	}
 	m, err := p.kind.fields()
 	if err != nil {
@@ -106,13 +105,12 @@ func (p *patch) apply(live *unstructured.Unstructured) (*unstructured.Unstructur
 	if err != nil {
 		return nil, err
 	}
-	err = yaml.UnmarshalStrict(p.data, &map[string]any{})
 	switch {
-	case err == nil:
+	case problem == nil:
 	case p.write.validation == metav1.FieldValidationStrict:
-		return nil, apierrors.NewBadRequest("error strict decoding YAML: " + err.Error())
-	default:
-		p.warn(err.Error())
+		return nil, problem
+	case p.write.validation == metav1.FieldValidationWarn:
+		p.warn(problem.Error())
 	}
 	obj, _, err = p.kind.complete(obj)
 	return obj, err

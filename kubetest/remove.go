@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -51,7 +52,7 @@ func (w *write) mark(
 	}
 	obj.SetFinalizers(finalizers)
 	markDeleted(key, obj, seconds)
-	if !same(live, obj) {
+	if !equality.Semantic.DeepEqual(live.Object, obj.Object) {
 		obj = w.tx.Put(key, obj)
 	}
 	if now {
@@ -64,7 +65,7 @@ func (w *write) checkPreconditions(live *unstructured.Unstructured, p *metav1.Pr
 	if p == nil {
 		return nil
 	}
-	gr := w.kind.stored()
+	gr := w.kind.resource()
 	gr.Resource = w.kind.Kind // as servers do
 	if p.UID != nil && *p.UID != live.GetUID() {
 		return apierrors.NewConflict(gr, w.ref.Name, fmt.Errorf("the UID in the precondition (%s) does not match the UID in "+

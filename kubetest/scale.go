@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -53,7 +55,11 @@ func (w *write) scaleOf(live *unstructured.Unstructured) (*unstructured.Unstruct
 		Status: autoscalingv1.ScaleStatus{Replicas: number(live, paths.StatusReplicasPath), Selector: selector(live, paths)},
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&scale)
-	return &unstructured.Unstructured{Object: content}, err
+	if err != nil {
+		return nil, err
+	}
+	obj := &unstructured.Unstructured{Object: content}
+	return obj, w.kind.replicas().ToScale(live, obj)
 }
 
 func fieldsOf(path string) []string { return strings.Split(strings.TrimPrefix(path, "."), ".") }
@@ -81,45 +87,65 @@ func selector(obj *unstructured.Unstructured, paths definition.Scale) string {
 	return ""
 }
 
+// scaleManager returns the manager of the fields of the Scale of the kind.
+func (k *kind) scaleManager() (*fields.Manager, error) {
+	var custom *fields.Custom
+	if k.custom != nil {
+		custom = &fields.Custom{}
+	}
+	return fields.New(builtin.Schemas(), scaleKind(), custom)
+}
+
+func scaleKind() schema.GroupVersionKind { return autoscalingv1.SchemeGroupVersion.WithKind("Scale") }
+
 // putScale serves the replacement of a Scale.
 func (c *call) putScale(o metav1.UpdateOptions) error {
 	data, mediaType, err := c.body()
 	if err != nil {
 		return err
 	}
-	gvk := autoscalingv1.SchemeGroupVersion.WithKind("Scale")
-	scale, _, err := typed.Decode(data, mediaType, gvk, false)
+	scale, _, err := typed.Decode(data, mediaType, scaleKind(), false)
 	if err != nil {
 		return err
 	}
-	return c.scale(o.DryRun, o.FieldManager, func(*unstructured.Unstructured) (*unstructured.Unstructured, error) {
-		return scale, nil
+	return c.scale(o.DryRun, o.FieldManager, func(w *write, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		m, err := w.kind.scaleManager()
+		if err != nil {
+			return nil, err
+		}
+		return m.Update(live, scale, c.subresource, w.manager), nil
 	})
 }
 
-// patchScale serves a patch of a Scale.
+// patchScale serves a patch of a Scale, or an apply.
 func (c *call) patchScale(data []byte, mediaType string, o metav1.PatchOptions) error {
-	gvk := autoscalingv1.SchemeGroupVersion.WithKind("Scale")
-	m, err := fields.New(builtin.Schemas(), gvk, nil)
-	if err != nil {
-		return err
-	}
-	return c.scale(o.DryRun, o.FieldManager, func(live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	return c.scale(o.DryRun, o.FieldManager, func(w *write, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		m, err := w.kind.scaleManager()
+		if err != nil {
+			return nil, err
+		}
+		if types.PatchType(mediaType) == types.ApplyYAMLPatchType {
+			config, _, err := fields.Decode(data)
+			if err != nil {
+				return nil, err
+			}
+			return m.Apply(live, config, c.subresource, w.manager, o.Force != nil && *o.Force)
+		}
 		patched, err := m.Patch(live.Object, mediaType, data, o.FieldValidation)
 		if err != nil {
 			return nil, err
 		}
-		scale, _, err := typed.FromMap(patched.Object, gvk)
+		scale, _, err := typed.FromMap(patched.Object, scaleKind())
 		if err != nil {
 			return nil, patched.Invalid(err.Error())
 		}
-		return scale, nil
+		return m.Update(live, scale, c.subresource, w.manager), nil
 	})
 }
 
-// scale sets the replicas of an object to those of a Scale.
+// scale sets the replicas of an object to those of the Scale that change returns.
 func (c *call) scale(
-	dryRun []string, manager string, change func(*unstructured.Unstructured) (*unstructured.Unstructured, error),
+	dryRun []string, manager string, change func(*write, *unstructured.Unstructured) (*unstructured.Unstructured, error),
 ) error {
 	scale, err := c.change(dryRun, manager, "", func(w *write) (*unstructured.Unstructured, error) {
 		live, err := w.live()
@@ -130,7 +156,7 @@ func (c *call) scale(
 		if err != nil {
 			return nil, err
 		}
-		after, err := change(before)
+		after, err := change(w, before)
 		if err != nil {
 			return nil, err
 		}
@@ -138,7 +164,7 @@ func (c *call) scale(
 		if err != nil {
 			return nil, err
 		}
-		if obj, err = w.update(live, obj, false); err != nil {
+		if obj, err = w.update(live, obj, true); err != nil {
 			return nil, err
 		}
 		return w.scaleOf(obj)
@@ -157,19 +183,27 @@ func (w *write) scaled(live, scale *unstructured.Unstructured) (*unstructured.Un
 	}
 	replicas, _, _ := unstructured.NestedInt64(scale.Object, "spec", "replicas")
 	if replicas < 0 {
-		return nil, apierrors.NewInvalid(autoscalingv1.SchemeGroupVersion.WithKind("Scale").GroupKind(), w.ref.Name,
-			field.ErrorList{field.Invalid(field.NewPath("spec", "replicas"), replicas, "must be greater than or equal to 0")})
+		return nil, w.negative(replicas)
 	}
 	obj := live.DeepCopy()
-	obj.SetResourceVersion(scale.GetResourceVersion())
-	if obj.GetResourceVersion() == "" {
-		obj.SetResourceVersion(live.GetResourceVersion())
+	if version := scale.GetResourceVersion(); version != "" {
+		obj.SetResourceVersion(version)
 	}
 	path := fieldsOf(w.kind.scalePaths().SpecReplicasPath)
 	if err := unstructured.SetNestedField(obj.Object, replicas, path...); err != nil {
 		return nil, apierrors.NewInternalError(fmt.Errorf("set the replicas: %w", err))
 	}
-	return obj, nil
+	return obj, w.kind.replicas().FromScale(scale, obj)
+}
+
+// negative returns the error for a negative number of replicas.
+func (w *write) negative(replicas int64) error {
+	kind, path, text := scaleKind().GroupKind(), "spec.replicas", "must be greater than or equal to 0"
+	if w.kind.custom != nil {
+		kind, path = w.kind.GroupVersionKind().GroupKind(), w.kind.scalePaths().SpecReplicasPath
+		text = "should be a non-negative integer"
+	}
+	return apierrors.NewInvalid(kind, w.ref.Name, field.ErrorList{field.Invalid(field.NewPath(path), replicas, text)})
 }
 
 // unmarshal decodes JSON as servers do: with the exact case of names, and integers as such.

@@ -25,6 +25,9 @@ func (s *Server) seed(objects []core.Object) error {
 		}
 	}
 	for i, obj := range objects {
+		for _, owner := range obj.GetOwnerReferences() {
+			s.invented[owner.UID] = true
+		}
 		if err := s.add(obj); err != nil {
 			return fmt.Errorf("object %d, %T %s: %w", i, obj, core.RefOf(obj), err)
 		}

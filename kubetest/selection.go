@@ -17,6 +17,7 @@ import (
 
 // selection is what a list or a watch selects.
 type selection struct {
+	kind      *kind
 	namespace string
 	labels    labels.Selector
 	fields    fields.Selector
@@ -25,7 +26,7 @@ type selection struct {
 
 // newSelection returns the selection of a request. It returns an error for a field that the kind can't be selected by.
 func (c *call) newSelection(o *internalversion.ListOptions) (*selection, error) {
-	s := &selection{namespace: c.ref.Namespace, labels: o.LabelSelector, fields: o.FieldSelector, paths: map[string][]string{}}
+	s := &selection{kind: c.kind, namespace: c.ref.Namespace, labels: o.LabelSelector, fields: o.FieldSelector, paths: map[string][]string{}}
 	if s.labels == nil {
 		s.labels = labels.Everything()
 	}
@@ -49,6 +50,13 @@ func (s *selection) has(obj *unstructured.Unstructured) bool {
 	if obj == nil || s.namespace != "" && obj.GetNamespace() != s.namespace || !s.labels.Matches(labels.Set(obj.GetLabels())) {
 		return false
 	}
+	if s.fields.Empty() {
+		return true
+	}
+	obj, err := s.kind.convert(obj)
+	if err != nil {
+		return false
+	}
 	values := make(fields.Set, len(s.paths))
 	for name, path := range s.paths {
 		if value, ok, _ := unstructured.NestedFieldNoCopy(obj.Object, path...); ok {
@@ -65,7 +73,7 @@ func (k *kind) selectable() []string {
 		names = append(names, "metadata.namespace")
 	}
 	if k.custom == nil {
-		return append(names, builtinSelectable()[k.stored().String()]...)
+		return append(names, builtinSelectable()[k.resource().String()]...)
 	}
 	for _, path := range k.custom.SelectableFields {
 		names = append(names, strings.TrimPrefix(path, "."))
@@ -78,7 +86,7 @@ func (k *kind) notSelectable(name string) string {
 	if k.custom != nil {
 		return "field label not supported: " + name
 	}
-	switch k.stored().String() {
+	switch k.resource().String() {
 	case "jobs.batch":
 		return fmt.Sprintf("field label %q not supported for Job", name)
 	case "pods", "nodes", "replicationcontrollers", "events", "namespaces", "secrets", "services":
@@ -111,6 +119,10 @@ func builtinSelectable() map[string][]string {
 		"services":               {"spec.clusterIP", "spec.type"},
 		"jobs.batch":             {"status.successful"},
 		"certificatesigningrequests.certificates.k8s.io": {"spec.signerName"},
+		"events.events.k8s.io": {
+			"regarding.kind", "regarding.namespace", "regarding.name", "regarding.uid", "regarding.apiVersion",
+			"regarding.resourceVersion", "regarding.fieldPath", "reason", "reportingController", "type",
+		},
 		"events": {
 			"involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid",
 			"involvedObject.apiVersion", "involvedObject.resourceVersion", "involvedObject.fieldPath", "reason",

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/config"
 	"github.com/kube-go/sdk/core"
@@ -34,6 +36,7 @@ type Server struct {
 	kinds     *kinds
 	network   *network
 	transport *http.Transport
+	invented  map[types.UID]bool // owners of the objects of Options, which need not exist; immutable after Start
 }
 
 // Start starts a server, which runs until the end of the test. The test fails if an object is invalid.
@@ -44,7 +47,7 @@ func Start(t testing.TB, o *Options) *Server {
 	}
 	n := newNetwork()
 	s := &Server{
-		t: t, store: store.New(), kinds: newKinds(), network: n,
+		t: t, store: store.New(), kinds: newKinds(), network: n, invented: make(map[types.UID]bool),
 		// Each connection has one request at a time, so it needs no limit for the idle ones.
 		transport: &http.Transport{DialContext: n.dial, MaxIdleConnsPerHost: 1000},
 	}

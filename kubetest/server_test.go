@@ -18,6 +18,10 @@ func TestConformance(t *testing.T) {
 	conformance.Run(t, kubetest.Start(t, nil).Client(nil))
 }
 
+func TestControllersConform(t *testing.T) {
+	conformance.RunControllers(t, kubetest.Start(t, nil).Client(nil))
+}
+
 func TestSmoke(t *testing.T) {
 	c := kubetest.Start(t, nil).Client(nil)
 	api := kube.Namespaced[corev1.ConfigMap](c, "default")

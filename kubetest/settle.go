@@ -48,14 +48,22 @@ func (w *write) effect(c consequence) {
 		return
 	}
 	obj = obj.DeepCopy()
-	obj.SetOwnerReferences(slices.DeleteFunc(obj.GetOwnerReferences(), func(r metav1.OwnerReference) bool {
+	obj.SetOwnerReferences(without(obj.GetOwnerReferences(), func(r metav1.OwnerReference) bool {
 		return slices.Contains(c.owners, r.UID)
 	}))
-	obj.SetFinalizers(slices.DeleteFunc(obj.GetFinalizers(), func(f string) bool { return f == c.finalizer }))
+	obj.SetFinalizers(without(obj.GetFinalizers(), func(f string) bool { return f == c.finalizer }))
 	if c.empty {
 		setNested(obj, []any{}, "spec", "finalizers")
 	}
 	w.replace(c.key, obj)
+}
+
+// without returns a list without some elements, and nil for an empty one, which is not shown in JSON.
+func without[T any](list []T, remove func(T) bool) []T {
+	if list = slices.DeleteFunc(list, remove); len(list) == 0 {
+		return nil
+	}
+	return list
 }
 
 // consequences returns the changes that are due now. They can lead to further ones.
@@ -135,8 +143,8 @@ func (w *write) blocked(owner types.UID, dependents []store.Key) bool {
 	})
 }
 
-// dependent returns what follows for an object from the removal, or the foreground deletion, of its owners. An owner that
-// never existed has no effect, so that objects of tests can have invented owners.
+// dependent returns what follows for an object from owners that do not exist, or that are deleted in the foreground. The
+// owners of the objects of Options may be invented.
 func (w *write) dependent(
 	key store.Key, obj *unstructured.Unstructured, objects map[types.UID]*unstructured.Unstructured, owner bool,
 ) *consequence {
@@ -145,7 +153,7 @@ func (w *write) dependent(
 	for _, r := range refs {
 		o := objects[r.UID]
 		switch {
-		case o == nil && w.tx.Removed(r.UID):
+		case o == nil && !w.invented[r.UID]:
 			gone = append(gone, r.UID)
 		case o != nil && o.GetDeletionTimestamp() != nil &&
 			slices.Contains(o.GetFinalizers(), metav1.FinalizerDeleteDependents):

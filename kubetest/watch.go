@@ -93,6 +93,9 @@ func (w *watcher) follow(o *internalversion.ListOptions) {
 		if len(changes) > 0 {
 			w.flush()
 		}
+		if w.kinds.find(w.kind.GroupVersionResource()) == nil { // its definition is deleted
+			return
+		}
 		select {
 		case <-more:
 		case <-bookmarks.C:

@@ -10,8 +10,8 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
-	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/api/validation/path"
@@ -25,6 +25,7 @@ import (
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/kubetest/internal/builtin"
 	"github.com/kube-go/sdk/kubetest/internal/definition"
+	"github.com/kube-go/sdk/kubetest/internal/fields"
 	"github.com/kube-go/sdk/kubetest/internal/store"
 )
 
@@ -47,7 +48,7 @@ func (w *write) key() store.Key { return store.Key{GroupResource: w.kind.stored(
 func (w *write) live() (*unstructured.Unstructured, error) {
 	obj := w.tx.Get(w.key())
 	if obj == nil {
-		return nil, apierrors.NewNotFound(w.kind.stored(), w.ref.Name)
+		return nil, apierrors.NewNotFound(w.kind.resource(), w.ref.Name)
 	}
 	return w.kind.convert(obj)
 }
@@ -73,6 +74,9 @@ func (w *write) create(obj *unstructured.Unstructured, owned bool) (*unstructure
 			return nil, err
 		}
 	}
+	if obj, err = w.kind.toStore(obj); err != nil {
+		return nil, err
+	}
 	obj = w.tx.Put(w.key(), obj)
 	if len(obj.GetOwnerReferences()) > 0 {
 		w.settle()
@@ -82,7 +86,7 @@ func (w *write) create(obj *unstructured.Unstructured, owned bool) (*unstructure
 
 // alreadyExists returns the error for the name of a stored object.
 func (w *write) alreadyExists() error {
-	err := apierrors.NewAlreadyExists(w.kind.stored(), w.ref.Name)
+	err := apierrors.NewAlreadyExists(w.kind.resource(), w.ref.Name)
 	if w.tx.Get(w.key()).GetDeletionTimestamp() != nil {
 		err.ErrStatus.Message = "object is being deleted: " + err.ErrStatus.Message
 	}
@@ -105,7 +109,7 @@ func (w *write) checkNamespace(obj *unstructured.Unstructured) error {
 	if name == "" {
 		name = obj.GetGenerateName()
 	}
-	err := apierrors.NewForbidden(w.kind.stored(), name, fmt.Errorf(
+	err := apierrors.NewForbidden(w.kind.resource(), name, fmt.Errorf(
 		"unable to create new content in namespace %s because it is being terminated", w.ref.Namespace))
 	err.ErrStatus.Details.Causes = []metav1.StatusCause{{
 		Type: "NamespaceTerminating", Field: "metadata.namespace",
@@ -167,11 +171,14 @@ func (w *write) update(live, obj *unstructured.Unstructured, owned bool) (*unstr
 	}
 	w.keep(live, obj)
 	obj, err := w.check(obj, live)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case same(live, obj):
+	}
+	if fields.KeepTimes(live, obj); equality.Semantic.DeepEqual(live.Object, obj.Object) {
 		return live, nil
+	}
+	if obj, err = w.kind.toStore(obj); err != nil {
+		return nil, err
 	}
 	obj = w.replace(w.key(), obj)
 	if obj.GetDeletionTimestamp() != nil || len(obj.GetOwnerReferences()) > 0 {
@@ -220,7 +227,7 @@ func (w *write) checkIdentity(live, obj *unstructured.Unstructured) error {
 	switch version := obj.GetResourceVersion(); {
 	case version == live.GetResourceVersion():
 	case version != "":
-		return apierrors.NewConflict(w.kind.stored(), w.ref.Name, errors.New(
+		return apierrors.NewConflict(w.kind.resource(), w.ref.Name, errors.New(
 			"the object has been modified; please apply your changes to the latest version and try again"))
 	case w.kind.custom != nil || needsVersion(w.kind.stored()):
 		return apierrors.NewInvalid(schema.GroupKind{Group: w.kind.Group, Kind: w.kind.Plural}, w.ref.Name, field.ErrorList{
@@ -238,10 +245,10 @@ func (w *write) checkUID(live, obj *unstructured.Unstructured) error {
 	if uid == "" || uid == live.GetUID() {
 		return nil
 	}
-	return apierrors.NewConflict(w.kind.stored(), w.ref.Name, fmt.Errorf(
+	return apierrors.NewConflict(w.kind.resource(), w.ref.Name, fmt.Errorf(
 		"StorageError: invalid object, Code: 4, Key: /registry/%s/%s, ResourceVersion: 0, AdditionalErrorMsg: "+
 			"Precondition failed: UID in precondition: %s, UID in object meta: %s",
-		w.kind.stored(), strings.TrimPrefix(w.ref.String(), "/"), uid, live.GetUID()))
+		w.kind.resource(), strings.TrimPrefix(w.ref.String(), "/"), uid, live.GetUID()))
 }
 
 // keep copies what an update can't change.
@@ -322,13 +329,10 @@ func (w *write) separateStatus(obj, live *unstructured.Unstructured) {
 	case live == nil:
 		obj.Object["status"] = map[string]any{}
 	case w.subresource == "status":
-		status := obj.Object["status"]
-		metadata := obj.Object["metadata"]
+		status, metadata := obj.Object["status"], obj.Object["metadata"]
 		obj.Object = maps.Clone(live.Object)
 		obj.Object["status"], obj.Object["metadata"] = status, metadata
-		if w.kind.Kind == "Deployment" {
-			obj.SetLabels(live.GetLabels())
-		}
+		w.keepMetadata(obj, live)
 	default:
 		obj.Object["status"] = live.Object["status"]
 	}
@@ -363,6 +367,22 @@ func immutable(obj, live *unstructured.Unstructured) field.ErrorList {
 		}
 	}
 	return errs
+}
+
+// keepMetadata copies the metadata that a write of the status does not change, from the strategies in
+// https://github.com/kubernetes/kubernetes/tree/v1.36.3/pkg/registry.
+func (w *write) keepMetadata(obj, live *unstructured.Unstructured) {
+	switch w.kind.Kind {
+	case "Deployment":
+		obj.SetLabels(live.GetLabels())
+	case "Pod":
+		obj.SetOwnerReferences(live.GetOwnerReferences())
+	case "FlowSchema", "PriorityLevelConfiguration", "ServiceCIDR", "ResourceClaim", "VolumeAttachment",
+		"ValidatingAdmissionPolicy":
+		managed := obj.GetManagedFields()
+		obj.Object["metadata"] = live.DeepCopy().Object["metadata"]
+		obj.SetManagedFields(managed)
+	}
 }
 
 // nameRule returns the rule for the names of a built-in kind. Those of RBAC are checked like a path segment.
@@ -401,18 +421,4 @@ func (w *write) own(live, obj *unstructured.Unstructured) (*unstructured.Unstruc
 		return nil, err
 	}
 	return m.Update(live, obj, w.subresource, w.manager), nil
-}
-
-// same returns whether two versions of an object differ at most in the times of their managed fields.
-func same(live, obj *unstructured.Unstructured) bool {
-	untimed := func(u *unstructured.Unstructured) map[string]any {
-		u = u.DeepCopy()
-		entries := u.GetManagedFields()
-		for i := range entries {
-			entries[i].Time = &metav1.Time{Time: time.Unix(0, 0)}
-		}
-		u.SetManagedFields(entries)
-		return u.Object
-	}
-	return reflect.DeepEqual(untimed(live), untimed(obj))
 }

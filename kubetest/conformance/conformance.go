@@ -7,6 +7,7 @@ import (
 	"embed"
 	"io/fs"
 	"testing"
+	"time"
 
 	"github.com/kube-go/sdk/client"
 )
@@ -19,19 +20,19 @@ var scripts embed.FS
 // have a random group, and are deleted too.
 func Run(t *testing.T, c *client.Client) {
 	t.Helper()
-	runScripts(t, c, "scripts")
+	runScripts(t, c, "scripts", mode{patience: 10 * time.Second})
 	runTyped(t, c)
 }
 
 // RunControllers tests what the controllers of a cluster do: the garbage collector and the deletion of namespaces. It
-// fails on an API server that runs alone.
+// fails on an API server that runs alone. Call it before Run, whose namespaces keep the controllers busy for a while.
 func RunControllers(t *testing.T, c *client.Client) {
 	t.Helper()
-	runScripts(t, c, "scripts/controllers")
+	runScripts(t, c, "scripts/controllers", mode{patience: time.Minute}) // controllers may be busy
 }
 
 // runScripts runs the scripts of a folder, but not those of folders in it.
-func runScripts(t *testing.T, c *client.Client, dir string) {
+func runScripts(t *testing.T, c *client.Client, dir string, m mode) {
 	t.Helper()
 	files, err := fs.Glob(scripts, dir+"/*.txt")
 	if err != nil {
@@ -48,7 +49,7 @@ func runScripts(t *testing.T, c *client.Client, dir string) {
 		}
 		t.Run(s.name(), func(t *testing.T) {
 			t.Parallel()
-			s.run(t, c, false)
+			s.run(t, c, m)
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/kube-go/sdk/client"
 )
@@ -26,8 +27,8 @@ func TestScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !*record {
-		Run(t, c)
-		RunControllers(t, c)
+		t.Run("RunControllers", func(t *testing.T) { RunControllers(t, c) }) // first, since Run leaves them work
+		t.Run("Run", func(t *testing.T) { Run(t, c) })
 		return
 	}
 	paths, err := filepath.Glob("scripts/*.txt")
@@ -53,7 +54,7 @@ func TestScripts(t *testing.T) {
 					t.Error(err)
 				}
 			})
-			s.run(t, c, true)
+			s.run(t, c, mode{record: true, patience: time.Minute})
 		})
 	}
 }

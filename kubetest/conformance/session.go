@@ -22,19 +22,25 @@ import (
 	"github.com/kube-go/sdk/client"
 )
 
-// patience is how long a step waits for a response, for an event or for @until.
-const patience = 20 * time.Second
+// requestTimeout limits each request, except for watches.
+const requestTimeout = 20 * time.Second
 
 // session runs the steps of one case, or of the setup of a script.
 type session struct {
-	t      *testing.T
-	c      *client.Client
-	path   string // of the script
-	record bool   // replace the responses instead of comparing them
+	t    *testing.T
+	c    *client.Client
+	path string // of the script
+	mode mode
 
 	names   *names
 	watches map[string]*stream
 	created []string // paths of created objects
+}
+
+// mode is how scripts run.
+type mode struct {
+	record   bool          // replace the responses instead of comparing them
+	patience time.Duration // how long a step waits for events, or for @until
 }
 
 // reply is the response to a request.
@@ -45,11 +51,11 @@ type reply struct {
 }
 
 // run runs the setup of a script, and then its cases in parallel.
-func (s *script) run(t *testing.T, c *client.Client, record bool) {
+func (s *script) run(t *testing.T, c *client.Client, m mode) {
 	t.Helper()
 	id := strings.ToLower(rand.Text()[:8])
 	values := map[string]string{"$group": "g" + id + ".example.com"}
-	setup := &session{t: t, c: c, path: s.path, record: record, names: newNames(values)}
+	setup := &session{t: t, c: c, path: s.path, mode: m, names: newNames(values)}
 	t.Cleanup(setup.clean) // after all cases
 	setup.steps(s.setup.steps)
 	for _, part := range s.cases {
@@ -57,7 +63,7 @@ func (s *script) run(t *testing.T, c *client.Client, record bool) {
 			t.Parallel()
 			ns := "kt-" + strings.ToLower(rand.Text()[:8])
 			n := newNames(map[string]string{"$group": values["$group"], "$ns": ns})
-			session := &session{t: t, c: c, path: s.path, record: record, names: n}
+			session := &session{t: t, c: c, path: s.path, mode: m, names: n}
 			session.enter(ns)
 			session.steps(part.steps)
 		})
@@ -82,7 +88,7 @@ func (s *session) clean() {
 	for _, w := range s.watches {
 		w.stop()
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
 	for _, path := range slices.Backward(s.created) {
 		if s.t.Failed() {
@@ -103,7 +109,7 @@ func (s *session) steps(steps []*step) {
 			continue
 		}
 		got := s.step(st)
-		if s.record {
+		if s.mode.record {
 			st.response = got
 			continue
 		}
@@ -129,7 +135,7 @@ func (s *session) step(st *step) []string {
 		return []string{"-> ignored"}
 	}
 	until, body := s.names.expand(st.options["until"]), s.body(st)
-	for deadline := time.Now().Add(patience); ; {
+	for deadline := time.Now().Add(s.mode.patience); ; {
 		known := s.names.clone()
 		r := s.do(s.t.Context(), method, s.url(st.args[0]), header, body)
 		lines := s.render(st, r)
@@ -138,8 +144,8 @@ func (s *session) step(st *step) []string {
 			return lines
 		}
 		if time.Now().After(deadline) {
-			s.t.Fatalf("%s:%d: no response contains %q within %v; the last one:\n%s", s.path, st.line, until, patience,
-				strings.Join(lines, "\n"))
+			s.t.Fatalf("%s:%d: no response contains %q within %v; the last one:\n%s", s.path, st.line, until,
+				s.mode.patience, strings.Join(lines, "\n"))
 		}
 		s.names = known
 		s.pause()
@@ -241,7 +247,7 @@ func (s *session) open(ctx context.Context, method, url string, header http.Head
 // do sends a request and reads the response.
 func (s *session) do(ctx context.Context, method, url string, header http.Header, body []byte) reply {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	resp := s.open(ctx, method, url, header, body)
 	defer resp.Body.Close()

@@ -83,7 +83,7 @@ func (s *session) await(st *step) []string {
 		}
 	}
 	lines := []string{"-> events"}
-	for timeout := time.After(patience); count > 0; count-- {
+	for timeout := time.After(s.mode.patience); count > 0; count-- {
 		select {
 		case e, ok := <-w.events:
 			if !ok {
@@ -91,7 +91,7 @@ func (s *session) await(st *step) []string {
 			}
 			lines = append(lines, s.event(st, e)...)
 		case <-timeout:
-			s.t.Fatalf("%s:%d: no event within %v after %q", s.path, st.line, patience, lines)
+			s.t.Fatalf("%s:%d: no event within %v after %q", s.path, st.line, s.mode.patience, lines)
 		}
 	}
 	return lines

@@ -20,6 +20,8 @@ import (
 	validator "github.com/kube-go/sdk/derive/validation"
 )
 
+const apiGroup = "apiextensions.k8s.io"
+
 // Admit processes a definition as a server does when it is created, with old nil, or updated: it sets defaults, the
 // generation and status.storedVersions, and validates the definition. Then it sets the status as [Accept] does. Others
 // are the definitions of the server, which may include old. Admit returns a new object.
@@ -31,6 +33,11 @@ import (
 func Admit(
 	crd, old *unstructured.Unstructured, others []*unstructured.Unstructured,
 ) (*unstructured.Unstructured, error) {
+	if old != nil {
+		if err := checkVersion(crd, apiGroup, "customresourcedefinitions"); err != nil {
+			return nil, err
+		}
+	}
 	out := crd.DeepCopy()
 	delete(out.Object, "status")
 	complete(out)
@@ -62,6 +69,9 @@ func Admit(
 func AdmitStatus(
 	crd, old *unstructured.Unstructured, others []*unstructured.Unstructured,
 ) (*unstructured.Unstructured, error) {
+	if err := checkVersion(crd, apiGroup, "customresourcedefinitions"); err != nil {
+		return nil, err
+	}
 	out := crd.DeepCopy()
 	out.Object["spec"] = old.DeepCopy().Object["spec"]
 	out.SetGeneration(old.GetGeneration())
@@ -213,7 +223,7 @@ func (m *manifest) checkStored() field.ErrorList {
 }
 
 func invalid(crd *unstructured.Unstructured, errs field.ErrorList) error {
-	group := schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+	group := schema.GroupKind{Group: apiGroup, Kind: "CustomResourceDefinition"}
 	return &core.StatusError{Status: apierrors.NewInvalid(group, crd.GetName(), errs).ErrStatus}
 }
 

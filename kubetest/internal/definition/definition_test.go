@@ -211,6 +211,7 @@ func TestConvertNeedsAWebhook(t *testing.T) {
 
 func TestInputIsNotChanged(t *testing.T) {
 	crd := parse(t, gear)
+	crd.SetResourceVersion("1")
 	before := crd.DeepCopy()
 	first, err := definition.Admit(crd, nil, nil)
 	if err != nil {

@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kube-go/sdk/core"
@@ -59,8 +58,8 @@ func (v *Version) Update(obj, old *unstructured.Unstructured, subresource string
 	if err != nil {
 		return nil, internal(err)
 	}
-	if obj.GetResourceVersion() == "" {
-		return nil, v.unconditional(obj)
+	if err := checkVersion(obj, v.Resource.Group, v.Resource.Plural); err != nil {
+		return nil, err
 	}
 	if subresource == "status" {
 		prepareStatus(obj, old)
@@ -85,10 +84,12 @@ func (v *Version) Update(obj, old *unstructured.Unstructured, subresource string
 	return finalizerWarnings(obj.GetFinalizers(), old.GetFinalizers()), nil
 }
 
-// unconditional returns the error for an update without a resource version. It has the name of the resource, not the
-// kind, as the server's error.
-func (v *Version) unconditional(obj *unstructured.Unstructured) error {
-	kind := schema.GroupKind{Group: v.Resource.Group, Kind: v.Resource.Plural}
+// checkVersion checks that an update has a resource version. As in a server, the error has the resource, not the kind.
+func checkVersion(obj *unstructured.Unstructured, group, plural string) error {
+	if obj.GetResourceVersion() != "" {
+		return nil
+	}
+	kind := schema.GroupKind{Group: group, Kind: plural}
 	path := field.NewPath("metadata", "resourceVersion")
 	errs := field.ErrorList{field.Invalid(path, 0, "must be specified for an update")}
 	return &core.StatusError{Status: apierrors.NewInvalid(kind, obj.GetName(), errs).ErrStatus}
@@ -168,6 +169,7 @@ func keepMeta(obj, old *unstructured.Unstructured) {
 
 // finalizerWarnings returns the warnings for new finalizers.
 func finalizerWarnings(finalizers, old []string) []string {
+	standard := []string{metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents, "kubernetes"}
 	var warnings []string
 	warn := func(name, text string) {
 		warnings = append(warnings, fmt.Sprintf("metadata.finalizers: %q: %s", name, text))
@@ -177,11 +179,7 @@ func finalizerWarnings(finalizers, old []string) []string {
 		if slices.Contains(old, name) {
 			continue
 		}
-		for _, msg := range utilvalidation.IsQualifiedName(name) {
-			warn(name, msg)
-		}
 		const avoid = " to avoid accidental conflicts with other finalizer writers"
-		standard := []string{metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents, "kubernetes"}
 		switch {
 		case strings.Contains(name, "/") || slices.Contains(standard, name):
 		case strings.Contains(name, "."):

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// Decode decodes the body of an apply request. The problem is what strict field validation reports about the body, such
-// as a duplicate field, or nil. The server refuses a request with a problem only after it has applied the configuration.
+// Decode decodes the body of an apply request. The problem is the error of strict field validation, such as a duplicate
+// field, or nil. The server returns the errors of Apply first.
 func Decode(body []byte) (config *unstructured.Unstructured, problem, err error) {
 	config = &unstructured.Unstructured{Object: map[string]any{}}
 	if err := yaml.Unmarshal(body, &config.Object); err != nil {

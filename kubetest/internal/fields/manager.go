@@ -23,7 +23,6 @@ type Manager struct {
 	types    managedfields.TypeConverter
 	model    *spec.Schema            // of the kind
 	schemas  map[string]*spec.Schema // what the kind's versions refer to, by name
-	shape    *shape                  // of built-in kinds; nil for custom resources
 }
 
 // Custom describes the definition of a custom resource.
@@ -32,8 +31,8 @@ type Custom struct {
 }
 
 // New returns the manager of a kind. The schemas are the definitions of an OpenAPI document by name, and may have other
-// kinds. A version of the kind that has no schema has no managed fields: an object that somebody wrote in that version
-// loses them. Custom is nil for built-in kinds.
+// kinds. The next write removes managed fields of a version of the kind that has no schema, so custom resources need
+// the schemas of all versions. Custom is nil for built-in kinds.
 func New(schemas map[string]*spec.Schema, kind schema.GroupVersionKind, custom *Custom) (*Manager, error) {
 	models := modelsOf(schemas, kind.GroupKind())
 	name, ok := models[kind.Version]
@@ -50,17 +49,13 @@ func New(schemas map[string]*spec.Schema, kind schema.GroupVersionKind, custom *
 		return nil, fmt.Errorf("read the schema of %s: %w", kind, err)
 	}
 	m.types = types
-	if custom == nil {
-		m.shape = newShape(m.schemas, name)
-	}
 	return m, nil
 }
 
 // Update returns obj with the managed fields that result from replacing live by obj. Both are in the manager's version;
-// live is nil if obj is new. Obj may still have the fields that the subresource must not change: nobody owns a change
-// of them.
+// live is nil if obj is new. Obj may still have changes that the subresource does not permit: they get no owner.
 func (m *Manager) Update(live, obj *unstructured.Unstructured, subresource, manager string) *unstructured.Unstructured {
-	before, after := m.before(live), m.Normalize(obj)
+	before, after := m.before(live), m.normalize(obj)
 	updater, err := m.updater(subresource)
 	if err == nil {
 		result, failed := updater.Update(before, after.DeepCopy(), manager)
@@ -97,20 +92,17 @@ func (m *Manager) apply(
 	if err != nil {
 		return nil, statusError(err)
 	}
-	return m.Normalize(result.(*unstructured.Unstructured)), nil
+	return m.normalize(result.(*unstructured.Unstructured)), nil
 }
 
 // before returns a copy of live, or the object that a new object replaces.
 func (m *Manager) before(live *unstructured.Unstructured) *unstructured.Unstructured {
 	if live != nil {
-		return m.Normalize(live)
+		return m.normalize(live)
 	}
 	obj := &unstructured.Unstructured{Object: map[string]any{}}
-	if m.shape != nil {
-		obj.Object = m.shape.zero()
-	}
 	obj.SetGroupVersionKind(m.kind)
-	return obj
+	return m.normalize(obj)
 }
 
 func (m *Manager) updater(subresource string) (*managedfields.FieldManager, error) {

@@ -22,11 +22,11 @@ import (
 	"github.com/kube-go/sdk/kubetest/internal/fields"
 )
 
-func newManager(t *testing.T, apiVersion, kind string) *fields.Manager {
+func newManager(t *testing.T, kind string) *fields.Manager {
 	t.Helper()
-	m, err := fields.New(schemas(t), schema.FromAPIVersionAndKind(apiVersion, kind), nil)
+	m, err := fields.New(schemas(t), schema.GroupVersionKind{Version: "v1", Kind: kind}, nil)
 	if err != nil {
-		t.Fatalf("New(%s, %s): %v", apiVersion, kind, err)
+		t.Fatalf("New(%s): %v", kind, err)
 	}
 	return m
 }
@@ -42,7 +42,7 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 
 func configMap(t *testing.T, data string) *unstructured.Unstructured {
 	t.Helper()
-	return object(t, fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x","uid":"u"},"data":%s}`, data))
+	return object(t, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x","uid":"u"},"data":`+data+`}`)
 }
 
 func TestNewRefusesKindsWithoutSchema(t *testing.T) {
@@ -55,11 +55,11 @@ func TestNewRefusesKindsWithoutSchema(t *testing.T) {
 
 func TestOldEntriesAreMergedAndTimesAreThoseOfTheBubble(t *testing.T) {
 	t.Parallel()
-	m := newManager(t, "v1", "ConfigMap")
+	m := newManager(t, "ConfigMap")
 	synctest.Test(t, func(t *testing.T) {
 		live := m.Update(nil, configMap(t, `{"k":"v"}`), "", "creator")
 		for i := range 12 {
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 			obj := live.DeepCopy()
 			if err := unstructured.SetNestedField(obj.Object, "v", "data", fmt.Sprintf("k%02d", i)); err != nil {
 				t.Fatal(err)
@@ -90,7 +90,7 @@ func TestKeepTimesRestoresTimesOfUnchangedObjects(t *testing.T) {
 		{"a value changes", `{"k":"w"}`, false},
 		{"a field is added", `{"k":"v","l":"w"}`, false},
 	}
-	m := newManager(t, "v1", "ConfigMap")
+	m := newManager(t, "ConfigMap")
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -99,7 +99,7 @@ func TestKeepTimesRestoresTimesOfUnchangedObjects(t *testing.T) {
 				if err != nil {
 					t.Fatalf("Apply() = %v", err)
 				}
-				time.Sleep(time.Minute)
+				<-time.After(time.Minute)
 				obj, err := m.Apply(live, configMap(t, tt.applied), "", "one", false)
 				if err != nil {
 					t.Fatalf("Apply() = %v", err)
@@ -123,32 +123,9 @@ func touch(obj *unstructured.Unstructured, at time.Time) []metav1.ManagedFieldsE
 	return entries
 }
 
-func TestNormalizeSetsTheFieldsThatServersStore(t *testing.T) {
-	t.Parallel()
-	m := newManager(t, "v1", "Pod")
-	in := object(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x","labels":{},"managedFields":[]},`+
-		`"spec":{"nodeName":null,"containers":[{"name":"c","args":[],"ports":[{"containerPort":80}]}],`+
-		`"volumes":[{"name":"v","emptyDir":{}}]},"status":{"conditions":[{"type":"Ready","status":"True"}]}}`)
-	before := in.DeepCopy()
-	want := object(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x","managedFields":[]},`+
-		`"spec":{"containers":[{"name":"c","ports":[{"containerPort":80,"protocol":"TCP"}],"resources":{}}],`+
-		`"volumes":[{"name":"v","emptyDir":{}}]},`+
-		`"status":{"conditions":[{"type":"Ready","status":"True","lastProbeTime":null,"lastTransitionTime":null}]}}`)
-	got := m.Normalize(in)
-	if diff := cmp.Diff(want.Object, got.Object); diff != "" {
-		t.Errorf("Normalize() differs (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(before.Object, in.Object); diff != "" {
-		t.Errorf("Normalize() changed its argument:\n%s", diff)
-	}
-	if diff := cmp.Diff(got.Object, m.Normalize(got).Object); diff != "" {
-		t.Errorf("Normalize() of a normalized object differs:\n%s", diff)
-	}
-}
-
 func TestManagersAreUsedConcurrentlyAndChangeNoArguments(t *testing.T) {
 	t.Parallel()
-	m := newManager(t, "v1", "ConfigMap")
+	m := newManager(t, "ConfigMap")
 	live := m.Update(nil, configMap(t, `{"k":"v"}`), "", "creator")
 	config, patch := configMap(t, `{"k":"w","l":"m"}`), []byte(`{"data":{"k":null}}`)
 	wantLive, wantConfig := live.DeepCopy(), config.DeepCopy()
@@ -174,8 +151,9 @@ func TestManagersAreUsedConcurrentlyAndChangeNoArguments(t *testing.T) {
 
 func TestJSONPatchesAreLimited(t *testing.T) {
 	t.Parallel()
-	m := newManager(t, "v1", "ConfigMap")
-	patch := "[" + strings.Repeat(`{"op":"test","path":"/kind","value":"ConfigMap"},`, 10000) + `{"op":"remove","path":"/a"}]`
+	m := newManager(t, "ConfigMap")
+	operation := `{"op":"test","path":"/kind","value":"ConfigMap"}`
+	patch := "[" + strings.Repeat(operation+",", 10000) + operation + "]"
 	_, err := m.Patch(configMap(t, `{}`).Object, patchTypes("json"), []byte(patch), "")
 	status, ok := errors.AsType[*core.StatusError](err)
 	if !ok || status.Status.Code != http.StatusRequestEntityTooLarge {

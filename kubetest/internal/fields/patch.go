@@ -13,6 +13,7 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -33,13 +34,13 @@ type Patched struct {
 	Object map[string]any
 
 	// Problems is what the validation of fields reports about the patch, such as duplicate fields. It is empty if field
-	// validation is Ignore. The fields of the object that are unknown are not among them.
+	// validation is Ignore. It does not have the unknown fields of the object.
 	Problems []string
 
 	text string // how the server quotes it in errors
 }
 
-// Invalid returns the error of a patch whose result the server can't decode, for the given reasons.
+// Invalid returns the error of a patch whose result the server can't decode, for the given reason.
 func (p *Patched) Invalid(reason string) error {
 	return invalidPatch(p.text, reason)
 }
@@ -88,15 +89,13 @@ func (m *Manager) CheckType(contentType string) error {
 	return &core.StatusError{Status: status}
 }
 
-// Patch returns live with the changes of a patch: of all types but apply. FieldValidation is that of the request.
+// Patch returns live with the changes of a JSON patch, merge patch or strategic merge patch. FieldValidation is that of
+// the request. The error is a *core.StatusError.
 func (m *Manager) Patch(live map[string]any, patchType string, patch []byte, fieldValidation string) (*Patched, error) {
 	if err := m.CheckType(patchType); err != nil {
 		return nil, err
 	}
-	if m.shape != nil {
-		live = runtime.DeepCopyJSON(live)
-		m.shape.normalize(live)
-	}
+	live = m.normalize(&unstructured.Unstructured{Object: live}).Object
 	validate := fieldValidation != metav1.FieldValidationIgnore
 	if types.PatchType(patchType) == types.StrategicMergePatchType {
 		return m.mergeStrategically(live, patch, validate)

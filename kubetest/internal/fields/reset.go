@@ -9,8 +9,8 @@ import (
 )
 
 // resetFields returns the filter of fields that a request for a subresource of a kind can change, or nil if it can
-// change all fields. These are the rules of GetResetFields in the strategies of Kubernetes. The strategies of the subresources
-// resize and ephemeralcontainers have rules too, but the server does not use them.
+// change all fields. These are the rules of GetResetFields in the strategies of Kubernetes. The strategies of the
+// subresources resize and ephemeralcontainers have rules too, but the server does not use them.
 func resetFields(kind schema.GroupKind, subresource string, custom *Custom) fieldpath.Filter {
 	if custom != nil {
 		return customResetFields(subresource, custom)

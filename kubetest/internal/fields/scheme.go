@@ -5,13 +5,15 @@ package fields
 
 import (
 	"fmt"
+	"maps"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// scheme is what the field manager of apimachinery needs to know about Go types, for a kind that has none.
+// scheme converts and creates unstructured objects for the field manager of apimachinery, as a runtime.Scheme does for
+// objects of Go types.
 type scheme struct {
 	manager *Manager
 }
@@ -27,10 +29,7 @@ func (s scheme) ConvertToVersion(in runtime.Object, target runtime.GroupVersione
 		return obj, nil
 	}
 	// The content is shared: the field manager changes nothing in what it converts.
-	converted := make(map[string]any, len(obj.Object))
-	for key, value := range obj.Object {
-		converted[key] = value
-	}
+	converted := maps.Clone(obj.Object)
 	converted["apiVersion"] = kind.GroupVersion().String()
 	return &unstructured.Unstructured{Object: converted}, nil
 }

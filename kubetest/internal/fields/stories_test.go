@@ -6,11 +6,13 @@ package fields_test
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,6 +23,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/kubetest/internal/builtin"
 	"github.com/kube-go/sdk/kubetest/internal/fields"
 )
 
@@ -115,10 +118,26 @@ func decode(t *testing.T, file string, into func([]byte) error) {
 	}
 }
 
+// widgets has the OpenAPI definitions that the server made of the CustomResourceDefinitions of the stories.
+var widgets = sync.OnceValues(func() (map[string]*spec.Schema, error) {
+	data, err := os.ReadFile("testdata/widgets.json")
+	if err != nil {
+		return nil, err
+	}
+	var schemas map[string]*spec.Schema
+	err = json.Unmarshal(data, &schemas)
+	return schemas, err
+})
+
+// schemas returns the definitions of the built-in kinds and of widgets.
 func schemas(t *testing.T) map[string]*spec.Schema {
 	t.Helper()
-	var schemas map[string]*spec.Schema
-	decode(t, "testdata/schemas.json", func(data []byte) error { return json.Unmarshal(data, &schemas) })
+	custom, err := widgets()
+	if err != nil {
+		t.Fatalf("decode the schemas of widgets: %v", err)
+	}
+	schemas := maps.Clone(builtin.Schemas())
+	maps.Copy(schemas, custom)
 	return schemas
 }
 
@@ -343,8 +362,8 @@ func summary(t *testing.T, obj *unstructured.Unstructured) []string {
 			subresource = "-"
 		}
 		var set any
-		if err := json.Unmarshal(entry.FieldsV1.Raw, &set); err != nil {
-			t.Fatalf("decode %s: %v", entry.FieldsV1.Raw, err)
+		if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &set); err != nil {
+			t.Fatalf("decode fields of %s: %v", entry.Manager, err)
 		}
 		sorted, err := json.Marshal(set)
 		if err != nil {

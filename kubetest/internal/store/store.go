@@ -16,7 +16,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-go/sdk/core"
 )
@@ -45,7 +44,6 @@ type Change struct {
 type Store struct {
 	mu        sync.Mutex // guards all fields, and is held during Update
 	objects   map[schema.GroupResource]map[core.ObjectRef]*unstructured.Unstructured
-	removed   map[types.UID]bool // the UIDs of removed objects
 	version   uint64
 	history   []Change      // ascending by version
 	compacted uint64        // changes up to this version are not in the history
@@ -57,7 +55,6 @@ type Store struct {
 func New() *Store {
 	return &Store{
 		objects:   make(map[schema.GroupResource]map[core.ObjectRef]*unstructured.Unstructured),
-		removed:   make(map[types.UID]bool),
 		version:   firstVersion,
 		compacted: firstVersion,
 		changed:   make(chan struct{}),
@@ -237,9 +234,6 @@ func (tx *Tx) All() iter.Seq2[Key, *unstructured.Unstructured] {
 	}
 }
 
-// Removed returns whether an object with this UID existed and was removed.
-func (tx *Tx) Removed(uid types.UID) bool { return tx.store.removed[uid] }
-
 // Changes returns the changes of the transaction.
 func (tx *Tx) Changes() []Change { return tx.changes }
 
@@ -264,7 +258,6 @@ func (tx *Tx) Delete(key Key) {
 	old := tx.Get(key)
 	tx.changes = append(tx.changes, Change{Key: key, Old: old, Version: tx.version})
 	delete(tx.store.objects[key.GroupResource], key.ObjectRef)
-	tx.store.removed[old.GetUID()] = true
 }
 
 func (tx *Tx) set(key Key, obj *unstructured.Unstructured) {
@@ -284,7 +277,6 @@ func (tx *Tx) rollback() {
 			continue
 		}
 		tx.set(c.Key, c.Old)
-		delete(tx.store.removed, c.Old.GetUID())
 	}
 }
 

@@ -1,0 +1,62 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package defaults sets the defaults of objects of built-in kinds, as an API server does when it decodes them.
+//
+// The rules are those of Kubernetes 1.36 with its default feature gates. Their sources are the files defaults.go,
+// zz_generated.defaults.go and conversion.go of each version in
+// https://github.com/kubernetes/kubernetes/tree/v1.36.3/pkg/apis for [Set], and the methods PrepareForCreate in
+// https://github.com/kubernetes/kubernetes/tree/v1.36.3/pkg/registry for [Prepare]. Values that a server allocates, such
+// as cluster IPs, and the effects of admission plugins are not included.
+package defaults
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Set sets the defaults of an object in place. It also replaces the fields that exist only for input, such as the
+// stringData of a Secret, and makes aliases of a field equal. Objects of unknown kinds and fields with a value of a wrong
+// type are unchanged. Set has no effect on an object that it has changed before.
+func Set(gvk schema.GroupVersionKind, obj map[string]any) {
+	apply(decoded()[gvk.GroupVersion()][gvk.Kind], obj)
+}
+
+// Prepare sets in place what the server sets in a new object, after [Set] and after the caller has removed the status
+// of kinds whose clients can't create it. It keeps a status that exists. A Job must have its UID.
+func Prepare(gvk schema.GroupVersionKind, obj map[string]any) {
+	apply(created()[gvk.GroupVersion()][gvk.Kind], obj)
+}
+
+func apply(r rule, obj map[string]any) {
+	if r != nil && obj != nil {
+		r(obj)
+	}
+}
+
+// kinds are the rules of the kinds of a version of a group.
+type kinds map[string]rule
+
+// decoded has the rules of Set.
+//
+//nolint:gochecknoglobals // a cache
+var decoded = sync.OnceValue(func() map[schema.GroupVersion]kinds {
+	return map[schema.GroupVersion]kinds{
+		{Version: "v1"}: coreKinds(),
+		{Group: "admissionregistration.k8s.io", Version: "v1"}: admissionKinds(),
+		{Group: "apiregistration.k8s.io", Version: "v1"}:       aggregationKinds(),
+		{Group: "apps", Version: "v1"}:                         appsKinds(),
+		{Group: "authentication.k8s.io", Version: "v1"}:        authenticationKinds(),
+		{Group: "autoscaling", Version: "v1"}:                  autoscalingV1Kinds(),
+		{Group: "autoscaling", Version: "v2"}:                  autoscalingV2Kinds(),
+		{Group: "batch", Version: "v1"}:                        batchKinds(),
+		{Group: "discovery.k8s.io", Version: "v1"}:             discoveryKinds(),
+		{Group: "flowcontrol.apiserver.k8s.io", Version: "v1"}: flowControlKinds(),
+		{Group: "networking.k8s.io", Version: "v1"}:            networkingKinds(),
+		{Group: "rbac.authorization.k8s.io", Version: "v1"}:    rbacKinds(),
+		{Group: "resource.k8s.io", Version: "v1"}:              resourceKinds(),
+		{Group: "scheduling.k8s.io", Version: "v1"}:            schedulingKinds(),
+		{Group: "storage.k8s.io", Version: "v1"}:               storageKinds(),
+	}
+})

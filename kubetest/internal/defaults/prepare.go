@@ -1,0 +1,145 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package defaults
+
+import (
+	"strconv"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// created has the rules of Prepare.
+//
+//nolint:gochecknoglobals // a cache
+var created = sync.OnceValue(func() map[schema.GroupVersion]kinds {
+	return map[schema.GroupVersion]kinds{
+		{Version: "v1"}: newCoreKinds(),
+		{Group: "apiregistration.k8s.io", Version: "v1"}: {"APIService": localService},
+		{Group: "apps", Version: "v1"}: {
+			"DaemonSet": all(
+				ensure("metadata.annotations", templateGeneration),
+				zeros("currentNumberScheduled", "desiredNumberScheduled", "numberMisscheduled", "numberReady"),
+			),
+			"ReplicaSet": zeros("replicas"),
+			"StatefulSet": all(
+				// The server ignores the field, because its feature gate MaxUnavailableStatefulSet is off.
+				within("spec.updateStrategy.rollingUpdate", drop("maxUnavailable")),
+				zeros("availableReplicas", "replicas"),
+			),
+		},
+		{Group: "autoscaling", Version: "v1"}: {"HorizontalPodAutoscaler": zeros("currentReplicas", "desiredReplicas")},
+		{Group: "autoscaling", Version: "v2"}: {"HorizontalPodAutoscaler": all(zeros("desiredReplicas"), noMetrics)},
+		{Group: "batch", Version: "v1"}:       {"Job": jobSelector},
+		{Group: "coordination.k8s.io", Version: "v1"}: {
+			// The server ignores the fields, because its feature gate CoordinatedLeaderElection is off.
+			"Lease": within("spec", drop("strategy"), drop("preferredHolder")),
+		},
+		{Group: "discovery.k8s.io", Version: "v1"}:  {"EndpointSlice": within("endpoints[]", drop("deprecatedTopology"))},
+		{Group: "networking.k8s.io", Version: "v1"}: {"Ingress": loadBalancer()},
+		{Group: "policy", Version: "v1"}: {
+			"PodDisruptionBudget": zeros("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods"),
+		},
+		{Group: "storage.k8s.io", Version: "v1"}: {"VolumeAttachment": ensure("status", unset("attached", false))},
+	}
+})
+
+func newCoreKinds() kinds {
+	return kinds{
+		"Namespace": all(
+			nameLabel, // also of a generated name
+			ensure("spec", namespaceFinalizer),
+			ensure("status", zero("phase", "Active")),
+		),
+		"PersistentVolume":      ensure("status", zero("phase", "Pending"), now("lastPhaseTransitionTime")),
+		"PersistentVolumeClaim": all(within("spec", dataSources), ensure("status", zero("phase", "Pending"))),
+		"Pod":                   newPod(),
+		"ReplicationController": zeros("replicas"),
+		"Service":               loadBalancer(),
+		"ServiceAccount":        within("secrets[]", onlyName),
+	}
+}
+
+// zeros sets the numbers that a status always has.
+func zeros(names ...string) rule {
+	return ensure("status", func(status map[string]any) {
+		for _, name := range names {
+			unset(name, 0)(status)
+		}
+	})
+}
+
+func loadBalancer() rule { return ensure("status.loadBalancer") }
+
+// noMetrics sets the current metrics of a new autoscaler, which the status always has.
+func noMetrics(hpa map[string]any) {
+	if status := object(hpa, "status"); status["currentMetrics"] == nil {
+		status["currentMetrics"] = nil
+	}
+}
+
+func namespaceFinalizer(spec map[string]any) {
+	const name = "kubernetes"
+	list, _ := spec["finalizers"].([]any)
+	for _, finalizer := range list {
+		if is(finalizer, name) {
+			return
+		}
+	}
+	spec["finalizers"] = append(list[:len(list):len(list)], name)
+}
+
+// onlyName removes the other fields of a reference.
+func onlyName(ref map[string]any) {
+	for field := range ref {
+		if field != "name" {
+			delete(ref, field)
+		}
+	}
+}
+
+// templateGeneration sets the deprecated annotation that counts the templates of a DaemonSet.
+func templateGeneration(annotations map[string]any) {
+	const name = "deprecated.daemonset.template.generation"
+	if n, err := strconv.ParseInt(text(annotations, name), 10, 64); err != nil || n < 1 {
+		annotations[name] = "1"
+	}
+}
+
+// jobSelector makes a Job select its own pods by its UID.
+func jobSelector(job map[string]any) {
+	spec := object(job, "spec")
+	if spec == nil || is(spec["manualSelector"], true) {
+		return
+	}
+	metadata := object(job, "metadata")
+	name, uid := text(metadata, "name"), text(metadata, "uid")
+	all(
+		ensure("template.metadata.labels",
+			label("job-name", name),
+			label("batch.kubernetes.io/job-name", name),
+			label("controller-uid", uid),
+			label("batch.kubernetes.io/controller-uid", uid),
+		),
+		ensure("selector.matchLabels", label("batch.kubernetes.io/controller-uid", uid)),
+	)(spec)
+}
+
+// label sets a label that does not exist.
+func label(name, value string) rule {
+	return func(labels map[string]any) { fill(labels, map[string]any{name: value}) }
+}
+
+// localService marks an APIService without a service as available: the server itself has its kinds.
+func localService(service map[string]any) {
+	if object(service, "spec", "service") != nil {
+		return
+	}
+	ensure("status", zero("conditions", []any{map[string]any{
+		"type":    "Available",
+		"status":  "True",
+		"reason":  "Local",
+		"message": "Local APIServices are always available",
+	}}), within("conditions[]", now("lastTransitionTime")))(service)
+}
