@@ -6,6 +6,7 @@ require (
 	github.com/google/go-cmp v0.7.0
 	github.com/kube-go/sdk/core v0.0.0
 	github.com/kube-go/sdk/kube v0.0.0
+	github.com/kube-go/sdk/kubetest v0.0.0
 	github.com/kube-go/sdk/runtime v0.0.0
 	github.com/tetratelabs/wazero v1.12.0
 	golang.org/x/sync v0.24.0
@@ -64,6 +65,7 @@ replace (
 	github.com/kube-go/sdk/core => ../core
 	github.com/kube-go/sdk/derive => ../derive
 	github.com/kube-go/sdk/kube => ../kube
+	github.com/kube-go/sdk/kubetest => ../kubetest
 	github.com/kube-go/sdk/runtime => ../runtime
 )
 

@@ -4,18 +4,15 @@
 package kube_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/kube"
 )
@@ -76,66 +73,6 @@ func Example() {
 	// Output:
 	// web-0 is Running
 	// get pods prod/db-0: not found true
-}
-
-// server stands in for an API server in a unit test: it records each write, and responds with the object that was sent.
-// It opens no socket, so that it also works in a bubble of testing/synctest. It refuses protobuf, in which clients send
-// the kinds of k8s.io/api, and so gets JSON.
-type server struct {
-	requests []string
-	object   string // the response to a JSON patch, such as that of kube.Finalize: the patched object
-}
-
-func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Header.Get("Content-Type") == "application/vnd.kubernetes.protobuf" {
-		return &http.Response{StatusCode: http.StatusUnsupportedMediaType, Body: http.NoBody}, nil
-	}
-	object, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil, err
-	}
-	s.requests = append(s.requests, r.Method+" "+r.URL.Path+" "+string(object))
-	if r.Header.Get("Content-Type") == "application/json-patch+json" {
-		object = []byte(s.object)
-	}
-	header := http.Header{"Content-Type": {"application/json"}}
-	return &http.Response{StatusCode: http.StatusOK, Header: header, Body: io.NopCloser(bytes.NewReader(object))}, nil
-}
-
-// A unit test of a reconcile calls it with an object and a client whose transport is a function of the test.
-func ExampleClientOptions_unitTest() {
-	ctx := context.Background() // in a test: t.Context()
-	s := &server{}
-	c, err := kube.NewClient(ctx, &kube.ClientOptions{Config: &kube.Config{Server: "https://cluster.test"}, Transport: s})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	// reconcile is the function under test, which NewController takes, too.
-	reconcile := func(ctx context.Context, pod *corev1.Pod) (kube.Action, error) {
-		data := &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
-			Data:       map[string]string{"phase": string(pod.Status.Phase)},
-		}
-		_, err := kube.ClusterWide[corev1.ConfigMap](c).Apply(ctx, data, &kube.ApplyOptions{FieldManager: "phases"})
-		if err != nil {
-			return kube.AwaitChange(), err
-		}
-		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
-		_, err = kube.ClusterWide[corev1.Secret](c).Create(ctx, secret, nil)
-		return kube.AwaitChange(), err
-	}
-
-	action, err := reconcile(ctx, &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "web-0"},
-		Status:     corev1.PodStatus{Phase: corev1.PodRunning},
-	})
-	fmt.Println(action == kube.AwaitChange(), err)
-	fmt.Println(strings.Join(s.requests, "\n"))
-	// Output:
-	// true <nil>
-	// PATCH /api/v1/namespaces/prod/configmaps/web-0 {"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"web-0","namespace":"prod"},"data":{"phase":"Running"}}
-	// POST /api/v1/namespaces/prod/secrets {"kind":"Secret","apiVersion":"v1","metadata":{"name":"web-0","namespace":"prod"}}
 }
 
 func ExampleClusterWide() {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,8 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube-go/sdk/kubetest/internal/typed"
@@ -107,7 +108,8 @@ func (c *call) decodeCustom(data []byte, mediaType, validation string) (*unstruc
 	default:
 		return nil, typed.UnknownFormat()
 	}
-	if err := json.Unmarshal(data, &content); err != nil {
+	duplicates, err := json.UnmarshalStrict(data, &content, json.DisallowDuplicateFields)
+	if err != nil {
 		return nil, typed.Refused(err, nil, gvk, data)
 	}
 	obj := &unstructured.Unstructured{Object: content}
@@ -123,6 +125,9 @@ func (c *call) decodeCustom(data []byte, mediaType, validation string) (*unstruc
 	obj, unknown, err := c.kind.complete(obj)
 	if err != nil {
 		return nil, refused(err)
+	}
+	for i, duplicate := range duplicates {
+		unknown = slices.Insert(unknown, i, duplicate.Error())
 	}
 	return obj, c.strict(unknown, validation, refused)
 }

@@ -58,6 +58,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	c.w = w
+	if c.kind.custom != nil && c.kind.custom.Deprecation != "" {
+		c.warn(c.kind.custom.Deprecation)
+	}
 	return c.serve()
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/kubetest/internal/definition"
 	"github.com/kube-go/sdk/kubetest/internal/store"
 )
 
@@ -159,11 +161,32 @@ func (s *Server) transact(dryRun bool, f func(*store.Tx) error) error {
 		}
 		for _, change := range tx.Changes() {
 			if change.GroupResource == definitions() {
-				return s.kinds.set(tx.List(definitions()))
+				return s.serveDefinitions(tx)
 			}
 		}
 		return nil
 	})
+}
+
+// serveDefinitions serves the kinds of all definitions. Names that a definition does not have any more may now belong to
+// another one.
+func (s *Server) serveDefinitions(tx *store.Tx) error {
+	for changed := true; changed; {
+		changed = false
+		all := tx.List(definitions())
+		for _, crd := range all {
+			accepted, err := definition.Accept(crd, all)
+			if err != nil {
+				return err
+			}
+			if !equality.Semantic.DeepEqual(crd.Object, accepted.Object) {
+				tx.Put(store.Key{GroupResource: definitions(), ObjectRef: core.RefOf(crd)}, accepted)
+				changed = true
+				break
+			}
+		}
+	}
+	return s.kinds.set(tx.List(definitions()))
 }
 
 // delete deletes an object or, without a name, a collection.

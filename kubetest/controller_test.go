@@ -5,7 +5,6 @@ package kubetest_test
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -24,10 +23,8 @@ func greet(t *testing.T, c *kube.Client, runs *atomic.Int32) {
 	t.Helper()
 	maps := kube.ClusterWide[corev1.ConfigMap](c)
 	ctl := kube.NewController(kube.For[corev1.ConfigMap](kube.NewCache(c, nil)), nil)
-	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() {
-		done <- ctl.Run(ctx, func(ctx context.Context, cm *corev1.ConfigMap) (kube.Action, error) {
+	kubetest.Run(t, func(ctx context.Context) error {
+		return ctl.Run(ctx, func(ctx context.Context, cm *corev1.ConfigMap) (kube.Action, error) {
 			runs.Add(1)
 			_, err := maps.Apply(ctx, &corev1.ConfigMap{
 				ObjectMeta: metav1.ObjectMeta{Name: cm.Name, Namespace: cm.Namespace, UID: cm.UID},
@@ -35,12 +32,6 @@ func greet(t *testing.T, c *kube.Client, runs *atomic.Int32) {
 			}, &kube.ApplyOptions{FieldManager: "greeter"})
 			return kube.AwaitChange(), err
 		})
-	}()
-	t.Cleanup(func() {
-		stop()
-		if err := <-done; !errors.Is(err, context.Canceled) {
-			t.Errorf("Run = %v", err)
-		}
 	})
 }
 

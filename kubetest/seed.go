@@ -18,18 +18,27 @@ import (
 const seedManager = "kubetest"
 
 // seed stores the objects that exist at the start.
-func (s *Server) seed(objects []core.Object) error {
+func (s *Server) seed(o *Options) error {
 	for _, name := range []string{"default", "kube-node-lease", "kube-public", "kube-system"} {
 		if err := s.ensureNamespace(name); err != nil {
 			return err
 		}
 	}
-	for i, obj := range objects {
+	for i, definition := range o.Definitions {
+		crd, err := definition()
+		if err == nil {
+			err = s.add(crd)
+		}
+		if err != nil {
+			return fmt.Errorf("Options.Definitions[%d]: %w", i, err)
+		}
+	}
+	for i, obj := range o.Objects {
 		for _, owner := range obj.GetOwnerReferences() {
 			s.invented[owner.UID] = true
 		}
 		if err := s.add(obj); err != nil {
-			return fmt.Errorf("object %d, %T %s: %w", i, obj, core.RefOf(obj), err)
+			return fmt.Errorf("Options.Objects[%d], %T %s: %w", i, obj, core.RefOf(obj), err)
 		}
 	}
 	return nil
@@ -63,7 +72,7 @@ func (s *Server) add(obj core.Object) error {
 	}
 	k := s.kinds.of(plain.GroupVersionKind())
 	if k == nil {
-		return fmt.Errorf("the server has no kind %s: add its CustomResourceDefinition before the object", plain.GroupVersionKind())
+		return fmt.Errorf("the server has no kind %s: add its definition to Options.Definitions", plain.GroupVersionKind())
 	}
 	ref := core.ObjectRef{Namespace: plain.GetNamespace()}
 	if k.Namespaced {

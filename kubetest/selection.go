@@ -57,6 +57,9 @@ func (s *selection) has(obj *unstructured.Unstructured) bool {
 	if err != nil {
 		return false
 	}
+	if s.kind.custom != nil {
+		return s.fields.Matches(fields.Set(s.kind.custom.Fields(obj)))
+	}
 	values := make(fields.Set, len(s.paths))
 	for name, path := range s.paths {
 		if value, ok, _ := unstructured.NestedFieldNoCopy(obj.Object, path...); ok {

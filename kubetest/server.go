@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-go/sdk/client"
@@ -24,8 +25,11 @@ const address = "http://kubetest"
 
 // Options are the options of Start. The zero value of a field is its default.
 type Options struct {
-	// Objects exist when the server starts: typed or unstructured objects, with their status. Add the definition of a kind
-	// before its objects. The server creates the namespaces of objects.
+	// Definitions return the CustomResourceDefinitions that exist when the server starts, such as kube.CRD[v1.Order].
+	Definitions []func() (*unstructured.Unstructured, error)
+
+	// Objects exist when the server starts: typed or unstructured objects, with their status. The server creates their
+	// namespaces.
 	Objects []core.Object
 }
 
@@ -51,7 +55,7 @@ func Start(t testing.TB, o *Options) *Server {
 		// Each connection has one request at a time, so it needs no limit for the idle ones.
 		transport: &http.Transport{DialContext: n.dial, MaxIdleConnsPerHost: 1000},
 	}
-	if err := s.seed(o.Objects); err != nil {
+	if err := s.seed(o); err != nil {
 		t.Fatalf("kubetest: %v", err)
 	}
 	h := &http.Server{Handler: s, ErrorLog: log.New(io.Discard, "", 0)}

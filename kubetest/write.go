@@ -229,7 +229,8 @@ func (w *write) checkIdentity(live, obj *unstructured.Unstructured) error {
 	case version != "":
 		return apierrors.NewConflict(w.kind.resource(), w.ref.Name, errors.New(
 			"the object has been modified; please apply your changes to the latest version and try again"))
-	case w.kind.custom != nil || needsVersion(w.kind.stored()):
+	case w.kind.custom != nil: // its definition refuses the update
+	case needsVersion(w.kind.resource()):
 		return apierrors.NewInvalid(schema.GroupKind{Group: w.kind.Group, Kind: w.kind.Plural}, w.ref.Name, field.ErrorList{
 			field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update"),
 		})

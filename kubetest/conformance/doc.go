@@ -33,8 +33,8 @@
 //
 // Lines that begin with @ are options of the step:
 //
-//	@show metadata.name spec   show only fields with these prefixes, and of the items of a list or of events as well
-//	@brief                     show only the code and the reason of an error, whose message depends on the server's code
+//	@show metadata.name spec   show only these fields, also of the items of a list and of events
+//	@brief                     show only the code and the reason of an error
 //	@ignore                    accept any response
 //	@until text                repeat the request until the response contains the text
 //	@accept media/type         the header Accept; default: application/json
@@ -42,17 +42,16 @@
 //
 // The rest is the body, in YAML. A body that begins with a brace is sent unchanged. The response follows the line
 // "-> ": its code, its reason if it is an error, and one line for each field. Managed fields are shown only if @show
-// names metadata.managedFields. The causes of an
-// error are sorted, and each is shown once; a list of them in the message is shown as <causes>.
+// names metadata.managedFields. The causes of an error are sorted, and each is shown once; a list of them in the
+// message is shown as <causes>.
 //
 // # Names
 //
 // The values that differ between runs have names in requests and responses: $ns is the namespace of the case, and
 // $group is the API group of the script. Resource versions are $rv1, $rv2 and so on, in the order in which the case
-// shows them, and likewise UIDs ($uid1), generated names ($name1), the versions of lists ($list1), the continue tokens
-// ($continue1). Two equal names are equal values: if an update is shown with $rv1 as well, it changed nothing. Times are
-// shown as <time> if they
-// are close to the current time.
+// shows them, and likewise UIDs ($uid1), generated names ($name1), the versions of lists ($list1) and continue tokens
+// ($continue1). Two equal names are equal values: if an update is shown with $rv1 as well, it changed nothing. Times
+// that are close to the current one are shown as <time>.
 //
 // # Recording
 //

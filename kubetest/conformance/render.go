@@ -44,7 +44,7 @@ func (r renderer) text(data []byte) []string {
 // lines returns one line for each field of an object.
 func (r renderer) lines(obj map[string]any) []string {
 	var lines []string
-	r.walk("", "", obj, &lines)
+	r.walk("", obj, &lines)
 	return lines
 }
 
@@ -133,10 +133,10 @@ func withoutCauses(message string, causes []any) string {
 }
 
 // walk appends a line for each shown field of a value.
-func (r renderer) walk(path, key string, value any, lines *[]string) {
+func (r renderer) walk(path string, value any, lines *[]string) {
 	switch v := value.(type) {
 	case map[string]any:
-		if len(v) == 0 {
+		if len(v) == 0 && path != "" {
 			break
 		}
 		for _, k := range slices.Sorted(maps.Keys(v)) {
@@ -144,7 +144,7 @@ func (r renderer) walk(path, key string, value any, lines *[]string) {
 			if strings.ContainsAny(k, ".") {
 				child = "[" + k + "]"
 			}
-			r.walk(strings.TrimPrefix(path+"."+child, "."), k, v[k], lines)
+			r.walk(strings.TrimPrefix(path+"."+child, "."), v[k], lines)
 		}
 		return
 	case []any:
@@ -156,7 +156,7 @@ func (r renderer) walk(path, key string, value any, lines *[]string) {
 			return
 		}
 		for i, item := range v {
-			r.walk(fmt.Sprintf("%s[%d]", path, i), key, item, lines)
+			r.walk(fmt.Sprintf("%s[%d]", path, i), item, lines)
 		}
 		return
 	}

@@ -72,18 +72,34 @@ func TestBodiesAreRendered(t *testing.T) {
 		show []string
 		want string
 	}{
-		{"equal versions have one name", `{"metadata":{"resourceVersion":"7","uid":"` + uid + `"},"a":{"resourceVersion":"7"}}`, nil,
-			"a.resourceVersion: $rv1\nmetadata.resourceVersion: $rv1\nmetadata.uid: $uid1"},
-		{"strings that look like other values have quotes", `{"a":"1","b":1,"c":"true","d":"x y","e":"","f":{},"g":[1.0,null]}`, nil,
-			"a: \"1\"\nb: 1\nc: \"true\"\nd: x y\ne: \"\"\nf: {}\ng[0]: 1.0\ng[1]: null"},
+		{
+			"equal versions have one name",
+			`{"metadata":{"resourceVersion":"7","uid":"` + uid + `"},"a":{"resourceVersion":"7"}}`, nil,
+			"a.resourceVersion: $rv1\nmetadata.resourceVersion: $rv1\nmetadata.uid: $uid1",
+		},
+		{
+			"strings that look like other values have quotes",
+			`{"a":"1","b":1,"c":"true","d":"x y","e":"","f":{},"g":[1.0,null]}`, nil,
+			"a: \"1\"\nb: 1\nc: \"true\"\nd: x y\ne: \"\"\nf: {}\ng[0]: 1.0\ng[1]: null",
+		},
 		{"only prefixes that end with a name are shown", `{"ab":1,"a":{"b":2},"c":3}`, []string{"a"}, "a.b: 2"},
-		{"a list shows the names of its items", `{"metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"x"}}]}`, nil,
-			"metadata.resourceVersion: $list1\nitems: x"},
-		{"a list shows the selected fields of its items", `{"items":[{"a":1,"b":2},{"a":3}]}`, []string{"a"}, "- a: 1\n- a: 3"},
+		{
+			"a list shows the names of its items",
+			`{"metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"x"}}]}`, nil,
+			"metadata.resourceVersion: $list1\nitems: x",
+		},
+		{
+			"a list shows the selected fields of its items", `{"items":[{"a":1,"b":2},{"a":3}]}`,
+			[]string{"a"},
+			"- a: 1\n- a: 3",
+		},
 		{"a body that is not an object is shown as it is", "404 page not found\n", nil, "404 page not found"},
-		{"managers are sorted and have no times",
+		{
+			"managers are sorted and have no times",
 			`{"metadata":{"managedFields":[{"manager":"b","time":"x"},{"manager":"a","fieldsV1":{"f:x":{}}}]}}`,
-			[]string{"metadata"}, "metadata.managedFields: a {\"f:x\":{}}\nmetadata.managedFields: b"},
+			[]string{"metadata"},
+			"metadata.managedFields: a {\"f:x\":{}}\nmetadata.managedFields: b",
+		},
 	} {
 		r := renderer{names: newNames(map[string]string{"$ns": "kt-1"}), show: tt.show}
 		if diff := cmp.Diff(tt.want, strings.Join(r.body([]byte(tt.in)), "\n")); diff != "" {
@@ -115,7 +131,8 @@ func TestNamesAreExpanded(t *testing.T) {
 	if got, want := n.expand("$ns/$rv1/$rv2/$patch"), "kt-1/7/$rv2/$patch"; got != want {
 		t.Errorf("expand = %q, want %q", got, want)
 	}
-	if got, want := n.shorten("kt-1: ResourceVersion in record (7), 7"), "$ns: ResourceVersion in record ($rv1), 7"; got != want {
+	got, want := n.shorten("kt-1: ResourceVersion in record (7), 7"), "$ns: ResourceVersion in record ($rv1), 7"
+	if got != want {
 		t.Errorf("shorten = %q, want %q", got, want)
 	}
 }

@@ -13,9 +13,7 @@ import (
 	"github.com/kube-go/sdk/client"
 )
 
-var (
-	record = flag.Bool("record", false, "replace the responses in the scripts by those of the server of KUBECONFIG")
-)
+var record = flag.Bool("record", false, "replace the responses in the scripts by those of the server of KUBECONFIG")
 
 // TestScripts runs the suite with the server of KUBECONFIG, or records it.
 func TestScripts(t *testing.T) {

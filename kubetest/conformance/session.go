@@ -82,8 +82,8 @@ func (s *session) enter(ns string) {
 	s.created = append(s.created, "/api/v1/namespaces/"+ns)
 }
 
-// clean deletes the objects that a session created. The deletion of a namespace deletes what is in it, but finalizers
-// that a failed case has left would keep it.
+// clean ends the watches of a session and deletes the objects that it created. The deletion of a namespace deletes its
+// objects, but finalizers that a failed case has left would keep them.
 func (s *session) clean() {
 	for _, w := range s.watches {
 		w.stop()
@@ -95,7 +95,7 @@ func (s *session) clean() {
 			header := http.Header{"Content-Type": {"application/merge-patch+json"}}
 			s.do(ctx, http.MethodPatch, path, header, []byte(`{"metadata":{"finalizers":null}}`))
 		}
-		if s.t.Failed() || !strings.Contains(strings.TrimPrefix(path, "/api/v1/namespaces/"), "/namespaces/") {
+		if _, below, _ := strings.Cut(path, "/namespaces/"); !strings.Contains(below, "/") {
 			s.do(ctx, http.MethodDelete, path, nil, nil)
 		}
 	}
@@ -134,12 +134,12 @@ func (s *session) step(st *step) []string {
 		s.do(s.t.Context(), method, s.url(st.args[0]), header, s.body(st))
 		return []string{"-> ignored"}
 	}
-	until, body := s.names.expand(st.options["until"]), s.body(st)
+	until, body := st.options["until"], s.body(st)
 	for deadline := time.Now().Add(s.mode.patience); ; {
 		known := s.names.clone()
 		r := s.do(s.t.Context(), method, s.url(st.args[0]), header, body)
 		lines := s.render(st, r)
-		if until == "" || strings.Contains(known.expand(strings.Join(lines, "\n")), until) {
+		if until == "" || strings.Contains(strings.Join(lines, "\n"), until) {
 			s.remember(st, method, r)
 			return lines
 		}

@@ -27,7 +27,7 @@ type watchEvent struct {
 // stop ends the watch and waits until it has ended.
 func (w *stream) stop() {
 	w.cancel()
-	for range w.events { //nolint:revive // only waits for the end
+	for range w.events {
 	}
 }
 
@@ -49,6 +49,9 @@ func (s *session) watch(st *step) []string {
 	events := make(chan watchEvent, 100)
 	if s.watches == nil {
 		s.watches = map[string]*stream{}
+	}
+	if w := s.watches[st.args[0]]; w != nil {
+		w.stop()
 	}
 	s.watches[st.args[0]] = &stream{events: events, cancel: cancel}
 	go decode(resp.Body, events)
@@ -102,7 +105,7 @@ func (s *session) event(st *step, e watchEvent) []string {
 	r := s.renderer(st)
 	if e.Type == "ERROR" {
 		var status struct{ Code int }
-		_ = json.Unmarshal(e.Object, &status) //nolint:errcheck // a wrong code shows the whole object
+		_ = json.Unmarshal(e.Object, &status) // an object that is not a status is shown as a whole
 		if first, lines, ok := r.status(status.Code, e.Object); ok {
 			return append([]string{"ERROR " + first}, lines...)
 		}

@@ -63,14 +63,14 @@ func newNamespace(t *testing.T, c *client.Client) string {
 	return ns.Name
 }
 
-// configMap returns a config map with one entry.
-func configMap(name, color string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"color": color}}
+// configMap returns a config map with the name a.
+func configMap(color string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"color": color}}
 }
 
 func testTyped(t *testing.T, c *client.Client, ns string) {
 	api := client.Namespaced[corev1.ConfigMap](c, ns)
-	created, err := api.Create(t.Context(), configMap("a", "blue"), nil)
+	created, err := api.Create(t.Context(), configMap("blue"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func testTyped(t *testing.T, c *client.Client, ns string) {
 		t.Errorf("Update = %v, %v, want the color red", got, err)
 	}
 	o := &request.ApplyOptions{FieldManager: "test", Force: true}
-	if got, err = api.Apply(t.Context(), configMap("a", "green"), o); err != nil || got.Data["color"] != "green" {
+	if got, err = api.Apply(t.Context(), configMap("green"), o); err != nil || got.Data["color"] != "green" {
 		t.Errorf("Apply = %v, %v, want the color green", got, err)
 	}
 	meta, err := api.Metadata().Get(t.Context(), "a", nil)
@@ -103,7 +103,7 @@ func testTyped(t *testing.T, c *client.Client, ns string) {
 
 func testErrors(t *testing.T, c *client.Client, ns string) {
 	api := client.Namespaced[corev1.ConfigMap](c, ns)
-	old, err := api.Create(t.Context(), configMap("a", "blue"), nil)
+	old, err := api.Create(t.Context(), configMap("blue"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,14 +118,17 @@ func testErrors(t *testing.T, c *client.Client, ns string) {
 		want error
 	}{
 		{"get of a missing object", errOf(api.Get(t.Context(), "b", nil)), core.ErrNotFound},
-		{"create of an existing object", errOf(api.Create(t.Context(), configMap("a", ""), nil)), core.ErrAlreadyExists},
+		{"create of an existing object", errOf(api.Create(t.Context(), configMap(""), nil)), core.ErrAlreadyExists},
 		{"update of an old version", errOf(api.Update(t.Context(), old, nil)), core.ErrConflict},
 		{"invalid object", errOf(api.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 			Name: "b", Labels: map[string]string{"a": "b c"},
 		}}, nil)), core.ErrInvalid},
-		{"unsupported selector", errOf(api.List(t.Context(), &request.ListOptions{FieldSelector: "a=b"})), core.ErrBadRequest},
+		{
+			"unsupported selector",
+			errOf(api.List(t.Context(), &request.ListOptions{FieldSelector: "a=b"})), core.ErrBadRequest,
+		},
 		{"list of an unknown kind", errOf(client.Dynamic(c, unknown).List(t.Context(), nil)), core.ErrNotFound},
-		{"apply of a field of another manager", errOf(api.Apply(t.Context(), configMap("a", "green"),
+		{"apply of a field of another manager", errOf(api.Apply(t.Context(), configMap("green"),
 			&request.ApplyOptions{FieldManager: "other"})), core.ErrConflict},
 	} {
 		if !errors.Is(tt.got, tt.want) {
@@ -141,7 +144,7 @@ func testErrors(t *testing.T, c *client.Client, ns string) {
 
 func testModify(t *testing.T, c *client.Client, ns string) {
 	api := client.Namespaced[corev1.ConfigMap](c, ns)
-	if _, err := api.Create(t.Context(), configMap("a", "blue"), nil); err != nil {
+	if _, err := api.Create(t.Context(), configMap("blue"), nil); err != nil {
 		t.Fatal(err)
 	}
 	runs := 0
@@ -221,7 +224,8 @@ func testWatch(t *testing.T, c *client.Client, ns string) {
 }
 
 func testDynamic(t *testing.T, c *client.Client, ns string) {
-	api := client.Dynamic(c, core.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}).In(ns)
+	res := core.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}
+	api := client.Dynamic(c, res).In(ns)
 	obj := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"},
 		"data": map[string]any{"color": "blue"},

@@ -27,29 +27,44 @@ func testDiscovery(t *testing.T, c *client.Client, _ string) {
 	if failed := d.Failed(); len(failed) > 0 {
 		t.Errorf("failed: %v", failed)
 	}
+	kind := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 	for _, name := range []string{"deployments", "deployment", "Deployment", "deploy", "deployments.apps"} {
 		res, err := d.Resolve(name)
-		if err != nil || res.GroupVersionKind() != (schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}) {
-			t.Errorf("Resolve(%q) = %v, %v", name, res, err)
+		if err != nil || res.GroupVersionKind() != kind {
+			t.Errorf("Resolve(%q) = %v, %v, want %v", name, res, err, kind)
 		}
 	}
 	for _, tt := range []core.Resource{
-		{Version: "v1", Kind: "Pod", Plural: "pods", Singular: "pod", Namespaced: true,
+		{
+			Version: "v1", Kind: "Pod", Plural: "pods", Singular: "pod", Namespaced: true,
 			ShortNames: []string{"po"}, Categories: []string{"all"}, Verbs: allVerbs(),
-			Subresources: []string{"status", "eviction", "binding"}},
-		{Version: "v1", Kind: "Namespace", Plural: "namespaces", Singular: "namespace",
-			ShortNames: []string{"ns"}, Verbs: without(allVerbs(), "deletecollection"), Subresources: []string{"status"}},
-		{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Singular: "configmap", Namespaced: true,
-			ShortNames: []string{"cm"}, Verbs: allVerbs()},
-		{Group: "apps", Version: "v1", Kind: "Deployment", Plural: "deployments", Singular: "deployment", Namespaced: true,
+			Subresources: []string{"status", "eviction", "binding"},
+		},
+		{
+			Version: "v1", Kind: "Namespace", Plural: "namespaces", Singular: "namespace",
+			ShortNames: []string{"ns"}, Verbs: without(allVerbs(), "deletecollection"), Subresources: []string{"status"},
+		},
+		{
+			Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Singular: "configmap", Namespaced: true,
+			ShortNames: []string{"cm"}, Verbs: allVerbs(),
+		},
+		{
+			Group: "apps", Version: "v1", Kind: "Deployment", Plural: "deployments", Singular: "deployment", Namespaced: true,
 			ShortNames: []string{"deploy"}, Categories: []string{"all"}, Verbs: allVerbs(),
-			Subresources: []string{"scale", "status"}},
-		{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease", Plural: "leases", Singular: "lease", Namespaced: true,
-			Verbs: allVerbs()},
-		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole", Plural: "clusterroles",
-			Singular: "clusterrole", Verbs: allVerbs()},
-		{Group: "authorization.k8s.io", Version: "v1", Kind: "SelfSubjectAccessReview",
-			Plural: "selfsubjectaccessreviews", Singular: "selfsubjectaccessreview", Verbs: []string{"create"}},
+			Subresources: []string{"scale", "status"},
+		},
+		{
+			Group: "coordination.k8s.io", Version: "v1", Kind: "Lease", Plural: "leases", Singular: "lease", Namespaced: true,
+			Verbs: allVerbs(),
+		},
+		{
+			Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole", Plural: "clusterroles",
+			Singular: "clusterrole", Verbs: allVerbs(),
+		},
+		{
+			Group: "authorization.k8s.io", Version: "v1", Kind: "SelfSubjectAccessReview",
+			Plural: "selfsubjectaccessreviews", Singular: "selfsubjectaccessreview", Verbs: []string{"create"},
+		},
 	} {
 		got, err := d.ForResource(tt.GroupVersionResource())
 		if err != nil {

@@ -13,6 +13,7 @@ require (
 	github.com/kube-go/sdk/derive v0.0.0
 	github.com/kube-go/sdk/examples v0.0.0
 	github.com/kube-go/sdk/kube v0.0.0
+	github.com/kube-go/sdk/kubetest v0.0.0
 	github.com/kube-go/sdk/runtime v0.0.0
 	github.com/kube-go/sdk/tests/cluster v0.0.0
 	github.com/kube-go/sdk/wasm v0.0.0
@@ -105,6 +106,7 @@ replace (
 	github.com/kube-go/sdk/derive => ../../derive
 	github.com/kube-go/sdk/examples => ../../examples
 	github.com/kube-go/sdk/kube => ../../kube
+	github.com/kube-go/sdk/kubetest => ../../kubetest
 	github.com/kube-go/sdk/runtime => ../../runtime
 	github.com/kube-go/sdk/tests/cluster => ../cluster
 	github.com/kube-go/sdk/wasm => ../../wasm

@@ -75,7 +75,7 @@ func TestReadmeStepsWorkWithARelease(t *testing.T) {
 func publish(t *testing.T) (proxy, version string) {
 	t.Helper()
 	proxy = t.TempDir()
-	modules := []string{"core", "client", "runtime", "derive", "kube", "tests/cluster", "wasm"}
+	modules := []string{"core", "client", "runtime", "derive", "kube", "kubetest", "tests/cluster", "wasm"}
 	version, err := release.Publish("../..", proxy, modules)
 	if err != nil {
 		t.Fatal(err)

@@ -609,6 +609,37 @@ func allowed() map[string]map[string]string {
 			"k8s.io/apimachinery/pkg/types":                     "the ecosystem's vocabulary: UID",
 		},
 
+		// Only tests link kubetest.
+		"./kubetest/...": {
+			"std":                                "no restriction",
+			"./client/...":                       "the client of a server",
+			"./core/...":                         "the SDK's vocabulary",
+			"./derive/validation":                "validates definitions and custom resources",
+			"./kubetest/internal/...":            "the parts of the server",
+			"k8s.io/api/...":                     "the types of built-in kinds",
+			"k8s.io/apimachinery/...":            "the API server's rules and errors",
+			"k8s.io/kube-openapi/...":            "the schemas of built-in kinds",
+			"github.com/go-json-experiment/json": "decodes schemas fast",
+			"github.com/go-json-experiment/json/jsontext":    "decodes schemas fast",
+			"github.com/google/go-cmp/cmp":                   "prints differences",
+			"gopkg.in/evanphx/json-patch.v4":                 "the API server's patches",
+			"sigs.k8s.io/json":                               "the API server's decoder",
+			"sigs.k8s.io/structured-merge-diff/v6/fieldpath": "the fields of managers",
+			"sigs.k8s.io/yaml":                               "reads YAML like servers",
+		},
+
+		"./kubetest": {},
+		"./kubetest/conformance": {},
+		"./kubetest/conformance/recorded": {},
+		"./kubetest/internal/builtin": {},
+		"./kubetest/internal/builtin/record": {},
+		"./kubetest/internal/defaults": {},
+		"./kubetest/internal/definition": {},
+		"./kubetest/internal/fields": {},
+		"./kubetest/internal/store": {},
+		"./kubetest/internal/typed": {},
+		"./kubetest/internal/cmd/record": {"all": "a generator, which no user links"},
+
 		"./contrib/otel": {
 			"std":                                  "no restriction",
 			"./client/middleware":                  "observes requests",

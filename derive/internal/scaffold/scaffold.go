@@ -69,7 +69,7 @@ func (p *Project) Check() error {
 func (p *Project) kindVersion() string { return cmp.Or(p.KindVersion, "v1") }
 
 // replaced are the modules of the SDK that a project takes from a checkout, with their folders.
-func replaced() []string { return []string{"client", "core", "derive", "kube", "runtime"} }
+func replaced() []string { return []string{"client", "core", "derive", "kube", "kubetest", "runtime"} }
 
 // Files returns the files of a project, ordered by path.
 func (p *Project) Files() ([]File, error) {

@@ -17,8 +17,8 @@ import (
 )
 
 // Set sets the defaults of an object in place. It also replaces the fields that exist only for input, such as the
-// stringData of a Secret, and makes aliases of a field equal. Objects of unknown kinds and fields with a value of a wrong
-// type are unchanged. Set has no effect on an object that it has changed before.
+// stringData of a Secret, and makes aliases of a field equal. Objects of unknown kinds are unchanged. Set has no effect on
+// an object that it has changed before.
 func Set(gvk schema.GroupVersionKind, obj map[string]any) {
 	apply(decoded()[gvk.GroupVersion()][gvk.Kind], obj)
 }

@@ -5,11 +5,12 @@ package defaults
 
 import (
 	"regexp"
+	"strings"
 	"sync"
 )
 
 // reference matches the reference of an image: a name, an optional tag and an optional digest, see
-// https://pkg.go.dev/github.com/distribution/reference.
+// https://pkg.go.dev/github.com/distribution/reference. It also matches the identifier of an image, which isn't valid.
 //
 //nolint:gochecknoglobals // a cache
 var reference = sync.OnceValue(func() *regexp.Regexp {
@@ -28,9 +29,23 @@ var reference = sync.OnceValue(func() *regexp.Regexp {
 func imagePullPolicy(policy, image string) rule {
 	return func(obj map[string]any) {
 		value := "IfNotPresent"
-		if m := reference().FindStringSubmatch(text(obj, image)); m != nil && (m[1] == "latest" || m[1]+m[2] == "") {
+		if isLatest(text(obj, image)) {
 			value = "Always"
 		}
 		zero(policy, value)(obj)
 	}
+}
+
+func isLatest(image string) bool {
+	m := reference().FindStringSubmatch(image)
+	if m == nil || isIdentifier(image) {
+		return false
+	}
+	tag, digest := m[1], m[2]
+	return tag == "latest" || tag+digest == ""
+}
+
+// isIdentifier returns whether an image is named by the 64 hexadecimal digits of its digest.
+func isIdentifier(image string) bool {
+	return len(image) == 64 && strings.Trim(image, "0123456789abcdef") == ""
 }

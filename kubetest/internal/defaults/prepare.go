@@ -30,8 +30,8 @@ var created = sync.OnceValue(func() map[schema.GroupVersion]kinds {
 			),
 		},
 		{Group: "autoscaling", Version: "v1"}: {"HorizontalPodAutoscaler": zeros("currentReplicas", "desiredReplicas")},
-		{Group: "autoscaling", Version: "v2"}: {"HorizontalPodAutoscaler": all(zeros("desiredReplicas"), noMetrics)},
-		{Group: "batch", Version: "v1"}:       {"Job": jobSelector},
+		{Group: "autoscaling", Version: "v2"}: {"HorizontalPodAutoscaler": all(zeros("desiredReplicas"), within("status", null("currentMetrics")))},
+		{Group: "batch", Version: "v1"}:       {"Job": all(jobSelector, templateLabels("metadata", "labels"))},
 		{Group: "coordination.k8s.io", Version: "v1"}: {
 			// The server ignores the fields, because its feature gate CoordinatedLeaderElection is off.
 			"Lease": within("spec", drop("strategy"), drop("preferredHolder")),
@@ -72,11 +72,9 @@ func zeros(names ...string) rule {
 
 func loadBalancer() rule { return ensure("status.loadBalancer") }
 
-// noMetrics sets the current metrics of a new autoscaler, which the status always has.
-func noMetrics(hpa map[string]any) {
-	if status := object(hpa, "status"); status["currentMetrics"] == nil {
-		status["currentMetrics"] = nil
-	}
+// null sets a list without a value, which the status always has.
+func null(name string) rule {
+	return func(status map[string]any) { fill(status, map[string]any{name: nil}) }
 }
 
 func namespaceFinalizer(spec map[string]any) {

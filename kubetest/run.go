@@ -1,0 +1,27 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubetest
+
+import (
+	"context"
+	"errors"
+	"testing"
+)
+
+var errTestEnds = errors.New("the test ends")
+
+// Run runs a function, such as the Run method of a manager, in a goroutine until the end of the test. The test fails if
+// the function returns an error that is not the cause of its context.
+func Run(t testing.TB, run func(context.Context) error) {
+	t.Helper()
+	ctx, stop := context.WithCancelCause(context.WithoutCancel(t.Context()))
+	done := make(chan error, 1)
+	go func() { done <- run(ctx) }()
+	t.Cleanup(func() {
+		stop(errTestEnds)
+		if err := <-done; err != nil && !errors.Is(err, errTestEnds) && !errors.Is(err, context.Canceled) {
+			t.Errorf("kubetest: the function of Run: %v", err)
+		}
+	})
+}
