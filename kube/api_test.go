@@ -27,7 +27,8 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // them is made on purpose. go test ./kube -run ExportedAPI -update writes the lists.
 func TestExportedAPI(t *testing.T) {
 	for _, module := range []string{
-		"core", "client", "runtime", "derive", "kube", "wasm", "tests/cluster", "contrib/otel", "contrib/prometheus", "contrib/zstd",
+		"core", "client", "runtime", "derive", "kube", "kubetest", "wasm", "tests/cluster", "contrib/otel", "contrib/prometheus",
+		"contrib/zstd",
 	} {
 		t.Run(module, func(t *testing.T) {
 			got := strings.Join(exported(t, filepath.Join("..", module)), "\n") + "\n"

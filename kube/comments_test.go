@@ -120,7 +120,7 @@ func (m members) worthNaming(typ string) []string {
 func publicPackages(t *testing.T) map[string]members {
 	t.Helper()
 	packages := map[string]members{}
-	for _, module := range []string{"core", "client", "runtime", "derive", "wasm", "contrib"} {
+	for _, module := range []string{"core", "client", "runtime", "derive", "kubetest", "wasm", "contrib"} {
 		err := filepath.WalkDir(filepath.Join("..", module), func(file string, d fs.DirEntry, err error) error {
 			switch {
 			case err != nil:

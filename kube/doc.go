@@ -214,7 +214,6 @@
 //   - [github.com/kube-go/sdk/derive/validation]: validation of objects as the server does it, for tests
 //   - [github.com/kube-go/sdk/derive/evolution]: incompatible changes of a definition
 //   - [github.com/kube-go/sdk/kubetest]: an API server in memory, for unit tests
-//   - [github.com/kube-go/sdk/kubetest/conformance]: tests that it behaves as a real API server
 //   - [github.com/kube-go/sdk/wasm/host]: controllers that are WebAssembly modules, in one process
 //   - [github.com/kube-go/sdk/wasm/registry]: modules from OCI registries, files and folders
 //   - [github.com/kube-go/sdk/wasm/registry/registrytest]: a registry for tests

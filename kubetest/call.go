@@ -27,8 +27,8 @@ type call struct {
 	subresource string
 }
 
-// ServeHTTP responds to a request.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// handle responds to a request.
+func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxBodyBytes)
 	if err := s.serve(w, r); err != nil {
 		respondError(w, err)

@@ -58,7 +58,7 @@ func Start(t testing.TB, o *Options) *Server {
 	if err := s.seed(o); err != nil {
 		t.Fatalf("kubetest: %v", err)
 	}
-	h := &http.Server{Handler: s, ErrorLog: log.New(io.Discard, "", 0)}
+	h := &http.Server{Handler: http.HandlerFunc(s.handle), ErrorLog: log.New(io.Discard, "", 0)}
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		if err := h.Serve(n); !errors.Is(err, http.ErrServerClosed) {

@@ -24,6 +24,7 @@ import (
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/kubetest/internal/builtin"
+	"github.com/kube-go/sdk/kubetest/internal/defaults"
 	"github.com/kube-go/sdk/kubetest/internal/definition"
 	"github.com/kube-go/sdk/kubetest/internal/fields"
 	"github.com/kube-go/sdk/kubetest/internal/store"
@@ -307,7 +308,7 @@ func (w *write) checkBuiltin(obj, live *unstructured.Unstructured) error {
 		w.separateStatus(obj, live)
 	}
 	if live == nil {
-		complete(w.kind.stored(), obj)
+		w.prepare(obj)
 	} else if builtin.Changed(w.kind.GroupVersionKind(), live.Object, obj.Object) {
 		obj.SetGeneration(live.GetGeneration() + 1)
 	}
@@ -321,6 +322,21 @@ func (w *write) checkBuiltin(obj, live *unstructured.Unstructured) error {
 		return apierrors.NewInvalid(w.kind.GroupVersionKind().GroupKind(), obj.GetName(), errs)
 	}
 	return nil
+}
+
+// prepare sets what the server sets in new objects of a built-in kind.
+func (w *write) prepare(obj *unstructured.Unstructured) {
+	defaults.Prepare(w.kind.GroupVersionKind(), obj.Object)
+	if account, _, _ := unstructured.NestedString(obj.Object, "spec", "serviceAccountName"); w.kind.Kind == "Pod" && account == "" {
+		setNested(obj, "default", "spec", "serviceAccountName") // as an admission plugin does
+	}
+}
+
+// setNested sets a field. Its parents are objects, since the object has passed through its Go type.
+func setNested(obj *unstructured.Unstructured, value any, path ...string) {
+	if err := unstructured.SetNestedField(obj.Object, value, path...); err != nil {
+		panic(err)
+	}
 }
 
 // separateStatus keeps the status for a write of the object, and everything else for a write of the status.

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/kube-go/sdk/kubetest/internal/typed"
 )
 
 // Manager keeps the managed fields of the objects of one version of a kind. It is safe for concurrent use, and changes
@@ -100,9 +102,14 @@ func (m *Manager) before(live *unstructured.Unstructured) *unstructured.Unstruct
 	if live != nil {
 		return m.normalize(live)
 	}
+	if m.custom == nil {
+		if obj, err := typed.New(m.kind); err == nil {
+			return obj
+		}
+	}
 	obj := &unstructured.Unstructured{Object: map[string]any{}}
 	obj.SetGroupVersionKind(m.kind)
-	return m.normalize(obj)
+	return obj
 }
 
 func (m *Manager) updater(subresource string) (*managedfields.FieldManager, error) {

@@ -1,8 +1,8 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package typed decodes objects of built-in kinds by their Go types, so that the results and the errors are those of a
-// real server.
+// Package typed decodes objects of built-in kinds by their Go types and sets their defaults, so that the results and the
+// errors are those of a real server.
 package typed
 
 import (
@@ -39,6 +39,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 
 	"github.com/kube-go/sdk/core/wire"
+	"github.com/kube-go/sdk/kubetest/internal/defaults"
 )
 
 // scheme has the Go types of the built-in kinds.
@@ -77,7 +78,7 @@ func Decode(data []byte, contentType string, gvk schema.GroupVersionKind, strict
 	if err != nil {
 		return nil, nil, Refused(err, got, gvk, data)
 	}
-	obj, err = plain(typed, *got)
+	obj, err = complete(typed, *got)
 	return obj, unknown, err
 }
 
@@ -97,7 +98,7 @@ func FromMap(content map[string]any, gvk schema.GroupVersionKind) (
 	if err != nil {
 		return nil, nil, err
 	}
-	obj, err = plain(typed, gvk)
+	obj, err = complete(typed, gvk)
 	return obj, unknown, err
 }
 
@@ -158,6 +159,25 @@ func texts(errs []error) []string {
 	return list
 }
 
+// New returns an empty object of a kind, without defaults. The empty structs of its Go type are empty objects.
+func New(gvk schema.GroupVersionKind) (*unstructured.Unstructured, error) {
+	typed, err := scheme().New(gvk)
+	if err != nil {
+		return nil, err
+	}
+	return plain(typed, gvk)
+}
+
+// complete returns a typed object as unstructured content, with its defaults.
+func complete(typed runtime.Object, gvk schema.GroupVersionKind) (*unstructured.Unstructured, error) {
+	obj, err := plain(typed, gvk)
+	if err != nil {
+		return nil, err
+	}
+	defaults.Set(gvk, obj.Object)
+	return obj, nil
+}
+
 // plain returns a typed object as unstructured content.
 func plain(typed runtime.Object, gvk schema.GroupVersionKind) (*unstructured.Unstructured, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
@@ -168,6 +188,11 @@ func plain(typed runtime.Object, gvk schema.GroupVersionKind) (*unstructured.Uns
 	obj.SetGroupVersionKind(gvk)
 	if obj.GetCreationTimestamp() == (metav1.Time{}) {
 		unstructured.RemoveNestedField(content, "metadata", "creationTimestamp")
+	}
+	// An empty list removes the managed fields, and its encoding omits it.
+	if meta, ok := typed.(metav1.Object); ok && meta.GetManagedFields() != nil && len(meta.GetManagedFields()) == 0 {
+		err = unstructured.SetNestedSlice(content, []any{}, "metadata", "managedFields")
+		return obj, err
 	}
 	return obj, nil
 }
