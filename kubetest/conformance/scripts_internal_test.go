@@ -10,34 +10,25 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/kube-go/sdk/client"
 )
 
-var record = flag.Bool("record", false, "replace the responses in the scripts by those of the server of KUBECONFIG")
+var recording = flag.Bool("record", false, "replace the responses in the scripts by those of the server of the kubeconfig")
 
-// TestScripts runs the suite with the server of KUBECONFIG, or records it.
+// TestScripts checks that the scripts have the form in which they are recorded, or records them. Kubetest and the
+// end-to-end tests run them.
 func TestScripts(t *testing.T) {
-	if os.Getenv("KUBECONFIG") == "" {
-		t.Skip("KUBECONFIG is not set")
+	var paths []string
+	for _, pattern := range []string{"scripts/*.txt", "scripts/*/*.txt"} {
+		matches, err := filepath.Glob(pattern)
+		if err != nil || len(matches) == 0 {
+			t.Fatalf("scripts %s: %v, %v", pattern, matches, err)
+		}
+		paths = append(paths, matches...)
 	}
-	c, err := client.New(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !*record {
-		t.Run("RunControllers", func(t *testing.T) { RunControllers(t, c) }) // first, since Run leaves them work
-		t.Run("Run", func(t *testing.T) { Run(t, c) })
-		return
-	}
-	paths, err := filepath.Glob("scripts/*.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	more, err := filepath.Glob("scripts/*/*.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range append(paths, more...) {
+	for _, path := range paths {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -47,12 +38,26 @@ func TestScripts(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Run(s.name(), func(t *testing.T) {
-			t.Cleanup(func() {
-				if err := os.WriteFile(path, []byte(s.String()), 0o644); err != nil {
-					t.Error(err)
-				}
-			})
-			s.run(t, c, mode{record: true, patience: time.Minute})
+			if *recording {
+				rewrite(t, path, s)
+			} else if diff := cmp.Diff(string(text), s.String()); diff != "" {
+				t.Errorf("the script is not as -record writes it (-file +written):\n%s", diff)
+			}
 		})
 	}
+}
+
+// rewrite replaces the responses in a script.
+func rewrite(t *testing.T, path string, s *script) {
+	t.Helper()
+	c, err := client.New(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.WriteFile(path, []byte(s.String()), 0o644); err != nil {
+			t.Error(err)
+		}
+	})
+	s.run(t, c, mode{record: true, patience: time.Minute})
 }

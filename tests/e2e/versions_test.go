@@ -38,6 +38,8 @@ const (
 	numbersHaveFormats change = 36
 	// shardsAreServed: the feature gate ShardedListAndWatch exists. Older servers ignore the shard in a request.
 	shardsAreServed change = 36
+	// likeKubetest: the server has the behavior of kubetest, including the text of all errors.
+	likeKubetest change = 36
 )
 
 // has reports whether the server has the behavior of a version or of a later one.

@@ -630,7 +630,6 @@ func allowed() map[string]map[string]string {
 
 		"./kubetest": {},
 		"./kubetest/conformance": {},
-		"./kubetest/conformance/recorded": {},
 		"./kubetest/internal/builtin": {},
 		"./kubetest/internal/builtin/record": {},
 		"./kubetest/internal/defaults": {},

@@ -6,11 +6,12 @@ package defaults
 import "time"
 
 func admissionKinds() kinds {
+	policy := ensure("spec", unset("failurePolicy", "Fail"), within("matchConstraints", matchResources()))
 	return kinds{
-		"MutatingAdmissionPolicy":          ensure("spec", unset("failurePolicy", "Fail"), within("matchConstraints", matchResources())),
+		"MutatingAdmissionPolicy":          policy,
 		"MutatingAdmissionPolicyBinding":   within("spec.matchResources", matchResources()),
 		"MutatingWebhookConfiguration":     within("webhooks[]", webhook(), unset("reinvocationPolicy", "Never")),
-		"ValidatingAdmissionPolicy":        ensure("spec", unset("failurePolicy", "Fail"), within("matchConstraints", matchResources())),
+		"ValidatingAdmissionPolicy":        policy,
 		"ValidatingAdmissionPolicyBinding": within("spec.matchResources", matchResources()),
 		"ValidatingWebhookConfiguration":   within("webhooks[]", webhook()),
 	}

@@ -126,8 +126,8 @@ func serviceSpec() rule {
 }
 
 func targetPort(port map[string]any) {
-	if !isZero(port["port"]) {
-		zero("targetPort", port["port"])(port)
+	if n, ok := port["port"].(int64); ok {
+		zero("targetPort", n)(port)
 	}
 }
 

@@ -3,11 +3,11 @@
 
 // Package defaults sets the defaults of objects of built-in kinds, as an API server does when it decodes them.
 //
-// The rules are those of Kubernetes 1.36 with its default feature gates. Their sources are the files defaults.go,
-// zz_generated.defaults.go and conversion.go of each version in
-// https://github.com/kubernetes/kubernetes/tree/v1.36.3/pkg/apis for [Set], and the methods PrepareForCreate in
-// https://github.com/kubernetes/kubernetes/tree/v1.36.3/pkg/registry for [Prepare]. Values that a server allocates, such
-// as cluster IPs, and the effects of admission plugins are not included.
+// The rules are those of Kubernetes 1.36 with its default feature gates. The sources of [Set] are the files
+// defaults.go, zz_generated.defaults.go and conversion.go of each version in
+// https://github.com/kubernetes/kubernetes/tree/v1.36.3/pkg/apis. The sources of [Prepare] are the methods
+// PrepareForCreate in https://github.com/kubernetes/kubernetes/tree/v1.36.3/pkg/registry. Values that a server
+// allocates, such as cluster IPs, and the effects of admission plugins are not included.
 package defaults
 
 import (
@@ -17,8 +17,8 @@ import (
 )
 
 // Set sets the defaults of an object in place. It also replaces the fields that exist only for input, such as the
-// stringData of a Secret, and makes aliases of a field equal. Objects of unknown kinds are unchanged. Set has no effect on
-// an object that it has changed before.
+// stringData of a Secret, and makes aliases of a field equal. Objects of unknown kinds are unchanged. A second Set has
+// no effect.
 func Set(gvk schema.GroupVersionKind, obj map[string]any) {
 	apply(decoded()[gvk.GroupVersion()][gvk.Kind], obj)
 }

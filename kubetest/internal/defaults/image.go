@@ -21,7 +21,8 @@ var reference = sync.OnceValue(func() *regexp.Regexp {
 		tag    = `\w[\w.-]{0,127}`
 		digest = `[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[[:xdigit:]]{32,}`
 	)
-	return regexp.MustCompile(`^(?:` + domain + `/)?` + word + `(?:/` + word + `)*(?::(` + tag + `))?(?:@(` + digest + `))?$`)
+	const name = `(?:` + domain + `/)?` + word + `(?:/` + word + `)*`
+	return regexp.MustCompile(`^` + name + `(?::(` + tag + `))?(?:@(` + digest + `))?$`)
 })
 
 // imagePullPolicy sets a pull policy: Always for the tag latest, which is also the tag of an image that has neither a

@@ -15,7 +15,12 @@ func omit(obj, manifest map[string]any) {
 	for _, path := range append(serverFields(), admissionFields()...) {
 		remove(obj, manifest, strings.Split(path, "."))
 	}
-	for _, path := range [][]string{{"metadata", "finalizers"}, {"spec", "tolerations"}, {"spec", "taints"}, {"spec", "volumes"}} {
+	if spec, _ := manifest["spec"].(map[string]any); spec["serviceAccountName"] == nil && spec["serviceAccount"] == nil {
+		unstructured.RemoveNestedField(obj, "spec", "serviceAccountName") // the plugin ServiceAccount sets it
+		unstructured.RemoveNestedField(obj, "spec", "serviceAccount")
+	}
+	for _, name := range []string{"metadata.finalizers", "spec.tolerations", "spec.taints", "spec.volumes"} {
+		path := strings.Split(name, ".")
 		if list, ok, _ := unstructured.NestedSlice(obj, path...); ok {
 			list = slices.DeleteFunc(list, isAdmitted)
 			if len(list) == 0 {
@@ -42,7 +47,7 @@ func serverFields() []string {
 func admissionFields() []string {
 	return []string{
 		// the plugins ServiceAccount and Priority
-		"spec.serviceAccount", "spec.serviceAccountName", "spec.priority", "spec.preemptionPolicy",
+		"spec.priority", "spec.preemptionPolicy",
 		"spec.containers[].volumeMounts", "spec.initContainers[].volumeMounts",
 		// the plugin DefaultStorageClass
 		"spec.storageClassName",

@@ -4,6 +4,7 @@
 package defaults
 
 import (
+	"slices"
 	"strconv"
 	"sync"
 
@@ -30,13 +31,17 @@ var created = sync.OnceValue(func() map[schema.GroupVersion]kinds {
 			),
 		},
 		{Group: "autoscaling", Version: "v1"}: {"HorizontalPodAutoscaler": zeros("currentReplicas", "desiredReplicas")},
-		{Group: "autoscaling", Version: "v2"}: {"HorizontalPodAutoscaler": all(zeros("desiredReplicas"), within("status", null("currentMetrics")))},
-		{Group: "batch", Version: "v1"}:       {"Job": all(jobSelector, templateLabels("metadata", "labels"))},
+		{Group: "autoscaling", Version: "v2"}: {
+			"HorizontalPodAutoscaler": all(zeros("desiredReplicas"), within("status", null("currentMetrics"))),
+		},
+		{Group: "batch", Version: "v1"}: {"Job": all(jobSelector, templateLabels("metadata", "labels"))},
 		{Group: "coordination.k8s.io", Version: "v1"}: {
 			// The server ignores the fields, because its feature gate CoordinatedLeaderElection is off.
 			"Lease": within("spec", drop("strategy"), drop("preferredHolder")),
 		},
-		{Group: "discovery.k8s.io", Version: "v1"}:  {"EndpointSlice": within("endpoints[]", drop("deprecatedTopology"))},
+		{Group: "discovery.k8s.io", Version: "v1"}: {
+			"EndpointSlice": within("endpoints[]", drop("deprecatedTopology")),
+		},
 		{Group: "networking.k8s.io", Version: "v1"}: {"Ingress": loadBalancer()},
 		{Group: "policy", Version: "v1"}: {
 			"PodDisruptionBudget": zeros("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods"),
@@ -85,7 +90,7 @@ func namespaceFinalizer(spec map[string]any) {
 			return
 		}
 	}
-	spec["finalizers"] = append(list[:len(list):len(list)], name)
+	spec["finalizers"] = append(slices.Clip(list), name)
 }
 
 // onlyName removes the other fields of a reference.

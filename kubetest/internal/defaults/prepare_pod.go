@@ -5,6 +5,7 @@ package defaults
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -81,7 +82,8 @@ func schedulingGates(pod map[string]any) {
 	}}), within("conditions[]", now("lastTransitionTime")))(pod)
 }
 
-// labelKeys adds the labels of a pod whose keys are in matchLabelKeys or mismatchLabelKeys to the selectors beside these.
+// labelKeys adds the labels of a pod whose keys are in matchLabelKeys or mismatchLabelKeys to the selectors in the same
+// constraint.
 func labelKeys(pod map[string]any) {
 	merge := func(constraint map[string]any) {
 		selector := object(constraint, "labelSelector")
@@ -90,7 +92,7 @@ func labelKeys(pod map[string]any) {
 		}
 		labels := object(pod, "metadata", "labels")
 		terms, _ := selector["matchExpressions"].([]any)
-		terms = append(terms[:len(terms):len(terms)], requirements(constraint["matchLabelKeys"], "In", labels)...)
+		terms = append(slices.Clip(terms), requirements(constraint["matchLabelKeys"], "In", labels)...)
 		terms = append(terms, requirements(constraint["mismatchLabelKeys"], "NotIn", labels)...)
 		if len(terms) > 0 {
 			selector["matchExpressions"] = terms

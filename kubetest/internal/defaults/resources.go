@@ -81,7 +81,8 @@ func isPodLevel(name string) bool { return name == "cpu" || name == "memory" || 
 // total returns the requests or limits of all containers of a pod, see
 // https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/#resource-sharing-within-containers.
 func total(spec map[string]any, name string) map[string]resource.Quantity {
-	sum, sidecars, highest := map[string]resource.Quantity{}, map[string]resource.Quantity{}, map[string]resource.Quantity{}
+	sum, sidecars := map[string]resource.Quantity{}, map[string]resource.Quantity{}
+	highest := map[string]resource.Quantity{} // while an init container runs
 	for _, c := range objects(spec, "containers") {
 		add(sum, quantities(object(c, "resources", name)))
 	}

@@ -126,7 +126,10 @@ func jobSpec(spec map[string]any) {
 const averageCPU = 80
 
 func autoscalingV1Kinds() kinds {
-	return kinds{"HorizontalPodAutoscaler": ensure("spec", unset("minReplicas", 1), unset("targetCPUUtilizationPercentage", averageCPU))}
+	return kinds{"HorizontalPodAutoscaler": ensure("spec",
+		unset("minReplicas", 1),
+		unset("targetCPUUtilizationPercentage", averageCPU),
+	)}
 }
 
 func autoscalingV2Kinds() kinds {

@@ -1,8 +1,7 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package recorded checks that kubetest describes the built-in kinds as a real API server does.
-package recorded
+package conformance
 
 import (
 	"bytes"
@@ -15,10 +14,10 @@ import (
 	"github.com/kube-go/sdk/kubetest/internal/builtin/record"
 )
 
-// Check compares the discovery documents and the OpenAPI schemas of kubetest with those of a server. Groups of custom
+// CheckRecorded compares the discovery documents and the OpenAPI schemas of kubetest with those of a server. Groups of custom
 // resources and of aggregated API servers do not matter. If the server has another minor version than the recording,
-// Check only compares nothing and logs that.
-func Check(t *testing.T, c *client.Client) {
+// CheckRecorded compares nothing and logs that.
+func CheckRecorded(t *testing.T, c *client.Client) {
 	t.Helper()
 	documents, err := record.Record(t.Context(), c)
 	if err != nil {
