@@ -20,8 +20,8 @@ SLOWEST := $(addprefix ./,wasm/conformance wasm/host client runtime/manager runt
 	runtime/reflector)
 # The packages of UNITS that make race leaves to make no-race, because the race detector multiplies their long times.
 # Tests of packages that use them from several goroutines run with it: derive/cmd/kube-derive, client,
-# runtime/reflector.
-SEQUENTIAL := derive/generate core/wire
+# runtime/reflector, kubetest.
+SEQUENTIAL := derive/generate core/wire $(addprefix kubetest/internal/,builtin defaults definition fields)
 
 # Developer tools of others are pinned in tools/go.mod.
 LINT := $(CURDIR)/.bin/golangci-lint

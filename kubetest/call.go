@@ -6,6 +6,7 @@ package kubetest
 import (
 	"net/http"
 	"net/url"
+	"runtime/debug"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,9 +30,18 @@ type call struct {
 
 // handle responds to a request.
 func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
+	defer s.reportPanic(r)
 	r.Body = http.MaxBytesReader(w, r.Body, maxBodyBytes)
 	if err := s.serve(w, r); err != nil {
 		respondError(w, err)
+	}
+}
+
+// reportPanic fails the test after a panic, which package net/http would only log, and cuts the connection.
+func (s *Server) reportPanic(r *http.Request) {
+	if got := recover(); got != nil {
+		s.t.Errorf("kubetest: panic while serving %s %s: %v\n%s", r.Method, r.URL, got, debug.Stack())
+		panic(http.ErrAbortHandler)
 	}
 }
 

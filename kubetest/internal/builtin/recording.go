@@ -20,11 +20,11 @@ const (
 )
 
 var (
-	//go:embed recorded/discovery.json.gz
+	//go:embed testdata/discovery.json.gz
 	discoveryFile []byte
-	//go:embed recorded/schemas.json.gz
+	//go:embed testdata/schemas.json.gz
 	schemasFile []byte
-	//go:embed recorded/version.txt
+	//go:embed testdata/version.txt
 	versionFile string
 )
 

@@ -20,7 +20,7 @@ import (
 )
 
 func main() {
-	dir := flag.String("dir", filepath.FromSlash("internal/builtin/recorded"), "the `folder` to write the files to")
+	dir := flag.String("dir", filepath.FromSlash("internal/builtin/testdata"), "the `folder` to write the files to")
 	flag.Parse()
 	if err := run(context.Background(), *dir); err != nil {
 		fmt.Fprintln(os.Stderr, "record:", err)
