@@ -52,7 +52,12 @@ func options[O any](c *call, into *O, kind string, check func(*O) field.ErrorLis
 	if err := scheme.ParameterCodec.DecodeParameters(c.query, metav1.SchemeGroupVersion, object); err != nil {
 		return apierrors.NewBadRequest(err.Error())
 	}
-	if errs := check(into); len(errs) > 0 {
+	return valid(into, kind, check)
+}
+
+// valid returns an error if check finds options invalid.
+func valid[O any](o *O, kind string, check func(*O) field.ErrorList) error {
+	if errs := check(o); len(errs) > 0 {
 		return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: kind}, "", errs)
 	}
 	return nil

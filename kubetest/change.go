@@ -4,20 +4,25 @@
 package kubetest
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/kubetest/internal/definition"
 	"github.com/kube-go/sdk/kubetest/internal/store"
+	"github.com/kube-go/sdk/kubetest/internal/typed"
 )
 
 // post creates an object, or serves a subresource that is created.
@@ -67,20 +72,30 @@ func (c *call) put() error {
 	if err != nil {
 		return err
 	}
+	code := http.StatusOK
 	obj, err = c.change(o.DryRun, o.FieldManager, o.FieldValidation, func(w *write) (*unstructured.Unstructured, error) {
+		if err := errors.Join(w.checkName(obj), w.matchNamespace(obj)); err != nil {
+			return nil, err
+		}
 		live, err := w.live()
-		if err != nil {
+		creates := apierrors.IsNotFound(err) && c.subresource == "" && createsOnUpdate(c.kind.stored())
+		if err != nil && !creates {
 			return nil, err
 		}
 		if err := w.checkUID(live, obj); err != nil {
 			return nil, err
+		}
+		if creates {
+			code = http.StatusCreated
+			obj.SetResourceVersion("")
+			return w.create(obj, false)
 		}
 		return w.update(live, obj, false)
 	})
 	if err != nil {
 		return err
 	}
-	return c.respond(http.StatusOK, obj)
+	return c.respond(code, obj)
 }
 
 // checkSubresource returns an error for a subresource that can't be written like its object.
@@ -100,6 +115,9 @@ func (c *call) patch() error {
 	}
 	data, mediaType, err := c.body()
 	if err != nil {
+		return err
+	}
+	if err := c.checkPatchType(mediaType); err != nil {
 		return err
 	}
 	var o metav1.PatchOptions
@@ -221,17 +239,25 @@ func (c *call) delete() error {
 // deleteOptions returns the options in the body of the request or, without a body, in its parameters.
 func (c *call) deleteOptions() (*metav1.DeleteOptions, error) {
 	o := &metav1.DeleteOptions{}
-	data, _, err := c.body()
+	data, mediaType, err := c.body()
 	if err != nil {
 		return nil, err
 	}
-	if len(data) > 0 {
-		c.query = nil
-		if err := unmarshal(data, o); err != nil {
-			return nil, apierrors.NewBadRequest(err.Error())
-		}
+	if len(data) == 0 {
+		return o, options(c, o, "DeleteOptions", validation.ValidateDeleteOptions)
 	}
-	return o, options(c, o, "DeleteOptions", validation.ValidateDeleteOptions)
+	info, ok := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), mediaType)
+	if !ok {
+		return nil, typed.UnknownFormat()
+	}
+	kind := metav1.SchemeGroupVersion.WithKind("DeleteOptions")
+	decoder := scheme.Codecs.DecoderToVersion(info.Serializer, schema.GroupVersion{Version: "v1"})
+	if obj, _, err := decoder.Decode(data, &kind, o); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	} else if obj != o {
+		return nil, failure("decoded object cannot be converted to DeleteOptions")
+	}
+	return o, valid(o, "DeleteOptions", validation.ValidateDeleteOptions)
 }
 
 func (c *call) deleteCollection(o *metav1.DeleteOptions) error {

@@ -72,6 +72,15 @@ func (p *patch) change() (*unstructured.Unstructured, error) {
 	return p.write.update(live, obj, false)
 }
 
+// checkPatchType returns an error if the kind has no patches of a media type.
+func (c *call) checkPatchType(mediaType string) error {
+	m, err := c.kind.fields()
+	if err != nil {
+		return err
+	}
+	return m.CheckType(mediaType)
+}
+
 // decode returns the object that results from a patch.
 func (p *patch) decode(patched *fields.Patched) (*unstructured.Unstructured, error) {
 	obj, unknown, err := p.kind.complete(&unstructured.Unstructured{Object: patched.Object})

@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kube-go/sdk/core"
@@ -27,7 +26,7 @@ import (
 
 // get serves an object, a list or a watch.
 func (c *call) get() error {
-	if c.ref.Name == "" || c.query.Get("watch") != "" {
+	if c.ref.Name == "" {
 		if !slices.Contains(c.kind.Verbs, "list") {
 			return notAllowed()
 		}
@@ -47,7 +46,7 @@ func (c *call) get() error {
 			obj, err = w.liveScale()
 			return err
 		}
-		obj, err = w.live()
+		obj, err = w.stored()
 		return err
 	})
 	switch {
@@ -67,9 +66,6 @@ func (c *call) listOrWatch() error {
 	o, err := c.listOptions()
 	if err != nil {
 		return err
-	}
-	if c.ref.Name != "" {
-		o.FieldSelector = fields.OneTermEqualSelector("metadata.name", c.ref.Name)
 	}
 	s, err := c.newSelection(o)
 	if err != nil {

@@ -22,7 +22,7 @@ const defaultGrace int64 = 30
 // delete deletes an object, or marks it as deleted if it has finalizers or a grace period. It returns the last state of
 // the object, and whether it is removed.
 func (w *write) delete(o *metav1.DeleteOptions) (*unstructured.Unstructured, bool, error) {
-	live, err := w.live()
+	live, err := w.stored()
 	if err != nil {
 		return nil, false, err
 	}
@@ -47,8 +47,7 @@ func (w *write) mark(
 	finalizers := dependentsFinalizers(obj.GetFinalizers(), o)
 	now := seconds == 0 && len(finalizers) == 0 && key.GroupResource != namespaces() && key.GroupResource != definitions()
 	if now && key.GroupResource != pods() {
-		w.tx.Delete(key)
-		return live
+		return w.tx.Delete(key)
 	}
 	obj.SetFinalizers(finalizers)
 	markDeleted(key, obj, seconds)
@@ -56,7 +55,7 @@ func (w *write) mark(
 		obj = w.tx.Put(key, obj)
 	}
 	if now {
-		w.tx.Delete(key)
+		return w.tx.Delete(key)
 	}
 	return obj
 }
@@ -112,6 +111,10 @@ func dependentsFinalizers(finalizers []string, o *metav1.DeleteOptions) []string
 	switch {
 	case o.PropagationPolicy != nil:
 		policy = *o.PropagationPolicy
+	case o.OrphanDependents != nil: //nolint:staticcheck // deprecated, but servers support it
+		if *o.OrphanDependents { //nolint:staticcheck // as above
+			policy = metav1.DeletePropagationOrphan
+		}
 	case slices.Contains(finalizers, metav1.FinalizerDeleteDependents):
 		policy = metav1.DeletePropagationForeground
 	case slices.Contains(finalizers, metav1.FinalizerOrphanDependents):

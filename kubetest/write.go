@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -45,11 +47,21 @@ type write struct {
 
 func (w *write) key() store.Key { return store.Key{GroupResource: w.kind.stored(), ObjectRef: w.ref} }
 
-// live returns the stored object.
-func (w *write) live() (*unstructured.Unstructured, error) {
+// stored returns the object as it is stored.
+func (w *write) stored() (*unstructured.Unstructured, error) {
 	obj := w.tx.Get(w.key())
 	if obj == nil {
 		return nil, apierrors.NewNotFound(w.kind.resource(), w.ref.Name)
+	}
+	return obj, nil
+}
+
+// live returns the stored object in the version of the request. A result of a request is the stored object instead,
+// since a second conversion would set the defaults of that version.
+func (w *write) live() (*unstructured.Unstructured, error) {
+	obj, err := w.stored()
+	if err != nil {
+		return nil, err
 	}
 	return w.kind.convert(obj)
 }
@@ -176,7 +188,7 @@ func (w *write) update(live, obj *unstructured.Unstructured, owned bool) (*unstr
 		return nil, err
 	}
 	if fields.KeepTimes(live, obj); equality.Semantic.DeepEqual(live.Object, obj.Object) {
-		return live, nil
+		return w.stored()
 	}
 	if obj, err = w.kind.toStore(obj); err != nil {
 		return nil, err
@@ -221,8 +233,12 @@ func (w *write) checkIdentity(live, obj *unstructured.Unstructured) error {
 		return err
 	}
 	if version := obj.GetResourceVersion(); version != "" {
-		if _, err := strconv.ParseUint(version, 10, 64); err != nil {
+		n, err := strconv.ParseUint(version, 10, 64)
+		if err != nil {
 			return failure(err.Error())
+		}
+		if n == 0 { // any version
+			obj.SetResourceVersion("")
 		}
 	}
 	switch version := obj.GetResourceVersion(); {
@@ -241,16 +257,23 @@ func (w *write) checkIdentity(live, obj *unstructured.Unstructured) error {
 	return nil
 }
 
-// checkUID returns an error if the object of a request is not the live one.
+// checkUID returns an error if the object of a request is not the live one, which may be nil.
 func (w *write) checkUID(live, obj *unstructured.Unstructured) error {
-	uid := obj.GetUID()
-	if uid == "" || uid == live.GetUID() {
+	uid, got := obj.GetUID(), types.UID("")
+	if live != nil {
+		got = live.GetUID()
+	}
+	if uid == "" || uid == got {
 		return nil
+	}
+	dir := w.kind.Plural
+	if w.kind.custom != nil {
+		dir = w.kind.Group + "/" + dir
 	}
 	return apierrors.NewConflict(w.kind.resource(), w.ref.Name, fmt.Errorf(
 		"StorageError: invalid object, Code: 4, Key: /registry/%s/%s, ResourceVersion: 0, AdditionalErrorMsg: "+
 			"Precondition failed: UID in precondition: %s, UID in object meta: %s",
-		w.kind.resource(), strings.TrimPrefix(w.ref.String(), "/"), uid, live.GetUID()))
+		dir, strings.TrimPrefix(w.ref.String(), "/"), uid, got))
 }
 
 // keep copies what an update can't change.
@@ -426,6 +449,18 @@ func needsVersion(gr schema.GroupResource) bool {
 		return gr.Resource == "poddisruptionbudgets"
 	case "storage.k8s.io":
 		return gr.Resource != "storageclasses" && gr.Resource != "volumeattributesclasses"
+	default:
+		return false
+	}
+}
+
+// createsOnUpdate returns whether an update of an object that does not exist creates it, from the same strategies.
+func createsOnUpdate(gr schema.GroupResource) bool {
+	switch gr.Group {
+	case "":
+		return slices.Contains([]string{"services", "endpoints", "events", "limitranges"}, gr.Resource)
+	case "rbac.authorization.k8s.io", "coordination.k8s.io", "node.k8s.io":
+		return true
 	default:
 		return false
 	}

@@ -252,12 +252,17 @@ func (tx *Tx) Put(key Key, obj *unstructured.Unstructured) *unstructured.Unstruc
 	return obj
 }
 
-// Delete removes an object, which must exist.
-func (tx *Tx) Delete(key Key) {
+// Delete removes an object, which must exist, and returns it. It has the resource version of its deletion, except in a
+// dry run.
+func (tx *Tx) Delete(key Key) *unstructured.Unstructured {
 	tx.version++
 	old := tx.Get(key)
 	tx.changes = append(tx.changes, Change{Key: key, Old: old, Version: tx.version})
 	delete(tx.store.objects[key.GroupResource], key.ObjectRef)
+	if tx.dryRun {
+		return old
+	}
+	return WithVersion(old, tx.version)
 }
 
 func (tx *Tx) set(key Key, obj *unstructured.Unstructured) {
