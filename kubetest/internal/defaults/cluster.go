@@ -3,8 +3,6 @@
 
 package defaults
 
-import "time"
-
 func admissionKinds() kinds {
 	policy := ensure("spec", unset("failurePolicy", "Fail"), within("matchConstraints", matchResources()))
 	return kinds{
@@ -122,11 +120,6 @@ func deviceRequest() rule {
 		when("allocationMode", "ExactCount", zero("count", 1)),
 		within("tolerations[]", zero("operator", "Equal")),
 	)
-}
-
-// now returns a rule that sets a field that is not set to the time.
-func now(name string) rule {
-	return func(obj map[string]any) { unset(name, time.Now().UTC().Format(time.RFC3339))(obj) }
 }
 
 func schedulingKinds() kinds {

@@ -5,6 +5,7 @@ package defaults
 
 import (
 	"encoding/base64"
+	"maps"
 )
 
 func coreKinds() kinds {
@@ -58,7 +59,7 @@ func node() rule {
 // allocatable sets the allocatable resources of a node to its capacity.
 func allocatable(status map[string]any) {
 	if capacity := object(status, "capacity"); len(capacity) > 0 && status["allocatable"] == nil {
-		status["allocatable"] = cloned(capacity)
+		status["allocatable"] = maps.Clone(capacity)
 	}
 }
 

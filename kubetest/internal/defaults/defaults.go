@@ -23,8 +23,10 @@ func Set(gvk schema.GroupVersionKind, obj map[string]any) {
 	apply(decoded()[gvk.GroupVersion()][gvk.Kind], obj)
 }
 
-// Prepare sets in place what the server sets in a new object, after [Set] and after the caller has removed the status
-// of kinds whose clients can't create it. It keeps a status that exists. A Job must have its UID.
+// Prepare sets in place what the server sets in a new object. Before, the caller must apply [Set], and remove the
+// status of kinds whose clients can't create it; Prepare keeps a status that exists. A Job must have its UID, and must
+// not be copied between Set and Prepare: if Set makes the labels of the template the labels of the Job, they share the
+// labels that Prepare adds.
 func Prepare(gvk schema.GroupVersionKind, obj map[string]any) {
 	apply(created()[gvk.GroupVersion()][gvk.Kind], obj)
 }

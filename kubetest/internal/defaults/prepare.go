@@ -20,25 +20,23 @@ var created = sync.OnceValue(func() map[schema.GroupVersion]kinds {
 		{Group: "apiregistration.k8s.io", Version: "v1"}: {"APIService": localService},
 		{Group: "apps", Version: "v1"}: {
 			"DaemonSet": all(
+				withoutTemplateFeatures(),
 				ensure("metadata.annotations", templateGeneration),
 				zeros("currentNumberScheduled", "desiredNumberScheduled", "numberMisscheduled", "numberReady"),
 			),
-			"ReplicaSet": zeros("replicas"),
-			"StatefulSet": all(
-				// The server ignores the field, because its feature gate MaxUnavailableStatefulSet is off.
-				within("spec.updateStrategy.rollingUpdate", drop("maxUnavailable")),
-				zeros("availableReplicas", "replicas"),
-			),
+			"Deployment":  withoutTemplateFeatures(),
+			"ReplicaSet":  all(withoutTemplateFeatures(), zeros("replicas")),
+			"StatefulSet": all(withoutTemplateFeatures(), withoutRollingFeatures(), zeros("availableReplicas", "replicas")),
 		},
 		{Group: "autoscaling", Version: "v1"}: {"HorizontalPodAutoscaler": zeros("currentReplicas", "desiredReplicas")},
 		{Group: "autoscaling", Version: "v2"}: {
 			"HorizontalPodAutoscaler": all(zeros("desiredReplicas"), within("status", null("currentMetrics"))),
 		},
-		{Group: "batch", Version: "v1"}: {"Job": all(jobSelector, templateLabels("metadata", "labels"))},
-		{Group: "coordination.k8s.io", Version: "v1"}: {
-			// The server ignores the fields, because its feature gate CoordinatedLeaderElection is off.
-			"Lease": within("spec", drop("strategy"), drop("preferredHolder")),
+		{Group: "batch", Version: "v1"}: {
+			"CronJob": within("spec.jobTemplate", withoutTemplateFeatures()),
+			"Job":     all(withoutTemplateFeatures(), jobSelector, templateLabels("metadata", "labels")),
 		},
+		{Group: "coordination.k8s.io", Version: "v1"}: {"Lease": withoutLeaseFeatures()},
 		{Group: "discovery.k8s.io", Version: "v1"}: {
 			"EndpointSlice": within("endpoints[]", drop("deprecatedTopology")),
 		},
@@ -46,7 +44,11 @@ var created = sync.OnceValue(func() map[schema.GroupVersion]kinds {
 		{Group: "policy", Version: "v1"}: {
 			"PodDisruptionBudget": zeros("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods"),
 		},
-		{Group: "storage.k8s.io", Version: "v1"}: {"VolumeAttachment": ensure("status", unset("attached", false))},
+		{Group: "resource.k8s.io", Version: "v1"}: {"ResourceSlice": withoutDeviceFeatures()},
+		{Group: "storage.k8s.io", Version: "v1"}: {
+			"CSIDriver":        withoutDriverFeatures(),
+			"VolumeAttachment": ensure("status", unset("attached", false)),
+		},
 	}
 })
 
@@ -57,10 +59,15 @@ func newCoreKinds() kinds {
 			ensure("spec", namespaceFinalizer),
 			ensure("status", zero("phase", "Active")),
 		),
-		"PersistentVolume":      ensure("status", zero("phase", "Pending"), now("lastPhaseTransitionTime")),
-		"PersistentVolumeClaim": all(within("spec", dataSources), ensure("status", zero("phase", "Pending"))),
+		"Node":             withoutNodeFeatures(),
+		"PersistentVolume": ensure("status", zero("phase", "Pending"), now("lastPhaseTransitionTime")),
+		"PersistentVolumeClaim": all(
+			within("spec", withoutDataSourceFeatures(), dataSources),
+			ensure("status", zero("phase", "Pending")),
+		),
 		"Pod":                   newPod(),
-		"ReplicationController": zeros("replicas"),
+		"PodTemplate":           within("template.spec", withoutPodFeatures()),
+		"ReplicationController": all(withoutTemplateFeatures(), zeros("replicas")),
 		"Service":               loadBalancer(),
 		"ServiceAccount":        within("secrets[]", onlyName),
 	}

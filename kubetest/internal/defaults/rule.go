@@ -4,8 +4,8 @@
 package defaults
 
 import (
-	"maps"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -66,6 +66,26 @@ func zero(name string, value any) rule {
 			obj[name] = runtime.DeepCopyJSONValue(value)
 		}
 	}
+}
+
+// zeroThen sets a field that has its zero value, and then applies a rule.
+func zeroThen(name string, value any, r rule) rule {
+	return func(obj map[string]any) {
+		if isZero(obj[name]) {
+			obj[name] = value
+			r(obj)
+		}
+	}
+}
+
+// set sets a field to a value that it always has.
+func set(name string, value any) rule {
+	return func(obj map[string]any) { obj[name] = value }
+}
+
+// now returns a rule that sets a field that is not set to the time.
+func now(name string) rule {
+	return func(obj map[string]any) { unset(name, time.Now().UTC().Format(time.RFC3339))(obj) }
 }
 
 // when applies rules if a field has a value.
@@ -157,6 +177,3 @@ func fillFrom(name, from string) rule {
 		}
 	}
 }
-
-// cloned returns a copy of an object that contains no lists and no objects.
-func cloned(obj map[string]any) map[string]any { return maps.Clone(obj) }

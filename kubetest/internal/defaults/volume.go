@@ -3,7 +3,10 @@
 
 package defaults
 
-import "strings"
+import (
+	"maps"
+	"strings"
+)
 
 // volume returns the rule of a volume of a pod.
 func volume() rule {
@@ -84,9 +87,9 @@ func dataSources(spec map[string]any) {
 	}
 	switch {
 	case source != nil && ref == nil:
-		spec["dataSourceRef"] = cloned(source)
+		spec["dataSourceRef"] = maps.Clone(source)
 	case ref != nil && source == nil && text(ref, "namespace") == "":
-		source = cloned(ref)
+		source = maps.Clone(ref)
 		delete(source, "namespace")
 		spec["dataSource"] = source
 	}

@@ -61,21 +61,6 @@ func statefulSetSpec() rule {
 	)
 }
 
-// zeroThen sets a field that has its zero value, and then applies a rule.
-func zeroThen(name string, value any, r rule) rule {
-	return func(obj map[string]any) {
-		if isZero(obj[name]) {
-			obj[name] = value
-			r(obj)
-		}
-	}
-}
-
-// set sets a field to a value that it always has.
-func set(name string, value any) rule {
-	return func(obj map[string]any) { obj[name] = value }
-}
-
 func batchKinds() kinds {
 	return kinds{
 		"CronJob": ensure("spec",
