@@ -27,7 +27,7 @@ type consequence struct {
 // settle does at once what the garbage collector and the controllers of namespaces and definitions do in a cluster.
 func (w *write) settle() {
 	for {
-		all := w.consequences()
+		all := w.consequences(w.tx.Affected())
 		if len(all) == 0 {
 			return
 		}
@@ -66,21 +66,15 @@ func without[T any](list []T, remove func(T) bool) []T {
 	return list
 }
 
-// consequences returns the changes that are due now. They can lead to further ones.
-func (w *write) consequences() []consequence {
-	objects := make(map[types.UID]*unstructured.Unstructured)
-	dependents := make(map[types.UID][]store.Key)
-	for key, obj := range w.tx.All() {
-		objects[obj.GetUID()] = obj
-		for _, owner := range obj.GetOwnerReferences() {
-			dependents[owner.UID] = append(dependents[owner.UID], key)
-		}
-	}
+// consequences returns the changes of some objects that are due now. They can lead to further ones.
+func (w *write) consequences(keys []store.Key) []consequence {
 	var all []consequence
-	for key, obj := range w.tx.All() {
+	for _, key := range keys {
+		obj := w.tx.Get(key)
+		dependents := w.tx.Dependents(obj.GetUID())
 		if obj.GetDeletionTimestamp() != nil {
-			all = append(all, w.deleted(key, obj, dependents[obj.GetUID()])...)
-		} else if c := w.dependent(key, obj, objects, len(dependents[obj.GetUID()]) > 0); c != nil {
+			all = append(all, w.deleted(key, obj, dependents)...)
+		} else if c := w.dependent(key, obj, len(dependents) > 0); c != nil {
 			all = append(all, *c)
 		}
 	}
@@ -145,13 +139,11 @@ func (w *write) blocked(owner types.UID, dependents []store.Key) bool {
 
 // dependent returns what follows for an object from owners that do not exist, or that are deleted in the foreground. The
 // owners of the objects of Options may be invented.
-func (w *write) dependent(
-	key store.Key, obj *unstructured.Unstructured, objects map[types.UID]*unstructured.Unstructured, owner bool,
-) *consequence {
+func (w *write) dependent(key store.Key, obj *unstructured.Unstructured, owner bool) *consequence {
 	var gone, waiting []types.UID
 	refs := obj.GetOwnerReferences()
 	for _, r := range refs {
-		o := objects[r.UID]
+		o := w.tx.ByUID(r.UID)
 		switch {
 		case o == nil && !w.invented[r.UID]:
 			gone = append(gone, r.UID)

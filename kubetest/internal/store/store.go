@@ -44,6 +44,7 @@ type Change struct {
 type Store struct {
 	mu        sync.Mutex // guards all fields, and is held during Update
 	objects   map[schema.GroupResource]map[core.ObjectRef]*unstructured.Unstructured
+	relations relations
 	version   uint64
 	history   []Change      // ascending by version
 	compacted uint64        // changes up to this version are not in the history
@@ -55,6 +56,7 @@ type Store struct {
 func New() *Store {
 	return &Store{
 		objects:   make(map[schema.GroupResource]map[core.ObjectRef]*unstructured.Unstructured),
+		relations: newRelations(),
 		version:   firstVersion,
 		compacted: firstVersion,
 		changed:   make(chan struct{}),
@@ -220,15 +222,16 @@ func (tx *Tx) List(gr schema.GroupResource) []*unstructured.Unstructured {
 // All yields all objects of all resources in a fixed order. They must not be changed during the iteration.
 func (tx *Tx) All() iter.Seq2[Key, *unstructured.Unstructured] {
 	return func(yield func(Key, *unstructured.Unstructured) bool) {
-		byName := func(a, b schema.GroupResource) int {
-			return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource))
+		var keys []Key
+		for gr, objects := range tx.store.objects {
+			for ref := range objects {
+				keys = append(keys, Key{gr, ref})
+			}
 		}
-		for _, gr := range slices.SortedFunc(maps.Keys(tx.store.objects), byName) {
-			objects := tx.store.objects[gr]
-			for _, ref := range slices.SortedFunc(maps.Keys(objects), compareRefs) {
-				if !yield(Key{gr, ref}, objects[ref]) {
-					return
-				}
+		slices.SortFunc(keys, compareKeys)
+		for _, key := range keys {
+			if !yield(key, tx.Get(key)) {
+				return
 			}
 		}
 	}
@@ -248,7 +251,7 @@ func (tx *Tx) Put(key Key, obj *unstructured.Unstructured) *unstructured.Unstruc
 		obj.SetResourceVersion(old.GetResourceVersion())
 	}
 	tx.changes = append(tx.changes, Change{Key: key, Old: old, New: obj, Version: tx.version})
-	tx.set(key, obj)
+	tx.set(key, old, obj)
 	return obj
 }
 
@@ -258,30 +261,31 @@ func (tx *Tx) Delete(key Key) *unstructured.Unstructured {
 	tx.version++
 	old := tx.Get(key)
 	tx.changes = append(tx.changes, Change{Key: key, Old: old, Version: tx.version})
-	delete(tx.store.objects[key.GroupResource], key.ObjectRef)
+	tx.set(key, old, nil)
 	if tx.dryRun {
 		return old
 	}
 	return WithVersion(old, tx.version)
 }
 
-func (tx *Tx) set(key Key, obj *unstructured.Unstructured) {
+// set replaces an object. Both may be nil.
+func (tx *Tx) set(key Key, from, to *unstructured.Unstructured) {
+	tx.store.relations.set(key, from, to)
 	objects := tx.store.objects[key.GroupResource]
-	if objects == nil {
-		objects = make(map[core.ObjectRef]*unstructured.Unstructured)
-		tx.store.objects[key.GroupResource] = objects
+	switch {
+	case to == nil:
+		delete(objects, key.ObjectRef)
+	case objects == nil:
+		tx.store.objects[key.GroupResource] = map[core.ObjectRef]*unstructured.Unstructured{key.ObjectRef: to}
+	default:
+		objects[key.ObjectRef] = to
 	}
-	objects[key.ObjectRef] = obj
 }
 
 // rollback undoes all changes.
 func (tx *Tx) rollback() {
 	for _, c := range slices.Backward(tx.changes) {
-		if c.Old == nil {
-			delete(tx.store.objects[c.GroupResource], c.ObjectRef)
-			continue
-		}
-		tx.set(c.Key, c.Old)
+		tx.set(c.Key, c.New, c.Old)
 	}
 }
 
@@ -295,6 +299,17 @@ func WithVersion(obj *unstructured.Unstructured, version uint64) *unstructured.U
 	return &unstructured.Unstructured{Object: content}
 }
 
+// compareRefs returns the order of the keys in etcd: "a-b/x" is before "a/x".
 func compareRefs(a, b core.ObjectRef) int {
-	return cmp.Compare(a.String(), b.String()) // the order of the keys in etcd: "a-b/x" is before "a/x"
+	if a.Namespace == b.Namespace {
+		return cmp.Compare(a.Name, b.Name)
+	}
+	return cmp.Compare(a.String(), b.String())
+}
+
+func compareKeys(a, b Key) int {
+	if a.GroupResource == b.GroupResource {
+		return compareRefs(a.ObjectRef, b.ObjectRef)
+	}
+	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource))
 }
