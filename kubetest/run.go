@@ -6,6 +6,7 @@ package kubetest
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 )
 
@@ -16,12 +17,16 @@ var errTestEnds = errors.New("the test ends")
 func Run(t testing.TB, run func(context.Context) error) {
 	t.Helper()
 	ctx, stop := context.WithCancelCause(context.WithoutCancel(t.Context()))
-	done := make(chan error, 1)
-	go func() { done <- run(ctx) }()
-	t.Cleanup(func() {
-		stop(errTestEnds)
-		if err := <-done; err != nil && !errors.Is(err, errTestEnds) && !errors.Is(err, context.Canceled) {
+	var running sync.WaitGroup
+	running.Go(func() {
+		err := run(ctx)
+		stopped := context.Cause(ctx) != nil && (errors.Is(err, errTestEnds) || errors.Is(err, context.Canceled))
+		if err != nil && !stopped {
 			t.Errorf("kubetest: the function of Run: %v", err)
 		}
+	})
+	t.Cleanup(func() {
+		stop(errTestEnds)
+		running.Wait()
 	})
 }

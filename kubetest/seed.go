@@ -5,8 +5,10 @@ package kubetest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -17,31 +19,73 @@ import (
 // seedManager is the manager of the fields of the objects that exist at the start.
 const seedManager = "kubetest"
 
-// seed stores the objects that exist at the start.
+// seed stores the objects that exist at the start. Namespaces come first, whatever the order of the objects.
 func (s *Server) seed(o *Options) error {
+	objects, err := s.plainObjects(o.Objects)
+	if err != nil {
+		return err
+	}
+	isNamespace := func(obj *unstructured.Unstructured) bool {
+		return obj.GetKind() == "Namespace" && obj.GetAPIVersion() == "v1"
+	}
+	if err := s.addAll(o.Objects, objects, isNamespace); err != nil {
+		return err
+	}
 	for _, name := range []string{"default", "kube-node-lease", "kube-public", "kube-system"} {
 		if err := s.ensureNamespace(name); err != nil {
 			return err
 		}
 	}
 	for i, definition := range o.Definitions {
-		crd, err := definition()
-		if err == nil {
-			err = s.add(crd)
-		}
-		if err != nil {
+		if err := s.addDefinition(definition); err != nil {
 			return fmt.Errorf("Options.Definitions[%d]: %w", i, err)
 		}
 	}
-	for i, obj := range o.Objects {
-		for _, owner := range obj.GetOwnerReferences() {
+	return s.addAll(o.Objects, objects, func(obj *unstructured.Unstructured) bool { return !isNamespace(obj) })
+}
+
+// plainObjects returns unstructured copies of the objects of Options, whose owners need not exist.
+func (s *Server) plainObjects(objects []core.Object) ([]*unstructured.Unstructured, error) {
+	plain := make([]*unstructured.Unstructured, len(objects))
+	for i, obj := range objects {
+		var err error
+		if plain[i], err = plainObject(obj); err != nil {
+			return nil, fmt.Errorf("Options.Objects[%d], %T: %w", i, obj, err)
+		}
+		for _, owner := range plain[i].GetOwnerReferences() {
 			s.invented[owner.UID] = true
 		}
+	}
+	return plain, nil
+}
+
+// addAll stores the objects of Options that f selects.
+func (s *Server) addAll(
+	from []core.Object, objects []*unstructured.Unstructured, f func(*unstructured.Unstructured) bool,
+) error {
+	for i, obj := range objects {
+		if !f(obj) {
+			continue
+		}
 		if err := s.add(obj); err != nil {
-			return fmt.Errorf("Options.Objects[%d], %T %s: %w", i, obj, core.RefOf(obj), err)
+			return fmt.Errorf("Options.Objects[%d], %T %s: %w", i, from[i], core.RefOf(obj), err)
 		}
 	}
 	return nil
+}
+
+func (s *Server) addDefinition(f func() (*unstructured.Unstructured, error)) error {
+	if f == nil {
+		return errors.New("the function is nil")
+	}
+	crd, err := f()
+	if err != nil {
+		return err
+	}
+	if crd == nil {
+		return errors.New("the definition is nil")
+	}
+	return s.add(crd.DeepCopy())
 }
 
 func (s *Server) ensureNamespace(name string) error {
@@ -65,13 +109,12 @@ func (s *Server) seeding(tx *store.Tx, k *kind, ref core.ObjectRef) *write {
 }
 
 // add stores one object.
-func (s *Server) add(obj core.Object) error {
-	plain, err := plainObject(obj)
-	if err != nil {
-		return err
-	}
+func (s *Server) add(plain *unstructured.Unstructured) error {
 	k := s.kinds.of(plain.GroupVersionKind())
-	if k == nil {
+	switch {
+	case k == nil && plain.IsList():
+		return errors.New("it is a list: pass its items")
+	case k == nil:
 		return fmt.Errorf("the server has no kind %s: add its definition to Options.Definitions", plain.GroupVersionKind())
 	}
 	ref := core.ObjectRef{Namespace: plain.GetNamespace()}
@@ -90,10 +133,39 @@ func (s *Server) add(obj core.Object) error {
 	if len(unknown) > 0 {
 		return fmt.Errorf("%v", unknown)
 	}
+	given := plain.DeepCopy()
 	return s.transact(false, func(tx *store.Tx) error {
-		_, err := s.seeding(tx, k, ref).create(plain, false)
-		return err
+		w := s.seeding(tx, k, ref)
+		obj, err := w.create(plain, false)
+		if err != nil {
+			return err
+		}
+		return w.restore(obj, given)
 	})
+}
+
+// restore sets the metadata that servers set in new objects to that of an object of Options, if it has any.
+func (w *write) restore(stored, given *unstructured.Unstructured) error {
+	obj := stored.DeepCopy()
+	if created := given.GetCreationTimestamp(); !created.IsZero() {
+		obj.SetCreationTimestamp(created)
+	}
+	if obj.GetGeneration() > 0 && given.GetGeneration() > 0 {
+		obj.SetGeneration(given.GetGeneration())
+	}
+	if deleted := given.GetDeletionTimestamp(); deleted != nil {
+		seconds, _ := grace(w.key(), obj, given.GetDeletionGracePeriodSeconds())
+		obj.SetDeletionTimestamp(deleted)
+		obj.SetDeletionGracePeriodSeconds(&seconds)
+	}
+	if equality.Semantic.DeepEqual(stored.Object, obj.Object) {
+		return nil
+	}
+	if w.complete(w.key(), obj) {
+		return errors.New("it has a deletionTimestamp and no finalizers: a server has deleted such an object")
+	}
+	w.tx.Put(w.key(), obj)
+	return nil
 }
 
 // plainObject returns an unstructured copy of an object, with its kind.
@@ -102,17 +174,20 @@ func plainObject(obj core.Object) (*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	plain := &unstructured.Unstructured{Object: map[string]any{}}
+	plain := &unstructured.Unstructured{}
 	if err := unmarshal(data, &plain.Object); err != nil {
 		return nil, err
 	}
-	if _, ok := obj.(*unstructured.Unstructured); ok {
-		return plain, nil
+	if plain.Object == nil {
+		return nil, errors.New("the object is nil")
 	}
-	res, err := core.ResourceOfObject(obj)
-	if err != nil {
-		return nil, err
+	if _, ok := obj.(*unstructured.Unstructured); !ok {
+		if res, err := core.ResourceOfObject(obj); err == nil {
+			plain.SetGroupVersionKind(res.GroupVersionKind())
+		}
 	}
-	plain.SetGroupVersionKind(res.GroupVersionKind())
+	if plain.GetAPIVersion() == "" || plain.GetKind() == "" {
+		return nil, errors.New("its kind is not known: set its apiVersion and kind")
+	}
 	return plain, nil
 }

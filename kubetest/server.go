@@ -28,8 +28,8 @@ type Options struct {
 	// Definitions return the CustomResourceDefinitions that exist when the server starts, such as kube.CRD[v1.Order].
 	Definitions []func() (*unstructured.Unstructured, error)
 
-	// Objects exist when the server starts: typed or unstructured objects, with their status. The server creates their
-	// namespaces.
+	// Objects exist when the server starts: typed or unstructured objects, with their status, UID, generation and times. A
+	// type whose resource is not known needs its apiVersion and kind. The server creates their namespaces.
 	Objects []core.Object
 }
 
@@ -43,7 +43,8 @@ type Server struct {
 	invented  map[types.UID]bool // owners of the objects of Options, which need not exist; immutable after Start
 }
 
-// Start starts a server, which runs until the end of the test. The test fails if an object is invalid.
+// Start starts a server, which runs until the end of the test. The test fails if an object is invalid. Clients in a bubble
+// of testing/synctest need a server that was started in the bubble.
 func Start(t testing.TB, o *Options) *Server {
 	t.Helper()
 	if o == nil {
