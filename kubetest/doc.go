@@ -5,7 +5,10 @@
 // Kubernetes API.
 //
 //	func TestReconcile(t *testing.T) {
-//		s := kubetest.Start(t, &kubetest.Options{Objects: []core.Object{v1.CustomResourceDefinition(), doc}})
+//		s := kubetest.Start(t, &kubetest.Options{
+//			Definitions: []func() (*unstructured.Unstructured, error){kube.CRD[v1.Document]},
+//			Objects:     []core.Object{doc},
+//		})
 //		c := s.Client(nil)
 //		…
 //	}
@@ -25,10 +28,11 @@
 // # What it does not do
 //
 // No controllers and no kubelet run: a Deployment has no pods, and pods do not start. Write the status that a test needs
-// with a client. Objects of built-in kinds are checked for unknown fields, wrong types and their metadata, but have no
-// defaults, and other rules of their kinds are not checked. Everything is permitted to every user. There are no admission
-// or conversion webhooks, no streams to containers, and no tables. A request for something that the server does not
-// have is an error. For tests of these, use a real cluster, such as that of tests/cluster.
+// with a client, such as that of a PodDisruptionBudget, which limits evictions. Objects of built-in kinds get defaults, and
+// are checked for unknown fields, wrong types and their metadata, but other rules of their kinds are not checked.
+// Everything is permitted to every user. There are no admission or conversion webhooks, no logs of and streams to
+// containers, and no tables. A request for something that the server does not have is an error. For tests of these, use a
+// real cluster, such as that of tests/cluster.
 //
 // # Faults
 //

@@ -9,12 +9,10 @@ import (
 	"net/http"
 	"time"
 
-	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -44,35 +42,6 @@ func (c *call) decodeAs(gvk schema.GroupVersionKind) (*unstructured.Unstructured
 	}
 	obj, _, err := typed.Decode(data, mediaType, gvk, false)
 	return obj, err
-}
-
-// evict deletes a pod. There is no controller of disruption budgets, so that no eviction is refused.
-func (c *call) evict() error {
-	obj, err := c.decodeAs(policyv1.SchemeGroupVersion.WithKind("Eviction"))
-	if err != nil {
-		return err
-	}
-	var eviction policyv1.Eviction
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &eviction); err != nil {
-		return apierrors.NewBadRequest(err.Error())
-	}
-	o := eviction.DeleteOptions
-	if o == nil {
-		o = &metav1.DeleteOptions{}
-	}
-	var sent metav1.CreateOptions
-	if err := options(c, &sent, "CreateOptions", validation.ValidateCreateOptions); err != nil {
-		return err
-	}
-	_, err = c.change(append(o.DryRun, sent.DryRun...), "", "", func(w *write) (*unstructured.Unstructured, error) {
-		obj, _, err := w.delete(o)
-		return obj, err
-	})
-	if err != nil {
-		return err
-	}
-	respond(c.w, http.StatusCreated, success(http.StatusCreated))
-	return nil
 }
 
 // bind sets the node of a pod.
