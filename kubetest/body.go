@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	runtimejson "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
@@ -37,8 +38,11 @@ func (c *call) body() (data []byte, mediaType string, err error) {
 	if err != nil {
 		return nil, "", apierrors.NewBadRequest(err.Error())
 	}
-	if mediaType, _, err = mime.ParseMediaType(c.Header.Get("Content-Type")); err != nil {
-		mediaType = "application/json"
+	if mediaType = c.Header.Get("Content-Type"); mediaType == "" {
+		return data, "application/json", nil
+	}
+	if parsed, _, err := mime.ParseMediaType(mediaType); err == nil {
+		mediaType = parsed
 	}
 	return data, mediaType, nil
 }
@@ -112,6 +116,9 @@ func (c *call) decodeCustom(data []byte, mediaType, validation string) (*unstruc
 	case "application/json":
 	default:
 		return nil, typed.UnknownFormat()
+	}
+	if _, err := runtimejson.DefaultMetaFactory.Interpret(data); err != nil {
+		return nil, typed.Refused(err, nil, gvk, data)
 	}
 	duplicates, err := json.UnmarshalStrict(data, &content, json.DisallowDuplicateFields)
 	if err != nil {

@@ -279,6 +279,9 @@ func (c *call) deleteCollection(o *metav1.DeleteOptions) error {
 	}
 	content := make([]any, len(items))
 	for i, obj := range items {
+		if obj, err = c.kind.convert(obj); err != nil {
+			return err
+		}
 		content[i] = f.itemOf(c.kind, obj)
 		one := *c
 		one.ref = core.ObjectRef{Namespace: obj.GetNamespace(), Name: obj.GetName()}

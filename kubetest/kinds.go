@@ -87,9 +87,34 @@ func (k *kind) convert(obj *unstructured.Unstructured) (*unstructured.Unstructur
 // toStore returns an object as it is stored.
 func (k *kind) toStore(obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if k.custom == nil {
+		k.dropEmptyLists(obj)
 		return obj, nil
 	}
 	return k.storage.Convert(obj)
+}
+
+// dropEmptyLists replaces empty lists by null, since objects of built-in kinds are stored in protobuf. Only required
+// fields have them. Fields without a type, which some kinds have, are stored as JSON.
+func (k *kind) dropEmptyLists(obj *unstructured.Unstructured) {
+	if k.typed() && k.Kind != "ControllerRevision" && k.Group != "resource.k8s.io" {
+		dropEmptyLists(obj.Object)
+	}
+}
+
+func dropEmptyLists(value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		for name, field := range value {
+			if list, ok := field.([]any); ok && list != nil && len(list) == 0 {
+				value[name] = nil
+			}
+			dropEmptyLists(field)
+		}
+	case []any:
+		for _, element := range value {
+			dropEmptyLists(element)
+		}
+	}
 }
 
 // kinds are the served kinds. It is safe for concurrent use.

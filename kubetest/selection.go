@@ -92,7 +92,8 @@ func (k *kind) notSelectable(name string) string {
 	switch k.resource().String() {
 	case "jobs.batch":
 		return fmt.Sprintf("field label %q not supported for Job", name)
-	case "pods", "nodes", "replicationcontrollers", "events", "namespaces", "secrets", "services":
+	case "pods", "nodes", "replicationcontrollers", "events", "events.events.k8s.io", "namespaces", "secrets",
+		"services":
 		return "field label not supported: " + name
 	default:
 		return fmt.Sprintf("%q is not a known field selector: only %s", name, quotedList(k.selectable()))

@@ -74,13 +74,14 @@ func (w *write) create(obj *unstructured.Unstructured, owned bool) (*unstructure
 	if obj.GetResourceVersion() != "" {
 		return nil, failure("resourceVersion should not be set on objects to be created")
 	}
-	if w.nameOf(obj); w.tx.Get(w.key()) != nil {
-		return nil, w.alreadyExists()
-	}
+	w.nameOf(obj)
 	w.system(obj)
 	obj, err := w.check(obj, nil)
 	if err != nil {
 		return nil, err
+	}
+	if w.tx.Get(w.key()) != nil {
+		return nil, w.alreadyExists(obj)
 	}
 	if !owned {
 		if obj, err = w.own(nil, obj); err != nil {
@@ -97,9 +98,12 @@ func (w *write) create(obj *unstructured.Unstructured, owned bool) (*unstructure
 	return obj, nil
 }
 
-// alreadyExists returns the error for the name of a stored object.
-func (w *write) alreadyExists() error {
+// alreadyExists returns the error for a new object with the name of a stored one.
+func (w *write) alreadyExists(obj *unstructured.Unstructured) error {
 	err := apierrors.NewAlreadyExists(w.kind.resource(), w.ref.Name)
+	if obj.GetGenerateName() != "" {
+		err = apierrors.NewGenerateNameConflict(w.kind.resource(), w.ref.Name, 1)
+	}
 	if w.tx.Get(w.key()).GetDeletionTimestamp() != nil {
 		err.ErrStatus.Message = "object is being deleted: " + err.ErrStatus.Message
 	}
@@ -187,6 +191,7 @@ func (w *write) update(live, obj *unstructured.Unstructured, owned bool) (*unstr
 	if err != nil {
 		return nil, err
 	}
+	w.kind.dropEmptyLists(obj)
 	if fields.KeepTimes(live, obj); equality.Semantic.DeepEqual(live.Object, obj.Object) {
 		return w.stored()
 	}
@@ -282,6 +287,7 @@ func (w *write) keep(live, obj *unstructured.Unstructured) {
 		obj.SetUID(live.GetUID())
 	}
 	obj.SetCreationTimestamp(live.GetCreationTimestamp())
+	obj.SetSelfLink("")
 	if live.GetDeletionTimestamp() != nil {
 		obj.SetDeletionTimestamp(live.GetDeletionTimestamp())
 		obj.SetDeletionGracePeriodSeconds(live.GetDeletionGracePeriodSeconds())

@@ -38,6 +38,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 
+	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/wire"
 	"github.com/kube-go/sdk/kubetest/internal/defaults"
 )
@@ -146,9 +147,11 @@ func decoderOf(contentType string, strict bool) (runtime.Decoder, error) {
 
 // UnknownFormat returns the error of a server for a body in an unknown format.
 func UnknownFormat() error {
-	return apierrors.NewGenericServerResponse(http.StatusUnsupportedMediaType, "", schema.GroupResource{}, "",
-		"the body of the request was in an unknown format - accepted media types include: application/json, "+
-			"application/yaml, application/vnd.kubernetes.protobuf", 0, false)
+	return &core.StatusError{Status: metav1.Status{
+		Code: http.StatusUnsupportedMediaType, Reason: metav1.StatusReasonUnsupportedMediaType,
+		Message: "the body of the request was in an unknown format - accepted media types include: application/json, " +
+			"application/yaml, application/vnd.kubernetes.protobuf",
+	}}
 }
 
 func texts(errs []error) []string {
