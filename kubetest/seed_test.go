@@ -157,3 +157,10 @@ func TestRunEndsWithAFunctionThatExits(t *testing.T) {
 		<-done
 	})
 }
+
+func TestServersAreDifferentClusters(t *testing.T) {
+	a, b := kubetest.Start(t, nil).Client(nil), kubetest.Start(t, nil).Client(nil)
+	if a.Server() == b.Server() {
+		t.Errorf("both servers are %s, want different URLs", a.Server())
+	}
+}

@@ -4,10 +4,12 @@
 package kubetest
 
 import (
+	"crypto/rand"
 	"errors"
 	"io"
 	"log"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 
@@ -20,8 +22,9 @@ import (
 	"github.com/kube-go/sdk/kubetest/internal/store"
 )
 
-// address is the server's URL. The host resolves only in the server's own transport.
-const address = "http://kubetest"
+// newAddress returns the URL of a server. The host resolves only in the server's own transport. It is random, since
+// programs distinguish clusters by their URLs.
+func newAddress() string { return "http://kubetest-" + strings.ToLower(rand.Text()[:8]) }
 
 // Options are the options of Start. The zero value of a field is its default.
 type Options struct {
@@ -39,6 +42,7 @@ type Server struct {
 	store     *store.Store
 	kinds     *kinds
 	network   *network
+	address   string
 	transport *http.Transport
 	invented  map[types.UID]bool // owners of the objects of Options, which need not exist; immutable after Start
 }
@@ -52,7 +56,8 @@ func Start(t testing.TB, o *Options) *Server {
 	}
 	n := newNetwork()
 	s := &Server{
-		t: t, store: store.New(), kinds: newKinds(), network: n, invented: make(map[types.UID]bool),
+		t: t, store: store.New(), kinds: newKinds(), network: n, address: newAddress(),
+		invented: make(map[types.UID]bool),
 		// Each connection has one request at a time, so it needs no limit for the idle ones.
 		transport: &http.Transport{DialContext: n.dial, MaxIdleConnsPerHost: 1000},
 	}
@@ -86,7 +91,7 @@ func (s *Server) Client(o *client.Options) *client.Client {
 	if opts.Config != nil || opts.Context != "" || opts.Share != nil || opts.Transport != nil {
 		s.t.Fatal("kubetest: Client: Config, Context, Share and Transport determine another server: leave them empty")
 	}
-	opts.Config, opts.Transport = &config.Config{Server: address}, s.transport
+	opts.Config, opts.Transport = &config.Config{Server: s.address}, s.transport
 	c, err := client.New(s.t.Context(), &opts)
 	if err != nil {
 		s.t.Fatalf("kubetest: %v", err)
