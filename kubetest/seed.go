@@ -134,6 +134,7 @@ func (s *Server) add(plain *unstructured.Unstructured) error {
 		return fmt.Errorf("%v", unknown)
 	}
 	given := plain.DeepCopy()
+	plain.SetResourceVersion("") // of another server
 	return s.transact(false, func(tx *store.Tx) error {
 		w := s.seeding(tx, k, ref)
 		obj, err := w.create(plain, false)
@@ -147,6 +148,9 @@ func (s *Server) add(plain *unstructured.Unstructured) error {
 // restore sets the metadata that servers set in new objects to that of an object of Options, if it has any.
 func (w *write) restore(stored, given *unstructured.Unstructured) error {
 	obj := stored.DeepCopy()
+	if managed := given.GetManagedFields(); len(managed) > 0 {
+		obj.SetManagedFields(managed)
+	}
 	if created := given.GetCreationTimestamp(); !created.IsZero() {
 		obj.SetCreationTimestamp(created)
 	}

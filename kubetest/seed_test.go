@@ -43,6 +43,30 @@ func TestObjectsOfOptionsKeepTheirAgeGenerationAndDeletion(t *testing.T) {
 	}
 }
 
+// mapsWith starts a server with an object, and returns the config maps in namespace shop.
+func mapsWith(t *testing.T, obj kube.Object) *kube.API[corev1.ConfigMap] {
+	t.Helper()
+	c := kubetest.Start(t, &kubetest.Options{Objects: []kube.Object{obj}}).Client(nil)
+	return kube.Namespaced[corev1.ConfigMap](c, "shop")
+}
+
+func TestObjectsOfOptionsMayComeFromAnotherServer(t *testing.T) {
+	ctx := t.Context()
+	maps := mapsWith(t, configMap("x"))
+	desired := configMap("a")
+	desired.Data = map[string]string{"owner": "first"}
+	dumped, err := maps.Apply(ctx, desired, &kube.ApplyOptions{FieldManager: "first"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	maps = mapsWith(t, dumped)
+	desired.Data["owner"] = "second"
+	_, err = maps.Apply(ctx, desired, &kube.ApplyOptions{FieldManager: "second"})
+	if conflicts := kube.Conflicts(err); len(conflicts) != 1 || conflicts[0].Manager != "first" {
+		t.Errorf("conflicts = %+v, %v; want one with the manager of the first server", conflicts, err)
+	}
+}
+
 func TestNamespacesOfOptionsMayFollowTheirObjects(t *testing.T) {
 	labels := map[string]string{"team": "a"}
 	c := kubetest.Start(t, &kubetest.Options{Objects: []kube.Object{

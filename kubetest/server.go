@@ -31,8 +31,9 @@ type Options struct {
 	// Definitions return the CustomResourceDefinitions that exist when the server starts, such as kube.CRD[v1.Order].
 	Definitions []func() (*unstructured.Unstructured, error)
 
-	// Objects exist when the server starts: typed or unstructured objects, with their status, UID, generation and times. A
-	// type whose resource is not known needs its apiVersion and kind. The server creates their namespaces.
+	// Objects exist when the server starts: typed or unstructured objects, with their status and metadata, except for the
+	// resource version. A type whose resource is not known needs its apiVersion and kind. The server creates their
+	// namespaces.
 	Objects []core.Object
 }
 
