@@ -36,7 +36,7 @@ func (k *kind) resource() schema.GroupResource { return k.GroupVersionResource()
 // stored returns the resource that all versions of the kind are stored as.
 func (k *kind) stored() schema.GroupResource {
 	if k.Group == eventsGroup {
-		return schema.GroupResource{Resource: "events"}
+		return events()
 	}
 	return k.resource()
 }
@@ -67,6 +67,8 @@ func definitions() schema.GroupResource {
 }
 
 func namespaces() schema.GroupResource { return schema.GroupResource{Resource: "namespaces"} }
+
+func events() schema.GroupResource { return schema.GroupResource{Resource: "events"} }
 
 func pods() schema.GroupResource { return schema.GroupResource{Resource: "pods"} }
 

@@ -44,7 +44,10 @@ func (w *write) mark(
 		return live
 	}
 	obj := live.DeepCopy()
-	finalizers := dependentsFinalizers(obj.GetFinalizers(), o)
+	finalizers := obj.GetFinalizers()
+	if !isEvent(key) {
+		finalizers = dependentsFinalizers(finalizers, o)
+	}
 	now := seconds == 0 && len(finalizers) == 0 && key.GroupResource != namespaces() && key.GroupResource != definitions()
 	if now && key.GroupResource != pods() {
 		return w.tx.Delete(key)

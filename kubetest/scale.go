@@ -40,6 +40,10 @@ func (w *write) liveScale() (*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
+	path := w.kind.scalePaths().SpecReplicasPath
+	if _, ok, _ := unstructured.NestedFieldNoCopy(live.Object, fieldsOf(path)...); !ok && w.kind.custom != nil {
+		return nil, apierrors.NewInternalError(fmt.Errorf("the spec replicas field %q does not exist", path))
+	}
 	return w.scaleOf(live)
 }
 

@@ -71,15 +71,18 @@ func (w *write) consequences(keys []store.Key) []consequence {
 	var all []consequence
 	for _, key := range keys {
 		obj := w.tx.Get(key)
-		dependents := w.tx.Dependents(obj.GetUID())
+		dependents := slices.DeleteFunc(w.tx.Dependents(obj.GetUID()), isEvent)
 		if obj.GetDeletionTimestamp() != nil {
 			all = append(all, w.deleted(key, obj, dependents)...)
-		} else if c := w.dependent(key, obj, len(dependents) > 0); c != nil {
+		} else if c := w.dependent(key, obj, len(dependents) > 0); c != nil && !isEvent(key) {
 			all = append(all, *c)
 		}
 	}
 	return all
 }
+
+// isEvent returns whether an object is an event, which the garbage collector ignores.
+func isEvent(key store.Key) bool { return key.GroupResource == events() }
 
 // deleted returns what follows from a deleted object.
 func (w *write) deleted(key store.Key, obj *unstructured.Unstructured, dependents []store.Key) []consequence {

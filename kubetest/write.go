@@ -191,12 +191,16 @@ func (w *write) update(live, obj *unstructured.Unstructured, owned bool) (*unstr
 	if err != nil {
 		return nil, err
 	}
-	w.kind.dropEmptyLists(obj)
-	if fields.KeepTimes(live, obj); equality.Semantic.DeepEqual(live.Object, obj.Object) {
-		return w.stored()
-	}
+	fields.KeepTimes(live, obj)
 	if obj, err = w.kind.toStore(obj); err != nil {
 		return nil, err
+	}
+	stored := w.tx.Get(w.key())
+	if w.kind.custom != nil {
+		live = stored // so that an update that changes nothing stores new defaults
+	}
+	if equality.Semantic.DeepEqual(live.Object, obj.Object) {
+		return stored, nil
 	}
 	obj = w.replace(w.key(), obj)
 	if obj.GetDeletionTimestamp() != nil || len(obj.GetOwnerReferences()) > 0 {
