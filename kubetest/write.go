@@ -419,7 +419,7 @@ func immutable(obj, live *unstructured.Unstructured) field.ErrorList {
 	return errs
 }
 
-// keepMetadata copies the metadata that a write of the status does not change, from the strategies in
+// keepMetadata copies the metadata that a write of the status does not change, and the class of a pod, from the strategies in
 // https://github.com/kubernetes/kubernetes/tree/v1.36.3/pkg/registry.
 func (w *write) keepMetadata(obj, live *unstructured.Unstructured) {
 	switch w.kind.Kind {
@@ -427,6 +427,10 @@ func (w *write) keepMetadata(obj, live *unstructured.Unstructured) {
 		obj.SetLabels(live.GetLabels())
 	case "Pod":
 		obj.SetOwnerReferences(live.GetOwnerReferences())
+		class, _, _ := unstructured.NestedString(live.Object, "status", "qosClass")
+		if got, _, _ := unstructured.NestedString(obj.Object, "status", "qosClass"); got == "" && class != "" {
+			setNested(obj, class, "status", "qosClass")
+		}
 	case "FlowSchema", "PriorityLevelConfiguration", "ServiceCIDR", "ResourceClaim", "VolumeAttachment",
 		"ValidatingAdmissionPolicy":
 		managed := obj.GetManagedFields()
