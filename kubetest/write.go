@@ -419,8 +419,8 @@ func immutable(obj, live *unstructured.Unstructured) field.ErrorList {
 	return errs
 }
 
-// keepMetadata copies the metadata that a write of the status does not change, and the class of a pod, from the strategies in
-// https://github.com/kubernetes/kubernetes/tree/v1.36.3/pkg/registry.
+// keepMetadata copies the metadata that a write of the status does not change, and the quality of service of a pod, from
+// the strategies in https://github.com/kubernetes/kubernetes/tree/v1.36.3/pkg/registry.
 func (w *write) keepMetadata(obj, live *unstructured.Unstructured) {
 	switch w.kind.Kind {
 	case "Deployment":
