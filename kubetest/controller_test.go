@@ -61,7 +61,7 @@ func TestControllersRunInABubble(t *testing.T) {
 			}
 		}
 		before := runs.Load()
-		time.Sleep(10 * time.Hour)
+		<-time.After(10 * time.Hour)
 		if n := runs.Load() - before; n > 0 {
 			t.Errorf("the controller ran %d times without a change", n)
 		}
@@ -70,7 +70,7 @@ func TestControllersRunInABubble(t *testing.T) {
 		if _, err := maps.Create(t.Context(), configMap("c"), nil); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		cm, err := maps.Get(t.Context(), "c", nil)
 		if err != nil {
 			t.Fatal(err)

@@ -1,41 +1,54 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kubetest starts an in-memory API server for the unit tests of controllers and other programs that use a
+// Package kubetest starts an API server in memory for the unit tests of controllers and other programs that use the
 // Kubernetes API.
 //
-//	func TestReconcile(t *testing.T) {
-//		s := kubetest.Start(t, &kubetest.Options{
-//			Definitions: []func() (*unstructured.Unstructured, error){kube.CRD[v1.Document]},
-//			Objects:     []core.Object{doc},
+//	func TestOrderController(t *testing.T) {
+//		synctest.Test(t, func(t *testing.T) {
+//			s := kubetest.Start(t, &kubetest.Options{
+//				Definitions: []func() (*unstructured.Unstructured, error){kube.CRD[v1.Order]},
+//				Objects:     []kube.Object{v1.NewOrder("shop", "one", v1.OrderSpec{Customer: "ann"})},
+//			})
+//			c := s.Client(nil)
+//			m := kube.NewManager(c, nil)
+//			controller.Add(m, c)
+//			kubetest.Run(t, m.Run) // until the end of the test
+//			synctest.Wait()        // until the controllers wait for changes
+//			order, err := kube.Namespaced[v1.Order](c, "shop").Get(t.Context(), "one", nil)
+//			if err != nil || order.Status.Phase != "Paid" {
+//				t.Errorf("the order is %+v, %v", order, err)
+//			}
 //		})
-//		c := s.Client(nil)
-//		…
 //	}
 //
-// Clients use HTTP through connections in memory. So a test starts in milliseconds, and works in the bubbles of package
-// testing/synctest, where hours pass at once.
+// Clients send HTTP through connections in memory. So a server starts in milliseconds, and works in the bubbles of package
+// testing/synctest, where <-time.After(time.Hour) returns at once. It also works in other tests.
 //
 // # What the server does
 //
-// It serves all verbs, the kinds that Kubernetes 1.36 has by default, and the kinds of the CustomResourceDefinitions that it
-// stores. Requests have the effects and errors of a real server: versions and conflicts, generations, finalizers,
-// server-side apply with managed fields, the other types of patches, dry runs, the subresources status and scale,
-// selectors, pages, and watches with bookmarks and streaming lists. Custom resources are validated, defaulted and pruned
-// by their schemas and CEL rules. Deleted owners, namespaces and definitions take their dependents with them, at once.
-// The tests of package conformance pass with this server and with a real one.
+// It serves all verbs for the kinds that Kubernetes 1.36 has by default, and for the kinds of CustomResourceDefinitions.
+// Requests have the effects and errors of a real server: resource versions and conflicts, generations, defaults,
+// finalizers, server-side apply with managed fields, all types of patches, dry runs, the subresources status, scale,
+// eviction and binding, selectors, pages, and watches with bookmarks and streaming lists. Custom resources are validated
+// and pruned by their schemas and CEL rules. Objects that depend on deleted owners, namespaces and definitions are deleted
+// immediately. The tests of package conformance pass with this server and with a real one.
 //
-// # What it does not do
+// # What the server does not do
 //
-// No controllers and no kubelet run: a Deployment has no pods, and pods do not start. Write the status that a test needs
-// with a client, such as that of a PodDisruptionBudget, which limits evictions. Objects of built-in kinds get defaults, and
-// are checked for unknown fields, wrong types and their metadata, but other rules of their kinds are not checked.
-// Everything is permitted to every user. There are no admission or conversion webhooks, no logs of and streams to
-// containers, and no tables. A request for something that the server does not have is an error. For tests of these, use a
-// real cluster, such as that of tests/cluster.
+// No controllers and no kubelet run: a Deployment has no pods, and pods do not start. A test writes the status that it
+// needs with a client, such as that of a PodDisruptionBudget, which limits evictions. Objects of built-in kinds are checked
+// for unknown fields, wrong types and their metadata, but not by the other rules of their kinds. Every request is
+// permitted. Admission and conversion webhooks are not called. Tables, logs, streams to containers and tokens of service
+// accounts are not supported: requests for them are errors. Use a real cluster for such tests, for example that of package
+// tests/cluster.
 //
 // # Faults
 //
-// To fail or delay requests, give the client a middleware: see [client.Options]. Methods of [Server] make watches lag,
-// expire and break.
+// To fail or delay requests, pass a middleware in the options of the client. The methods of [Server] delay watches, end
+// them, or make their versions expire.
+//
+// # Concurrency
+//
+// Each test can start several servers, which are different clusters. A server is safe for concurrent use.
 package kubetest

@@ -14,12 +14,11 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/config"
 	"github.com/kube-go/sdk/core"
-	"github.com/kube-go/sdk/kubetest/internal/store"
+	"github.com/kube-go/sdk/kubetest/internal/api"
 )
 
 // newAddress returns the URL of a server. The host resolves only in the server's own transport. It is random, since
@@ -32,20 +31,18 @@ type Options struct {
 	Definitions []func() (*unstructured.Unstructured, error)
 
 	// Objects exist when the server starts: typed or unstructured objects, with their status and metadata, except for the
-	// resource version. A type whose resource is not known needs its apiVersion and kind. The server creates their
-	// namespaces.
+	// resource version. They may also be CustomResourceDefinitions, such as those that kube.Documents reads from a file. A type
+	// whose resource is not known needs its apiVersion and kind. The server creates their namespaces.
 	Objects []core.Object
 }
 
 // Server is an API server in memory. It is safe for concurrent use.
 type Server struct {
 	t         testing.TB
-	store     *store.Store
-	kinds     *kinds
+	api       *api.Server
 	network   *network
 	address   string
 	transport *http.Transport
-	invented  map[types.UID]bool // owners of the objects of Options, which need not exist; immutable after Start
 }
 
 // Start starts a server, which runs until the end of the test. The test fails if an object is invalid. Clients in a bubble
@@ -57,15 +54,15 @@ func Start(t testing.TB, o *Options) *Server {
 	}
 	n := newNetwork()
 	s := &Server{
-		t: t, store: store.New(), kinds: newKinds(), network: n, address: newAddress(),
-		invented: make(map[types.UID]bool),
+		t: t, network: n, address: newAddress(),
+		api: api.New(func(panicked string) { t.Errorf("kubetest: %s", panicked) }),
 		// Each connection has one request at a time, so it needs no limit for the idle ones.
 		transport: &http.Transport{DialContext: n.dial, MaxIdleConnsPerHost: 1000},
 	}
-	if err := s.seed(o); err != nil {
+	if err := s.api.Add(o.Definitions, o.Objects); err != nil {
 		t.Fatalf("kubetest: %v", err)
 	}
-	h := &http.Server{Handler: http.HandlerFunc(s.handle), ErrorLog: log.New(io.Discard, "", 0)}
+	h := &http.Server{Handler: s.api, ErrorLog: log.New(io.Discard, "", 0)}
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		if err := h.Serve(n); !errors.Is(err, http.ErrServerClosed) {
@@ -73,7 +70,7 @@ func Start(t testing.TB, o *Options) *Server {
 		}
 	})
 	t.Cleanup(func() {
-		h.Close()
+		_ = h.Close() // the listener is in memory
 		n.closeConnections()
 		s.transport.CloseIdleConnections()
 		serving.Wait()
@@ -92,6 +89,9 @@ func (s *Server) Client(o *client.Options) *client.Client {
 	if opts.Config != nil || opts.Context != "" || opts.Share != nil || opts.Transport != nil {
 		s.t.Fatal("kubetest: Client: Config, Context, Share and Transport determine another server: leave them empty")
 	}
+	if s.t.Context().Err() != nil {
+		s.t.Fatal("kubetest: Client: the test of the server has ended")
+	}
 	opts.Config, opts.Transport = &config.Config{Server: s.address}, s.transport
 	c, err := client.New(s.t.Context(), &opts)
 	if err != nil {
@@ -101,15 +101,15 @@ func (s *Server) Client(o *client.Options) *client.Client {
 }
 
 // PauseWatches holds back the events of all watches until ResumeWatches, so that caches become stale. Reads and lists are
-// not affected.
-func (s *Server) PauseWatches() { s.store.Hold() }
+// not affected. A controller waits for the events of its own writes, but not longer than its HoldTimeout.
+func (s *Server) PauseWatches() { s.api.Store.Hold() }
 
 // ResumeWatches sends the events that PauseWatches held back, and ends it.
-func (s *Server) ResumeWatches() { s.store.Release() }
+func (s *Server) ResumeWatches() { s.api.Store.Release() }
 
 // CloseConnections cuts all connections, including those of watches. Clients connect again.
 func (s *Server) CloseConnections() { s.network.closeConnections() }
 
 // Compact drops the history of the server. A watch that continues from an earlier version, or the next page of an earlier
 // list, then fails with core.ErrExpired.
-func (s *Server) Compact() { s.store.Compact() }
+func (s *Server) Compact() { s.api.Store.Compact() }

@@ -108,11 +108,18 @@ func TestMistakesInOptionsNameTheObject(t *testing.T) {
 			`shop/In Valid: ConfigMap "In Valid" is invalid: metadata.name: Invalid value: "In Valid"`},
 		{"the same object twice", kubetest.Options{Objects: []kube.Object{configMap("a"), configMap("a")}}, "Options.Objects[1], " +
 			`*v1.ConfigMap shop/a: configmaps "a" already exists`},
-		{"a definition that fails", kubetest.Options{Definitions: []func() (*unstructured.Unstructured, error){missing}},
-			"Options.Definitions[0]: no definition"},
+		{
+			"a definition that fails",
+			kubetest.Options{Definitions: []func() (*unstructured.Unstructured, error){missing}},
+			"Options.Definitions[0]: no definition",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := failed(t, func(tb testing.TB) { kubetest.Start(tb, &tt.o) })
+			got := failed(t, func(tb testing.TB) {
+				tb.Helper()
+				tb.Helper()
+				kubetest.Start(tb, &tt.o)
+			})
 			if !strings.Contains(got, tt.want) {
 				t.Errorf("Start fails with %q, want %q", got, tt.want)
 			}
@@ -122,6 +129,7 @@ func TestMistakesInOptionsNameTheObject(t *testing.T) {
 
 func TestClientsOfOtherServersAreRefused(t *testing.T) {
 	got := failed(t, func(tb testing.TB) {
+		tb.Helper()
 		kubetest.Start(tb, nil).Client(&kube.ClientOptions{Config: &kube.Config{Server: "https://other"}})
 	})
 	if !strings.Contains(got, "Config, Context, Share and Transport determine another server: leave them empty") {
@@ -144,7 +152,7 @@ func TestPausedWatchesAreStale(t *testing.T) {
 		if err := maps.Delete(t.Context(), "a", nil); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 		if names := cached(view); names != "a" {
 			t.Errorf("the cache has %q while watches are paused, want the old objects", names)
 		}
@@ -186,7 +194,7 @@ func TestControllersRepeatWritesThatFail(t *testing.T) {
 		s := kubetest.Start(t, &kubetest.Options{Objects: []kube.Object{configMap("a")}})
 		var runs atomic.Int32
 		greet(t, s.Client(&kube.ClientOptions{Middleware: []middleware.Func{failWrites(3)}}), &runs)
-		time.Sleep(time.Minute)
+		<-time.After(time.Minute)
 		cm, err := kube.Namespaced[corev1.ConfigMap](s.Client(nil), "shop").Get(t.Context(), "a", nil)
 		if err != nil || cm.Data["greeting"] != "hello, a" {
 			t.Errorf("config map = %+v, %v; want a greeting after %d runs", cm, err, runs.Load())
@@ -211,7 +219,9 @@ type errorRecorder struct {
 	errs *[]string
 }
 
-func (r *errorRecorder) Errorf(format string, args ...any) { *r.errs = append(*r.errs, fmt.Sprintf(format, args...)) }
+func (r *errorRecorder) Errorf(format string, args ...any) {
+	*r.errs = append(*r.errs, fmt.Sprintf(format, args...))
+}
 
 func TestUnsupportedRequestsAreClearErrors(t *testing.T) {
 	c := kubetest.Start(t, &kubetest.Options{Objects: []kube.Object{pod("a")}}).Client(nil)

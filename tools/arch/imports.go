@@ -629,6 +629,7 @@ func allowed() map[string]map[string]string {
 
 		"./kubetest":                         {},
 		"./kubetest/conformance":             {},
+		"./kubetest/internal/api":            {},
 		"./kubetest/internal/builtin":        {},
 		"./kubetest/internal/builtin/record": {},
 		"./kubetest/internal/defaults":       {},

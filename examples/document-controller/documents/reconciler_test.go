@@ -122,7 +122,7 @@ func TestForeignConfigMapsAreNotChanged(t *testing.T) {
 				if err := w.maps.Delete(t.Context(), "notes", nil); err != nil {
 					t.Fatal(err)
 				}
-				time.Sleep(time.Minute)
+				<-time.After(time.Minute)
 				synctest.Wait()
 				if got := w.status(t); got.ConfigMap != "notes" {
 					t.Errorf("status = %+v, want a published page a minute after the name is free", got)
@@ -154,7 +154,9 @@ func TestPagesArePublishedInOwnConfigMaps(t *testing.T) {
 	}
 }
 
-func ready(s v1.DocumentStatus) bool { return meta.IsStatusConditionTrue(s.Conditions, v1.ConditionReady) }
+func ready(s v1.DocumentStatus) bool {
+	return meta.IsStatusConditionTrue(s.Conditions, v1.ConditionReady)
+}
 
 func TestInvalidDocumentsKeepThePublishedPage(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
@@ -203,8 +205,8 @@ func TestConditionsOfOtherControllersAreNotApplied(t *testing.T) {
 			t.Fatalf("document = %+v, %v; want both conditions", doc, err)
 		}
 		for _, entry := range doc.ManagedFields {
-			if entry.Manager == documents.Manager && strings.Contains(string(entry.FieldsV1.Raw), "Reviewed") {
-				t.Errorf("the controller owns %s, want only its own condition", entry.FieldsV1.Raw)
+			if entry.Manager == documents.Manager && strings.Contains(entry.FieldsV1.GetRawString(), "Reviewed") {
+				t.Errorf("the controller owns %s, want only its own condition", entry.FieldsV1.GetRawString())
 			}
 		}
 	}, doc)

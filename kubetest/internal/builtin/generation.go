@@ -65,7 +65,7 @@ func HasGeneration(gvk schema.GroupVersionKind) bool {
 }
 
 // Changed reports whether an update from one object to another increments metadata.generation. Values that are equal
-// for the server are no change, such as a missing list and an empty list, or 1 and 1000m CPUs. Updates of the
+// for the server are not a change, such as a missing list and an empty list, or 1 and 1000m CPUs. Updates of the
 // subresource status never increment the generation; don't call Changed for them.
 func Changed(gvk schema.GroupVersionKind, before, after map[string]any) bool {
 	fields, s := desired()[gvk.GroupKind()], model(gvk)

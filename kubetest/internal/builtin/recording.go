@@ -31,7 +31,7 @@ var (
 // Version returns the version of the recorded server, such as v1.36.3.
 func Version() string { return strings.TrimSpace(versionFile) }
 
-// Document returns a document of the recording as it was recorded. It panics if there is no such document.
+// Document returns a document of the recording as it was recorded. It panics if the name is unknown.
 func Document(name string) []byte {
 	switch name {
 	case DiscoveryDocument:

@@ -54,7 +54,7 @@ type Version struct {
 type Scale struct {
 	SpecReplicasPath   string `json:"specReplicasPath"`
 	StatusReplicasPath string `json:"statusReplicasPath"`
-	LabelSelectorPath  string `json:"labelSelectorPath"` // empty if there is none
+	LabelSelectorPath  string `json:"labelSelectorPath"` // empty if the definition has none
 }
 
 // Column is a column of tables.
@@ -87,7 +87,7 @@ func New(crd *unstructured.Unstructured) (*Definition, error) {
 	return d, nil
 }
 
-// Versions returns the served versions, in the order of the definition. There are none if the definition is not
+// Versions returns the served versions, in the order of the definition. It returns nil if the definition is not
 // established, because its names are not accepted.
 func (d *Definition) Versions() []*Version {
 	if !d.served {

@@ -22,11 +22,11 @@ import (
 	"github.com/kube-go/sdk/kubetest/internal/fields"
 )
 
-func newManager(t *testing.T, kind string) *fields.Manager {
+func newManager(t *testing.T) *fields.Manager {
 	t.Helper()
-	m, err := fields.New(schemas(t), schema.GroupVersionKind{Version: "v1", Kind: kind}, nil)
+	m, err := fields.New(schemas(t), schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, nil)
 	if err != nil {
-		t.Fatalf("New(%s): %v", kind, err)
+		t.Fatalf("New: %v", err)
 	}
 	return m
 }
@@ -55,7 +55,7 @@ func TestNewRefusesKindsWithoutSchema(t *testing.T) {
 
 func TestOldEntriesAreMergedAndTimesAreThoseOfTheBubble(t *testing.T) {
 	t.Parallel()
-	m := newManager(t, "ConfigMap")
+	m := newManager(t)
 	synctest.Test(t, func(t *testing.T) {
 		live := m.Update(nil, configMap(t, `{"k":"v"}`), "", "creator")
 		for i := range 12 {
@@ -90,7 +90,7 @@ func TestKeepTimesRestoresTimesOfUnchangedObjects(t *testing.T) {
 		{"a value changes", `{"k":"w"}`, false},
 		{"a field is added", `{"k":"v","l":"w"}`, false},
 	}
-	m := newManager(t, "ConfigMap")
+	m := newManager(t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -125,7 +125,7 @@ func touch(obj *unstructured.Unstructured, at time.Time) []metav1.ManagedFieldsE
 
 func TestManagersAreUsedConcurrentlyAndChangeNoArguments(t *testing.T) {
 	t.Parallel()
-	m := newManager(t, "ConfigMap")
+	m := newManager(t)
 	live := m.Update(nil, configMap(t, `{"k":"v"}`), "", "creator")
 	config, patch := configMap(t, `{"k":"w","l":"m"}`), []byte(`{"data":{"k":null}}`)
 	wantLive, wantConfig := live.DeepCopy(), config.DeepCopy()
@@ -151,7 +151,7 @@ func TestManagersAreUsedConcurrentlyAndChangeNoArguments(t *testing.T) {
 
 func TestJSONPatchesAreLimited(t *testing.T) {
 	t.Parallel()
-	m := newManager(t, "ConfigMap")
+	m := newManager(t)
 	operation := `{"op":"test","path":"/kind","value":"ConfigMap"}`
 	patch := "[" + strings.Repeat(operation+",", 10000) + operation + "]"
 	_, err := m.Patch(configMap(t, `{}`).Object, patchTypes("json"), []byte(patch), "")

@@ -44,6 +44,8 @@ import (
 )
 
 // scheme has the Go types of the built-in kinds.
+//
+//nolint:gochecknoglobals // a cache
 var scheme = sync.OnceValue(func() *runtime.Scheme {
 	s := runtime.NewScheme()
 	builder := runtime.NewSchemeBuilder(

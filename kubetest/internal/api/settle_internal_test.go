@@ -1,11 +1,13 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package kubetest
+package api
 
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"testing"
 
@@ -14,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/kubetest/internal/store"
@@ -23,8 +27,8 @@ import (
 func TestNothingIsLeftToDoAfterAWrite(t *testing.T) {
 	for seed := range uint64(40) {
 		random := rand.New(rand.NewPCG(seed, 7))
-		s := Start(t, nil)
-		maps := client.Namespaced[corev1.ConfigMap](s.Client(nil), "default")
+		s := newServer(t)
+		maps := client.Namespaced[corev1.ConfigMap](clientOf(t, s), "default")
 		var created []*corev1.ConfigMap
 		for i := range 30 {
 			cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
@@ -41,6 +45,31 @@ func TestNothingIsLeftToDoAfterAWrite(t *testing.T) {
 			}
 		}
 	}
+}
+
+// newServer returns a server with objects.
+func newServer(t *testing.T, objects ...core.Object) *Server {
+	t.Helper()
+	s := New(func(panicked string) { t.Error(panicked) })
+	if err := s.Add(nil, objects); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// clientOf returns a client that calls the server without a connection, so that it can't watch.
+func clientOf(t *testing.T, s *Server) *client.Client {
+	t.Helper()
+	transport := middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		return w.Result(), nil
+	})
+	c, err := client.New(t.Context(), &client.Options{Config: &config.Config{Server: "http://test"}, Transport: transport})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 // owners returns references to some objects, which may be deleted meanwhile.
@@ -93,7 +122,7 @@ func isNotFound(err error) bool { return statusOf(err).Reason == metav1.StatusRe
 // check checks that the store is settled.
 func check(t *testing.T, seed uint64, s *Server) {
 	t.Helper()
-	err := s.store.Update(true, func(tx *store.Tx) error {
+	err := s.Store.Update(true, func(tx *store.Tx) error {
 		w := &write{Server: s, tx: tx}
 		if left := w.consequences(keysOf(tx)); len(left) > 0 {
 			t.Errorf("seed %d: left to do: %+v", seed, left)
@@ -106,7 +135,7 @@ func check(t *testing.T, seed uint64, s *Server) {
 			refs := obj.GetOwnerReferences()
 			orphaned := len(refs) > 0 && !slices.ContainsFunc(refs, func(r metav1.OwnerReference) bool { return uids[r.UID] })
 			if orphaned && obj.GetDeletionTimestamp() == nil {
-				t.Errorf("seed %d: %s has no owner any more, and is not deleted", seed, core.ObjectRef(key.ObjectRef))
+				t.Errorf("seed %d: %s has no owner any more, and is not deleted", seed, key.ObjectRef)
 			}
 			if obj.GetDeletionTimestamp() != nil && len(obj.GetFinalizers()) == 0 {
 				t.Errorf("seed %d: nothing holds back the deletion of %s", seed, key.ObjectRef)

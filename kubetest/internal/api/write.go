@@ -1,7 +1,7 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package kubetest
+package api
 
 import (
 	"errors"
@@ -14,8 +14,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -443,7 +443,7 @@ func (w *write) keepMetadata(obj, live *unstructured.Unstructured) {
 func nameRule(gr schema.GroupResource) validation.ValidateNameFunc {
 	switch {
 	case gr.Group == "rbac.authorization.k8s.io":
-		return path.ValidatePathSegmentName
+		return func(name string, _ bool) []string { return content.IsPathSegmentName(name) }
 	case gr == namespaces():
 		return validation.ValidateNamespaceName
 	case gr == schema.GroupResource{Resource: "services"}:

@@ -1,7 +1,7 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package kubetest
+package api
 
 import (
 	"errors"
@@ -51,7 +51,7 @@ func (c *call) body() (data []byte, mediaType string, err error) {
 func options[O any](c *call, into *O, kind string, check func(*O) field.ErrorList) error {
 	object, ok := any(into).(runtime.Object)
 	if !ok {
-		panic(fmt.Sprintf("%T is no object", into))
+		panic(fmt.Sprintf("%T is not a runtime.Object", into))
 	}
 	if err := scheme.ParameterCodec.DecodeParameters(c.query, metav1.SchemeGroupVersion, object); err != nil {
 		return apierrors.NewBadRequest(err.Error())

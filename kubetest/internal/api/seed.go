@@ -1,34 +1,35 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package kubetest
+package api
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/kubetest/internal/store"
+	"github.com/kube-go/sdk/kubetest/internal/typed"
 )
 
 // seedManager is the manager of the fields of the objects that exist at the start.
 const seedManager = "kubetest"
 
-// seed stores the objects that exist at the start. Namespaces come first, whatever the order of the objects.
-func (s *Server) seed(o *Options) error {
-	objects, err := s.plainObjects(o.Objects)
+// Add stores the objects that exist when a server starts, before it serves requests. Namespaces and definitions come
+// first, whatever the order of the objects.
+func (s *Server) Add(definitions []func() (*unstructured.Unstructured, error), objects []core.Object) error {
+	plain, err := s.plainObjects(objects)
 	if err != nil {
 		return err
 	}
-	isNamespace := func(obj *unstructured.Unstructured) bool {
-		return obj.GetKind() == "Namespace" && obj.GetAPIVersion() == "v1"
-	}
-	if err := s.addAll(o.Objects, objects, isNamespace); err != nil {
+	if err := s.addAll(objects, plain, isNamespace); err != nil {
 		return err
 	}
 	for _, name := range []string{"default", "kube-node-lease", "kube-public", "kube-system"} {
@@ -36,12 +37,23 @@ func (s *Server) seed(o *Options) error {
 			return err
 		}
 	}
-	for i, definition := range o.Definitions {
+	for i, definition := range definitions {
 		if err := s.addDefinition(definition); err != nil {
 			return fmt.Errorf("Options.Definitions[%d]: %w", i, err)
 		}
 	}
-	return s.addAll(o.Objects, objects, func(obj *unstructured.Unstructured) bool { return !isNamespace(obj) })
+	if err := s.addAll(objects, plain, isDefinition); err != nil {
+		return err
+	}
+	return s.addAll(objects, plain, func(obj *unstructured.Unstructured) bool { return !isNamespace(obj) && !isDefinition(obj) })
+}
+
+func isNamespace(obj *unstructured.Unstructured) bool {
+	return obj.GroupVersionKind() == schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
+}
+
+func isDefinition(obj *unstructured.Unstructured) bool {
+	return obj.GroupVersionKind() == core.CRDResource().GroupVersionKind()
 }
 
 // plainObjects returns unstructured copies of the objects of Options, whose owners need not exist.
@@ -126,12 +138,9 @@ func (s *Server) add(plain *unstructured.Unstructured) error {
 			return err
 		}
 	}
-	plain, unknown, err := k.complete(plain)
+	plain, err := k.strictly(plain)
 	if err != nil {
 		return err
-	}
-	if len(unknown) > 0 {
-		return fmt.Errorf("%v", unknown)
 	}
 	given := plain.DeepCopy()
 	plain.SetResourceVersion("") // of another server
@@ -194,4 +203,22 @@ func plainObject(obj core.Object) (*unstructured.Unstructured, error) {
 		return nil, errors.New("its kind is not known: set its apiVersion and kind")
 	}
 	return plain, nil
+}
+
+// strictly returns an object as it is decoded from a request with strict field validation.
+func (k *kind) strictly(plain *unstructured.Unstructured) (obj *unstructured.Unstructured, err error) {
+	var unknown []string
+	if k.typed() {
+		data, failed := json.Marshal(plain)
+		if failed != nil {
+			return nil, failed
+		}
+		obj, unknown, err = typed.Decode(data, "application/json", k.GroupVersionKind(), true)
+	} else {
+		obj, unknown, err = k.complete(plain)
+	}
+	if err == nil && len(unknown) > 0 {
+		err = errors.New(strings.Join(unknown, ", "))
+	}
+	return obj, err
 }

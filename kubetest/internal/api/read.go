@@ -1,7 +1,7 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package kubetest
+package api
 
 import (
 	"encoding/base64"
@@ -36,11 +36,11 @@ func (c *call) get() error {
 	if err != nil {
 		return failure(err.Error())
 	}
-	if newest := c.store.Version(); version > newest {
+	if newest := c.Store.Version(); version > newest {
 		return tooLarge(version, newest)
 	}
 	var obj *unstructured.Unstructured
-	err = c.store.Update(true, func(tx *store.Tx) (err error) {
+	err = c.Store.Update(true, func(tx *store.Tx) (err error) {
 		w := &write{Server: c.Server, tx: tx, kind: c.kind, ref: c.ref}
 		if c.subresource == "scale" {
 			obj, err = w.liveScale()
@@ -108,7 +108,7 @@ func (c *call) list(o *internalversion.ListOptions, s *selection) ([]*unstructur
 	if err != nil {
 		return nil, metav1.ListMeta{}, err
 	}
-	objects, version, err := c.store.List(c.kind.stored(), at)
+	objects, version, err := c.Store.List(c.kind.stored(), at)
 	if errors.Is(err, core.ErrExpired) {
 		return nil, metav1.ListMeta{}, expiredList(o)
 	} else if err != nil {
@@ -144,7 +144,7 @@ func (c *call) position(o *internalversion.ListOptions) (version uint64, after s
 	if err != nil {
 		return 0, "", apierrors.NewBadRequest("invalid resource version: " + err.Error())
 	}
-	if newest := c.store.Version(); version > newest {
+	if newest := c.Store.Version(); version > newest {
 		return 0, "", tooLarge(version, newest)
 	}
 	// A limit without a match means the exact version, for compatibility with servers before 1.19:

@@ -1,7 +1,7 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package kubetest
+package api
 
 import (
 	"encoding/json"
@@ -47,14 +47,14 @@ func (c *call) watch(o *internalversion.ListOptions, s *selection, f form) error
 	w := &watcher{call: c, selection: s, form: f, bookmarks: o.AllowWatchBookmarks, version: from}
 	var initial []*unstructured.Unstructured
 	if from == 0 && o.SendInitialEvents == nil || streaming {
-		if newest := c.store.Version(); from > newest {
+		if newest := c.Store.Version(); from > newest {
 			return tooLarge(from, newest)
 		}
-		if initial, w.version, err = c.store.List(c.kind.stored(), 0); err != nil {
+		if initial, w.version, err = c.Store.List(c.kind.stored(), 0); err != nil {
 			return err
 		}
 	} else if from == 0 {
-		w.version = c.store.Version()
+		w.version = c.Store.Version()
 	}
 	c.w.Header().Set("Content-Type", "application/json")
 	c.w.WriteHeader(http.StatusOK)
@@ -81,7 +81,7 @@ func (w *watcher) follow(o *internalversion.ListOptions) {
 	bookmarks := time.NewTicker(bookmarkInterval)
 	defer bookmarks.Stop()
 	for {
-		changes, upTo, more, err := w.store.Changes(w.kind.stored(), w.version)
+		changes, upTo, more, err := w.Store.Changes(w.kind.stored(), w.version)
 		if err != nil {
 			w.fail(err)
 			return
@@ -147,7 +147,7 @@ func (w *watcher) bookmark(annotations map[string]any) {
 // fail ends the watch with an error.
 func (w *watcher) fail(err error) {
 	if errors.Is(err, core.ErrExpired) {
-		err = apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", w.version, w.store.Version()))
+		err = apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", w.version, w.Store.Version()))
 	}
 	w.write(watch.Error, statusOf(err))
 	w.flush()

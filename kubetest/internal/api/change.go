@@ -1,7 +1,7 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package kubetest
+package api
 
 import (
 	"errors"
@@ -173,7 +173,7 @@ func (c *call) change(
 
 // transact runs a transaction, and serves the kinds of the definitions that it leaves.
 func (s *Server) transact(dryRun bool, f func(*store.Tx) error) error {
-	return s.store.Update(dryRun, func(tx *store.Tx) error {
+	return s.Store.Update(dryRun, func(tx *store.Tx) error {
 		if err := f(tx); err != nil || dryRun {
 			return err
 		}

@@ -1,9 +1,10 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package kubetest
+package api
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"runtime/debug"
@@ -28,8 +29,8 @@ type call struct {
 	subresource string
 }
 
-// handle responds to a request.
-func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
+// ServeHTTP responds to a request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.reportPanic(r)
 	r.Body = http.MaxBytesReader(w, r.Body, maxBodyBytes)
 	if err := s.serve(w, r); err != nil {
@@ -37,10 +38,10 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// reportPanic fails the test after a panic, which package net/http would only log, and cuts the connection.
+// reportPanic reports a panic, which package net/http would only log, and cuts the connection.
 func (s *Server) reportPanic(r *http.Request) {
 	if got := recover(); got != nil {
-		s.t.Errorf("kubetest: panic while serving %s %s: %v\n%s", r.Method, r.URL, got, debug.Stack())
+		s.report(fmt.Sprintf("panic while serving %s %s: %v\n%s", r.Method, r.URL, got, debug.Stack()))
 		panic(http.ErrAbortHandler)
 	}
 }
