@@ -344,7 +344,7 @@ func (k *Kind) inGo(module string, at place) []string {
 		"Package v1 is version v1 of", fmt.Sprintf("Package %s is version %[1]s of", k.Version),
 		" version=v1 ", " version=" + k.Version + " ",
 	}
-	for _, before := range []string{" ", "\t", "[", "(", "*", "&"} {
+	for _, before := range []string{" ", "\t", "[", "(", "{", "*", "&"} {
 		pairs = append(pairs, before+"v1.", before+at.alias+".")
 	}
 	return pairs
@@ -364,6 +364,8 @@ func clusterScoped() *strings.Replacer {
 		"  name: widget-sample\n  namespace: default\n", "  name: widget-sample\n",
 		"ctx, c, ns := start(t)", "ctx, c, _ := start(t)",
 		"kube.Namespaced[v1.Widget](c, ns)", "kube.ClusterWide[v1.Widget](c)",
+		`kube.Namespaced[v1.Widget](c, "prod")`, "kube.ClusterWide[v1.Widget](c)",
+		`kube.Namespaced[corev1.ConfigMap](c, "prod")`, "kube.Namespaced[corev1.ConfigMap](c, widgetNamespace)",
 		"kube.Namespaced[corev1.ConfigMap](c, ns)", "kube.Namespaced[corev1.ConfigMap](c, metav1.NamespaceDefault)",
 		`objects, "hello"`, `objects, "e2e-widget"`,
 		`(ctx, "hello"`, `(ctx, "e2e-widget"`,

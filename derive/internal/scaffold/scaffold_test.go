@@ -57,7 +57,7 @@ func TestFiles(t *testing.T) {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
 	for path, part := range map[string]string{
-		"go.mod":                        "module example.org/shop\n\ngo 1.26.0\n\nrequire (\n\tgithub.com/kube-go/sdk/derive v1.2.3\n\tgithub.com/kube-go/sdk/kube v1.2.3\n)\n",
+		"go.mod":                        "module example.org/shop\n\ngo 1.26.0\n\nrequire (\n\tgithub.com/kube-go/sdk/derive v1.2.3\n\tgithub.com/kube-go/sdk/kube v1.2.3\n\tgithub.com/kube-go/sdk/kubetest v1.2.3\n)\n",
 		"main.go":                       `"example.org/shop/internal/controller"`,
 		"api/v1/policy_types.go":        "//kube:resource group=shop.example.org version=v1 kind=Policy plural=policies\n",
 		"internal/controller/policy.go": "groups=shop.example.org,resources=policies/status,verbs=patch",
