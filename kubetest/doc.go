@@ -39,9 +39,9 @@
 // No controllers and no kubelet run: a Deployment has no pods, and pods do not start. A test writes the status that it
 // needs with a client, such as that of a PodDisruptionBudget, which limits evictions. Objects of built-in kinds are checked
 // for unknown fields, wrong types and their metadata, but not by the other rules of their kinds. Every request is
-// permitted. Admission and conversion webhooks are not called. Tables, logs, streams to containers and tokens of service
-// accounts are not supported: requests for them are errors. Use a real cluster for such tests, for example that of package
-// tests/cluster.
+// permitted. No webhooks are called, and policies and quotas are not enforced, of which a warning informs. Tables, logs,
+// streams to containers and tokens of service accounts are not supported: requests for them are errors. Use a real cluster
+// for such tests, for example that of package tests/cluster.
 //
 // # Faults
 //

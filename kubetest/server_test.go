@@ -223,6 +223,21 @@ func (r *errorRecorder) Errorf(format string, args ...any) {
 	*r.errs = append(*r.errs, fmt.Sprintf(format, args...))
 }
 
+func TestObjectsWithoutEffectCauseWarnings(t *testing.T) {
+	var warnings []string
+	c := kubetest.Start(t, nil).Client(&kube.ClientOptions{OnWarning: func(_ context.Context, w middleware.Warning) {
+		warnings = append(warnings, w.Text)
+	}})
+	quotas := kube.Namespaced[corev1.ResourceQuota](c, "default")
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+	if _, err := quotas.Create(t.Context(), quota, nil); err != nil {
+		t.Fatal(err)
+	}
+	if len(warnings) != 1 || !strings.Contains(warnings[0], "kubetest has no quotas and limits") {
+		t.Errorf("warnings = %q, want that the quota has no effect", warnings)
+	}
+}
+
 func TestUnsupportedRequestsAreClearErrors(t *testing.T) {
 	c := kubetest.Start(t, &kubetest.Options{Objects: []kube.Object{pod("a")}}).Client(nil)
 	_, err := kube.Namespaced[corev1.Pod](c, "shop").Table(t.Context(), nil)

@@ -174,7 +174,7 @@ func (w *write) restore(stored, given *unstructured.Unstructured) error {
 	if equality.Semantic.DeepEqual(stored.Object, obj.Object) {
 		return nil
 	}
-	if w.complete(w.key(), obj) {
+	if w.ends(w.key(), obj) {
 		return errors.New("it has a deletionTimestamp and no finalizers: a server has deleted such an object")
 	}
 	w.tx.Put(w.key(), obj)

@@ -104,7 +104,7 @@ func (w *write) deleted(key store.Key, obj *unstructured.Unstructured, dependent
 			all = append(all, consequence{key: key, finalizer: f})
 		}
 	}
-	if len(content) == 0 && held(key, obj) || w.complete(key, obj) {
+	if len(content) == 0 && held(key, obj) || w.ends(key, obj) {
 		all = append(all, consequence{key: key, empty: held(key, obj)})
 	}
 	return all

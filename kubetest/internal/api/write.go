@@ -6,16 +6,12 @@ package api
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validate/content"
-	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -26,8 +22,6 @@ import (
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/kubetest/internal/builtin"
-	"github.com/kube-go/sdk/kubetest/internal/defaults"
-	"github.com/kube-go/sdk/kubetest/internal/definition"
 	"github.com/kube-go/sdk/kubetest/internal/fields"
 	"github.com/kube-go/sdk/kubetest/internal/store"
 )
@@ -211,15 +205,15 @@ func (w *write) update(live, obj *unstructured.Unstructured, owned bool) (*unstr
 
 // replace stores the next state of an object, or deletes the object if nothing holds back its deletion any more.
 func (w *write) replace(key store.Key, obj *unstructured.Unstructured) *unstructured.Unstructured {
-	if !w.complete(key, obj) {
+	if !w.ends(key, obj) {
 		return w.tx.Put(key, obj)
 	}
 	w.tx.Delete(key)
 	return obj
 }
 
-// complete returns whether nothing holds back the deletion of an object any more.
-func (w *write) complete(key store.Key, obj *unstructured.Unstructured) bool {
+// ends returns whether nothing holds back the deletion of an object any more.
+func (w *write) ends(key store.Key, obj *unstructured.Unstructured) bool {
 	if obj.GetDeletionTimestamp() == nil || len(obj.GetFinalizers()) > 0 || len(w.contentOf(key, obj)) > 0 {
 		return false
 	}
@@ -297,160 +291,6 @@ func (w *write) keep(live, obj *unstructured.Unstructured) {
 		obj.SetDeletionGracePeriodSeconds(live.GetDeletionGracePeriodSeconds())
 	}
 	obj.SetGeneration(live.GetGeneration())
-}
-
-// check validates and completes an object. live is nil for a new one.
-func (w *write) check(obj, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	switch {
-	case w.kind.isDefinition():
-		return w.checkDefinition(obj, live)
-	case w.kind.custom != nil:
-		return obj, w.checkCustom(obj, live)
-	default:
-		return obj, w.checkBuiltin(obj, live)
-	}
-}
-
-func (w *write) checkDefinition(obj, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	others := w.tx.List(definitions())
-	if w.subresource == "status" {
-		return definition.AdmitStatus(obj, live, others)
-	}
-	return definition.Admit(obj, live, others)
-}
-
-func (w *write) checkCustom(obj, live *unstructured.Unstructured) (err error) {
-	var warnings []string
-	if live != nil {
-		warnings, err = w.kind.custom.Update(obj, live, w.subresource)
-	} else {
-		status, ok := obj.Object["status"]
-		warnings, err = w.kind.custom.Create(obj)
-		if ok && w.seed {
-			obj.Object["status"] = status
-		}
-	}
-	for _, text := range warnings {
-		w.warn(text)
-	}
-	return err
-}
-
-func (w *write) checkBuiltin(obj, live *unstructured.Unstructured) error {
-	if w.kind.has("status") {
-		w.separateStatus(obj, live)
-	}
-	if live == nil {
-		w.prepare(obj)
-	} else if builtin.Changed(w.kind.GroupVersionKind(), live.Object, obj.Object) {
-		obj.SetGeneration(live.GetGeneration() + 1)
-	}
-	errs := validation.ValidateObjectMetaAccessor(obj, w.kind.Namespaced, nameRule(w.kind.stored()), field.NewPath("metadata"))
-	if live != nil {
-		errs = append(errs, validation.ValidateObjectMetaAccessorUpdate(obj, live, field.NewPath("metadata"))...)
-		errs = append(errs, immutable(obj, live)...)
-	}
-	errs = append(errs, finalizers(obj)...)
-	if len(errs) > 0 {
-		return apierrors.NewInvalid(w.kind.GroupVersionKind().GroupKind(), obj.GetName(), errs)
-	}
-	return nil
-}
-
-// prepare sets what the server sets in new objects of a built-in kind.
-func (w *write) prepare(obj *unstructured.Unstructured) {
-	defaults.Prepare(w.kind.GroupVersionKind(), obj.Object)
-	if account, _, _ := unstructured.NestedString(obj.Object, "spec", "serviceAccountName"); w.kind.Kind == "Pod" && account == "" {
-		setNested(obj, "default", "spec", "serviceAccountName") // as an admission plugin does
-	}
-}
-
-// setNested sets a field. Its parents are objects, since the object has passed through its Go type.
-func setNested(obj *unstructured.Unstructured, value any, path ...string) {
-	if err := unstructured.SetNestedField(obj.Object, value, path...); err != nil {
-		panic(err)
-	}
-}
-
-// separateStatus keeps the status for a write of the object, and everything else for a write of the status.
-func (w *write) separateStatus(obj, live *unstructured.Unstructured) {
-	switch {
-	case live == nil && (w.seed || w.kind.Kind == "Node"):
-	case live == nil:
-		obj.Object["status"] = map[string]any{}
-	case w.subresource == "status":
-		status, metadata := obj.Object["status"], obj.Object["metadata"]
-		obj.Object = maps.Clone(live.Object)
-		obj.Object["status"], obj.Object["metadata"] = status, metadata
-		w.keepMetadata(obj, live)
-	default:
-		obj.Object["status"] = live.Object["status"]
-	}
-}
-
-// finalizers returns the errors of names that are neither standard nor qualified. Only built-in kinds have this rule.
-func finalizers(obj *unstructured.Unstructured) field.ErrorList {
-	var errs field.ErrorList
-	for i, name := range obj.GetFinalizers() {
-		switch name {
-		case "kubernetes", metav1.FinalizerDeleteDependents, metav1.FinalizerOrphanDependents:
-			continue
-		}
-		if !strings.Contains(name, "/") {
-			errs = append(errs, field.Invalid(field.NewPath("metadata", "finalizers").Index(i), name,
-				"name is neither a standard finalizer name nor is it fully qualified"))
-		}
-	}
-	return errs
-}
-
-// immutable returns the errors of a changed ConfigMap or Secret that is immutable, see
-// https://kubernetes.io/docs/concepts/configuration/configmap/#configmap-immutable.
-func immutable(obj, live *unstructured.Unstructured) field.ErrorList {
-	if on, _, _ := unstructured.NestedBool(live.Object, "immutable"); !on {
-		return nil
-	}
-	var errs field.ErrorList
-	for _, name := range []string{"immutable", "data", "binaryData"} {
-		if !reflect.DeepEqual(obj.Object[name], live.Object[name]) {
-			errs = append(errs, field.Forbidden(field.NewPath(name), "field is immutable when `immutable` is set"))
-		}
-	}
-	return errs
-}
-
-// keepMetadata copies the metadata that a write of the status does not change, and the quality of service of a pod, from
-// the strategies in https://github.com/kubernetes/kubernetes/tree/v1.36.3/pkg/registry.
-func (w *write) keepMetadata(obj, live *unstructured.Unstructured) {
-	switch w.kind.Kind {
-	case "Deployment":
-		obj.SetLabels(live.GetLabels())
-	case "Pod":
-		obj.SetOwnerReferences(live.GetOwnerReferences())
-		class, _, _ := unstructured.NestedString(live.Object, "status", "qosClass")
-		if got, _, _ := unstructured.NestedString(obj.Object, "status", "qosClass"); got == "" && class != "" {
-			setNested(obj, class, "status", "qosClass")
-		}
-	case "FlowSchema", "PriorityLevelConfiguration", "ServiceCIDR", "ResourceClaim", "VolumeAttachment",
-		"ValidatingAdmissionPolicy":
-		managed := obj.GetManagedFields()
-		obj.Object["metadata"] = live.DeepCopy().Object["metadata"]
-		obj.SetManagedFields(managed)
-	}
-}
-
-// nameRule returns the rule for the names of a built-in kind. Those of RBAC are checked like a path segment.
-func nameRule(gr schema.GroupResource) validation.ValidateNameFunc {
-	switch {
-	case gr.Group == "rbac.authorization.k8s.io":
-		return func(name string, _ bool) []string { return content.IsPathSegmentName(name) }
-	case gr == namespaces():
-		return validation.ValidateNamespaceName
-	case gr == schema.GroupResource{Resource: "services"}:
-		return validation.NameIsDNS1035Label
-	default:
-		return validation.NameIsDNSSubdomain
-	}
 }
 
 // needsVersion returns whether updates of a built-in kind need a resource version, from the strategies in
