@@ -128,20 +128,25 @@ type kinds struct {
 }
 
 func newKinds() *kinds {
-	ks := &kinds{
-		builtin: make(map[schema.GroupVersionResource]*kind), custom: make(map[schema.GroupVersionResource]*kind),
-	}
+	return &kinds{builtin: builtinKinds(), custom: make(map[schema.GroupVersionResource]*kind)}
+}
+
+// builtinKinds returns the built-in kinds, which all servers share.
+//
+//nolint:gochecknoglobals // a cache
+var builtinKinds = sync.OnceValue(func() map[schema.GroupVersionResource]*kind {
+	all := make(map[schema.GroupVersionResource]*kind)
 	for _, group := range builtin.Groups() {
 		for _, version := range group.Versions {
 			for _, r := range version.Resources {
 				if k := newBuiltin(group.Name, version.Version, r); k.supported() {
-					ks.builtin[k.GroupVersionResource()] = k
+					all[k.GroupVersionResource()] = k
 				}
 			}
 		}
 	}
-	return ks
-}
+	return all
+})
 
 // supported returns whether the server has a built-in kind. It has no aggregated API servers, and only one version of
 // HorizontalPodAutoscalers.
