@@ -23,7 +23,7 @@ func lookup(gvk schema.GroupVersionKind) (kind, error) {
 			}
 		}
 	}
-	return kind{}, fmt.Errorf("there is no built-in kind %v", gvk)
+	return kind{}, fmt.Errorf("kind %v is not built in", gvk)
 }
 
 func newKind(gvk schema.GroupVersionKind, r apidiscoveryv2.APIResourceDiscovery) kind {

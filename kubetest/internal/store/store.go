@@ -132,8 +132,8 @@ func (s *Store) Release() {
 	s.notify()
 }
 
-// Changes returns the changes of a resource after a version, and the version up to which they are complete. If there
-// are none, the channel is closed when there may be more. It returns ErrExpired for a version that is too old.
+// Changes returns the changes of a resource after a version, and the version up to which they are complete. If it
+// returns none, the channel is closed when there may be more. It returns ErrExpired for a version that is too old.
 func (s *Store) Changes(gr schema.GroupResource, after uint64) ([]Change, uint64, <-chan struct{}, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
