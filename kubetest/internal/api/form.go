@@ -75,7 +75,11 @@ func (f form) itemOf(k *kind, obj *unstructured.Unstructured) any {
 
 // listOf returns a list of a kind in the form.
 func (f form) listOf(k *kind, items []any, meta metav1.ListMeta) any {
-	list := map[string]any{"apiVersion": k.APIVersion(), "kind": k.Kind + "List", "metadata": meta, "items": items}
+	kind := k.Kind + "List"
+	if k.custom != nil {
+		kind = k.custom.ListKind
+	}
+	list := map[string]any{"apiVersion": k.APIVersion(), "kind": kind, "metadata": meta, "items": items}
 	if f.metadata {
 		list["apiVersion"], list["kind"] = metav1.SchemeGroupVersion.String(), "PartialObjectMetadataList"
 	}

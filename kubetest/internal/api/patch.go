@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kube-go/sdk/kubetest/internal/builtin"
 	"github.com/kube-go/sdk/kubetest/internal/fields"
 	"github.com/kube-go/sdk/kubetest/internal/typed"
 )
@@ -132,8 +133,12 @@ func (k *kind) complete(obj *unstructured.Unstructured) (*unstructured.Unstructu
 		unknown, err := k.custom.Decode(obj)
 		return obj, unknown, err
 	}
-	if !k.typed() {
-		return obj, nil, nil
+	if !k.typed() { // a CustomResourceDefinition
+		var unknown []string
+		for _, path := range builtin.Prune(k.GroupVersionKind(), obj.Object) {
+			unknown = append(unknown, fmt.Sprintf("unknown field %q", path))
+		}
+		return obj, unknown, nil
 	}
 	return typed.FromMap(obj.Object, k.GroupVersionKind())
 }

@@ -42,14 +42,6 @@ func matchResources() rule {
 	)
 }
 
-func aggregationKinds() kinds {
-	return kinds{"APIService": within("spec.service", unset("port", 443))}
-}
-
-func authenticationKinds() kinds {
-	return kinds{"TokenRequest": ensure("spec", unset("expirationSeconds", 3600))}
-}
-
 func discoveryKinds() kinds {
 	return kinds{"EndpointSlice": within("ports[]", unset("name", ""), unset("protocol", "TCP"))}
 }

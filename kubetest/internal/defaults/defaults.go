@@ -47,11 +47,8 @@ var decoded = sync.OnceValue(func() map[schema.GroupVersion]kinds {
 	return map[schema.GroupVersion]kinds{
 		{Version: "v1"}: coreKinds(),
 		{Group: "admissionregistration.k8s.io", Version: "v1"}: admissionKinds(),
-		{Group: "apiregistration.k8s.io", Version: "v1"}:       aggregationKinds(),
 		{Group: "apps", Version: "v1"}:                         appsKinds(),
-		{Group: "authentication.k8s.io", Version: "v1"}:        authenticationKinds(),
-		{Group: "autoscaling", Version: "v1"}:                  autoscalingV1Kinds(),
-		{Group: "autoscaling", Version: "v2"}:                  autoscalingV2Kinds(),
+		{Group: "autoscaling", Version: "v2"}:                  autoscalingKinds(),
 		{Group: "batch", Version: "v1"}:                        batchKinds(),
 		{Group: "discovery.k8s.io", Version: "v1"}:             discoveryKinds(),
 		{Group: "flowcontrol.apiserver.k8s.io", Version: "v1"}: flowControlKinds(),

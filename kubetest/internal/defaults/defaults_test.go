@@ -57,9 +57,6 @@ func TestNewObjectsHaveAllDefaults(t *testing.T) {
 
 func TestNewObjectsAreValidForTheirGoTypes(t *testing.T) {
 	eachManifest(t, func(t *testing.T, k kind, manifest document) {
-		if !typed.Known(k.GroupVersionKind) {
-			t.Skip("the kind has no Go type")
-		}
 		obj := created(t, k, manifest)
 		got, unknown, err := typed.FromMap(obj, k.GroupVersionKind)
 		if err != nil || len(unknown) > 0 {
@@ -77,9 +74,6 @@ func TestNewObjectsAreValidForTheirGoTypes(t *testing.T) {
 // Objects that have not passed through their Go types lack the structs that these always have.
 func TestDefaultsNeedNoGoTypes(t *testing.T) {
 	eachManifest(t, func(t *testing.T, k kind, manifest document) {
-		if !typed.Known(k.GroupVersionKind) {
-			t.Skip("the kind has no Go type")
-		}
 		before, after := manifest.object(t), decoded(t, k, manifest)
 		after.SetNamespace("")
 		defaults.Set(k.GroupVersionKind, before)
@@ -225,7 +219,7 @@ func FuzzSet(f *testing.F) {
 		gvk := schema.GroupVersionKind{Group: group, Version: version, Kind: name}
 		obj := map[string]any{}
 		if utiljson.Unmarshal([]byte(text), &obj) != nil {
-			t.Skip("no object")
+			return
 		}
 		defaults.Set(gvk, obj)
 		once := runtime.DeepCopyJSON(obj)

@@ -17,7 +17,6 @@ import (
 var created = sync.OnceValue(func() map[schema.GroupVersion]kinds {
 	return map[schema.GroupVersion]kinds{
 		{Version: "v1"}: newCoreKinds(),
-		{Group: "apiregistration.k8s.io", Version: "v1"}: {"APIService": localService},
 		{Group: "apps", Version: "v1"}: {
 			"DaemonSet": all(
 				withoutTemplateFeatures(),
@@ -28,7 +27,6 @@ var created = sync.OnceValue(func() map[schema.GroupVersion]kinds {
 			"ReplicaSet":  all(withoutTemplateFeatures(), zeros("replicas")),
 			"StatefulSet": all(withoutTemplateFeatures(), withoutRollingFeatures(), zeros("availableReplicas", "replicas")),
 		},
-		{Group: "autoscaling", Version: "v1"}: {"HorizontalPodAutoscaler": zeros("currentReplicas", "desiredReplicas")},
 		{Group: "autoscaling", Version: "v2"}: {
 			"HorizontalPodAutoscaler": all(zeros("desiredReplicas"), within("status", null("currentMetrics"))),
 		},
@@ -139,17 +137,4 @@ func jobSelector(job map[string]any) {
 // label sets a label that does not exist.
 func label(name, value string) rule {
 	return func(labels map[string]any) { fill(labels, map[string]any{name: value}) }
-}
-
-// localService marks an APIService without a service as available: the server itself has its kinds.
-func localService(service map[string]any) {
-	if object(service, "spec", "service") != nil {
-		return
-	}
-	ensure("status", zero("conditions", []any{map[string]any{
-		"type":    "Available",
-		"status":  "True",
-		"reason":  "Local",
-		"message": "Local APIServices are always available",
-	}}), within("conditions[]", now("lastTransitionTime")))(service)
 }

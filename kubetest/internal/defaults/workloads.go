@@ -110,14 +110,7 @@ func jobSpec(spec map[string]any) {
 // averageCPU is the utilization in percent that an autoscaler without metrics aims at.
 const averageCPU = 80
 
-func autoscalingV1Kinds() kinds {
-	return kinds{"HorizontalPodAutoscaler": ensure("spec",
-		unset("minReplicas", 1),
-		unset("targetCPUUtilizationPercentage", averageCPU),
-	)}
-}
-
-func autoscalingV2Kinds() kinds {
+func autoscalingKinds() kinds {
 	return kinds{"HorizontalPodAutoscaler": ensure("spec",
 		unset("minReplicas", 1),
 		zero("metrics", []any{map[string]any{

@@ -35,8 +35,6 @@ type Version struct {
 	Status bool
 	// Scale has the paths of the scale subresource. It is nil if the version has none.
 	Scale *Scale
-	// Columns are the columns of tables after the name. If the definition has none, they are the default, the age.
-	Columns []Column
 	// SelectableFields has the paths of the fields that field selectors can use, such as ".spec.color". The name in a
 	// selector has no leading dot.
 	SelectableFields []string
@@ -55,16 +53,6 @@ type Scale struct {
 	SpecReplicasPath   string `json:"specReplicasPath"`
 	StatusReplicasPath string `json:"statusReplicasPath"`
 	LabelSelectorPath  string `json:"labelSelectorPath"` // empty if the definition has none
-}
-
-// Column is a column of tables.
-type Column struct {
-	Name        string `json:"name"`
-	Type        string `json:"type"`
-	Format      string `json:"format"`
-	Description string `json:"description"`
-	Priority    int32  `json:"priority"`
-	JSONPath    string `json:"jsonPath"`
 }
 
 // New returns the definition that a result of [Admit] describes.
@@ -121,7 +109,6 @@ func (d *Definition) version(crd *unstructured.Unstructured, m *manifest, mv *ma
 		ListKind: accepted.ListKind,
 		Status:   mv.Subresources.Status != nil,
 		Scale:    mv.Subresources.Scale,
-		Columns:  mv.Columns,
 
 		def: d, served: mv.Served, storage: mv.Storage,
 		// Compiling the rules of a schema takes time, so it waits until the first object.
@@ -134,9 +121,6 @@ func (d *Definition) version(crd *unstructured.Unstructured, m *manifest, mv *ma
 	}
 	if v.Scale != nil {
 		v.Resource.Subresources = append(v.Resource.Subresources, "scale")
-	}
-	if len(v.Columns) == 0 {
-		v.Columns = []Column{ageColumn()}
 	}
 	for _, f := range mv.SelectableFields {
 		v.SelectableFields = append(v.SelectableFields, f.JSONPath)
@@ -159,17 +143,6 @@ func readSchema(content map[string]any) (*spec.Schema, error) {
 	}
 	s := &spec.Schema{}
 	return s, s.UnmarshalJSON(body)
-}
-
-func ageColumn() Column {
-	return Column{
-		Name: "Age", Type: "date", JSONPath: ".metadata.creationTimestamp",
-		Description: "CreationTimestamp is a timestamp representing the server time when this object was created. " +
-			"It is not guaranteed to be set in happens-before order across separate operations. " +
-			"Clients may not set this value. It is represented in RFC3339 form and is in UTC.\n\n" +
-			"Populated by the system. Read-only. Null for lists. More info: " +
-			"https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata",
-	}
 }
 
 // deprecation returns the warning for requests to a deprecated version. The default recommends the newest version.

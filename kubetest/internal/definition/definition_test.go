@@ -117,13 +117,6 @@ func TestVersionsDescribeTheKind(t *testing.T) {
 	if diff := cmp.Diff(scale, v1.Scale); diff != "" {
 		t.Errorf("Scale: -want +got:\n%s", diff)
 	}
-	columns := []definition.Column{{Name: "Teeth", Type: "integer", JSONPath: ".spec.teeth", Priority: 1}}
-	if diff := cmp.Diff(columns, v1.Columns); diff != "" {
-		t.Errorf("Columns: -want +got:\n%s", diff)
-	}
-	if c := beta.Columns; len(c) != 1 || c[0].Name != "Age" || c[0].JSONPath != ".metadata.creationTimestamp" {
-		t.Errorf("default Columns = %v, want the age", c)
-	}
 	if want := "example.com/v1beta1 Gear is deprecated; use example.com/v1 Gear"; beta.Deprecation != want {
 		t.Errorf("Deprecation = %q, want %q", beta.Deprecation, want)
 	}

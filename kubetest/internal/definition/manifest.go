@@ -29,12 +29,11 @@ type manifestSpec struct {
 }
 
 type manifestVersion struct {
-	Name               string   `json:"name"`
-	Served             bool     `json:"served"`
-	Storage            bool     `json:"storage"`
-	Deprecated         bool     `json:"deprecated"`
-	DeprecationWarning *string  `json:"deprecationWarning"`
-	Columns            []Column `json:"additionalPrinterColumns"`
+	Name               string  `json:"name"`
+	Served             bool    `json:"served"`
+	Storage            bool    `json:"storage"`
+	Deprecated         bool    `json:"deprecated"`
+	DeprecationWarning *string `json:"deprecationWarning"`
 	Schema             struct {
 		OpenAPIV3Schema map[string]any `json:"openAPIV3Schema"`
 	} `json:"schema"`
