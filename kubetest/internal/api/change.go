@@ -277,12 +277,7 @@ func (c *call) deleteCollection(o *metav1.DeleteOptions) error {
 	if err != nil {
 		return err
 	}
-	content := make([]any, len(items))
-	for i, obj := range items {
-		if obj, err = c.kind.convert(obj); err != nil {
-			return err
-		}
-		content[i] = f.itemOf(c.kind, obj)
+	for _, obj := range items {
 		one := *c
 		one.ref = core.ObjectRef{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 		_, err := one.change(o.DryRun, "", "", func(w *write) (*unstructured.Unstructured, error) {
@@ -293,8 +288,7 @@ func (c *call) deleteCollection(o *metav1.DeleteOptions) error {
 			return err
 		}
 	}
-	respond(c.w, http.StatusOK, f.listOf(c.kind, content, meta))
-	return nil
+	return c.respondList(f, items, meta)
 }
 
 // returnsDeleted returns whether the response to the deletion of an object is the object. For other kinds, it is a Status.

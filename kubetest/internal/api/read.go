@@ -82,9 +82,15 @@ func (c *call) listOrWatch() error {
 	if err != nil {
 		return err
 	}
+	return c.respondList(f, items, meta)
+}
+
+// respondList sends a list in the version of the request.
+func (c *call) respondList(f form, items []*unstructured.Unstructured, meta metav1.ListMeta) error {
 	content := make([]any, len(items))
 	for i, obj := range items {
-		if obj, err = c.kind.convert(obj); err != nil {
+		obj, err := c.kind.convert(obj)
+		if err != nil {
 			return err
 		}
 		content[i] = f.itemOf(c.kind, obj)

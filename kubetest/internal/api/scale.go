@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kube-go/sdk/kubetest/internal/builtin"
@@ -209,6 +208,3 @@ func (w *write) negative(replicas int64) error {
 	}
 	return apierrors.NewInvalid(kind, w.ref.Name, field.ErrorList{field.Invalid(field.NewPath(path), replicas, text)})
 }
-
-// unmarshal decodes JSON as servers do: with the exact case of names, and integers as such.
-func unmarshal(data []byte, into any) error { return json.Unmarshal(data, into) }

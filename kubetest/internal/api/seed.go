@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/kubetest/internal/store"
@@ -188,7 +189,7 @@ func plainObject(obj core.Object) (*unstructured.Unstructured, error) {
 		return nil, err
 	}
 	plain := &unstructured.Unstructured{}
-	if err := unmarshal(data, &plain.Object); err != nil {
+	if err := utiljson.Unmarshal(data, &plain.Object); err != nil { // keeps integers
 		return nil, err
 	}
 	if plain.Object == nil {
