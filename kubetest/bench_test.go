@@ -12,8 +12,8 @@ import (
 	"github.com/kube-go/sdk/kubetest"
 )
 
-// BenchmarkStart starts a server with an object, and creates another one. The first server of a program, which decodes the
-// schemas of the built-in kinds, is not measured.
+// BenchmarkStart starts a server with an object, and creates another one. The first server of a program, which decodes
+// the schemas of the built-in kinds, is not measured.
 func BenchmarkStart(b *testing.B) {
 	for b.Loop() {
 		c := kubetest.Start(b, &kubetest.Options{Objects: []kube.Object{configMap("a")}}).Client(nil)

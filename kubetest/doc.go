@@ -22,26 +22,27 @@
 //		})
 //	}
 //
-// Clients send HTTP through connections in memory. So a server starts in milliseconds, and works in the bubbles of package
-// testing/synctest, where <-time.After(time.Hour) returns at once. It also works in other tests.
+// Clients send HTTP through connections in memory. So a server starts in milliseconds, and works in the bubbles of
+// package testing/synctest, where <-time.After(time.Hour) returns at once. It also works in other tests.
 //
 // # What the server does
 //
-// It serves all verbs for the kinds that Kubernetes 1.36 has by default, and for the kinds of CustomResourceDefinitions.
-// Requests have the effects and errors of a real server: resource versions and conflicts, generations, defaults,
-// finalizers, server-side apply with managed fields, all types of patches, dry runs, the subresources status, scale,
-// eviction and binding, selectors, pages, and watches with bookmarks and streaming lists. Custom resources are validated
-// and pruned by their schemas and CEL rules. Objects that depend on deleted owners, namespaces and definitions are deleted
-// immediately. The tests of package conformance pass with this server and with a real one.
+// It serves all verbs for the kinds that Kubernetes 1.36 has by default, and for the kinds of
+// CustomResourceDefinitions. Requests have the effects and errors of a real server: resource versions and conflicts,
+// generations, defaults, finalizers, server-side apply with managed fields, all types of patches, dry runs, the
+// subresources status, scale, eviction and binding, selectors, pages, and watches with bookmarks and streaming lists.
+// Custom resources are validated and pruned by their schemas and CEL rules. Objects that depend on deleted owners,
+// namespaces and definitions are deleted immediately. The tests of package conformance pass with this server and with a
+// real one.
 //
 // # What the server does not do
 //
 // No controllers and no kubelet run: a Deployment has no pods, and pods do not start. A test writes the status that it
-// needs with a client, such as that of a PodDisruptionBudget, which limits evictions. Objects of built-in kinds are checked
-// for unknown fields, wrong types and their metadata, but not by the other rules of their kinds. Every request is
-// permitted. No webhooks are called, and policies and quotas are not enforced, of which a warning informs. Tables, logs,
-// streams to containers and tokens of service accounts are not supported: requests for them are errors. Use a real cluster
-// for such tests, for example that of package tests/cluster.
+// needs with a client, such as that of a PodDisruptionBudget, which limits evictions. Objects of built-in kinds are
+// checked for unknown fields, wrong types and their metadata, but not by the other rules of their kinds. Every request
+// is permitted. No webhooks are called, and policies and quotas are not enforced; a warning reports this. Tables,
+// logs, streams to containers and tokens of service accounts are not supported: requests for them are errors. Use a
+// real cluster for such tests, for example that of package tests/cluster.
 //
 // # Faults
 //

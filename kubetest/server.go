@@ -31,8 +31,8 @@ type Options struct {
 	Definitions []func() (*unstructured.Unstructured, error)
 
 	// Objects exist when the server starts: typed or unstructured objects, with their status and metadata, except for the
-	// resource version. They may also be CustomResourceDefinitions, such as those that kube.Documents reads from a file. A type
-	// whose resource is not known needs its apiVersion and kind. The server creates their namespaces.
+	// resource version. They may also be CustomResourceDefinitions, such as those that kube.Documents reads from a file. A
+	// type whose resource is not known needs its apiVersion and kind. The server creates their namespaces.
 	Objects []core.Object
 }
 
@@ -45,8 +45,8 @@ type Server struct {
 	transport *http.Transport
 }
 
-// Start starts a server, which runs until the end of the test. The test fails if an object is invalid. Clients in a bubble
-// of testing/synctest need a server that was started in the bubble.
+// Start starts a server, which runs until the end of the test. The test fails if an object is invalid. Clients in a
+// bubble of testing/synctest need a server that was started in the bubble.
 func Start(t testing.TB, o *Options) *Server {
 	t.Helper()
 	if o == nil {
@@ -78,8 +78,8 @@ func Start(t testing.TB, o *Options) *Server {
 	return s
 }
 
-// Client returns a client of the server. Its options may be nil. Config, Context, Share and Transport, which determine the
-// server, must not be set.
+// Client returns a client of the server. Its options may be nil. Config, Context, Share and Transport, which determine
+// the server, must not be set.
 func (s *Server) Client(o *client.Options) *client.Client {
 	s.t.Helper()
 	var opts client.Options
@@ -100,8 +100,8 @@ func (s *Server) Client(o *client.Options) *client.Client {
 	return c
 }
 
-// PauseWatches holds back the events of all watches until ResumeWatches, so that caches become stale. Reads and lists are
-// not affected. A controller waits for the events of its own writes, but not longer than its HoldTimeout.
+// PauseWatches holds back the events of all watches until ResumeWatches, so that caches become stale. Reads and lists
+// are not affected. A controller waits for the events of its own writes, but not longer than its HoldTimeout.
 func (s *Server) PauseWatches() { s.api.Store.Hold() }
 
 // ResumeWatches sends the events that PauseWatches held back, and ends it.
@@ -110,6 +110,6 @@ func (s *Server) ResumeWatches() { s.api.Store.Release() }
 // CloseConnections cuts all connections, including those of watches. Clients connect again.
 func (s *Server) CloseConnections() { s.network.closeConnections() }
 
-// Compact drops the history of the server. A watch that continues from an earlier version, or the next page of an earlier
-// list, then fails with core.ErrExpired.
+// Compact drops the history of the server. A watch that continues from an earlier version, or the next page of an
+// earlier list, then fails with core.ErrExpired.
 func (s *Server) Compact() { s.api.Store.Compact() }

@@ -14,9 +14,9 @@ import (
 	"github.com/kube-go/sdk/kubetest/internal/builtin/record"
 )
 
-// CheckRecorded compares the discovery documents and the OpenAPI schemas of kubetest with those of a server. Groups of custom
-// resources and of aggregated API servers do not matter. If the server has another minor version than the recording,
-// CheckRecorded compares nothing and logs that.
+// CheckRecorded compares the discovery documents and the OpenAPI schemas of kubetest with those of a server. Groups of
+// custom resources and of aggregated API servers do not matter. If the server has another minor version than the
+// recording, CheckRecorded compares nothing and logs that.
 func CheckRecorded(t *testing.T, c *client.Client) {
 	t.Helper()
 	documents, err := record.Record(t.Context(), c)

@@ -81,7 +81,8 @@ func (c *call) decode(validation string) (*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.strict(unknown, validation, func(err error) error { return typed.Refused(err, &gvk, gvk, data) }); err != nil {
+	refused := func(err error) error { return typed.Refused(err, &gvk, gvk, data) }
+	if err := c.strict(unknown, validation, refused); err != nil {
 		return nil, err
 	}
 	return obj, c.matchKind(obj)
@@ -149,8 +150,8 @@ func (c *call) matchVersion(obj *unstructured.Unstructured) error {
 	if obj.GetAPIVersion() == c.kind.APIVersion() {
 		return nil
 	}
-	return apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)",
-		obj.GetAPIVersion(), c.kind.APIVersion()))
+	return apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API "+
+		"version (%s)", obj.GetAPIVersion(), c.kind.APIVersion()))
 }
 
 // matchKind returns an error if an object of a built-in kind has another kind than the request.

@@ -186,8 +186,8 @@ func (s *Server) transact(dryRun bool, f func(*store.Tx) error) error {
 	})
 }
 
-// serveDefinitions serves the kinds of all definitions. Names that a definition does not have any more may now belong to
-// another one.
+// serveDefinitions serves the kinds of all definitions. Names that a definition does not have any more may now belong
+// to another one.
 func (s *Server) serveDefinitions(tx *store.Tx) error {
 	for changed := true; changed; {
 		changed = false
@@ -291,7 +291,8 @@ func (c *call) deleteCollection(o *metav1.DeleteOptions) error {
 	return c.respondList(f, items, meta)
 }
 
-// returnsDeleted returns whether the response to the deletion of an object is the object. For other kinds, it is a Status.
+// returnsDeleted returns whether the response to the deletion of an object is the object. For other kinds, it is a
+// Status.
 func returnsDeleted(k *kind) bool {
 	switch k.Group {
 	case "":

@@ -68,9 +68,10 @@ func (w *write) checkBuiltin(obj, live *unstructured.Unstructured) error {
 	} else if builtin.Changed(w.kind.GroupVersionKind(), live.Object, obj.Object) {
 		obj.SetGeneration(live.GetGeneration() + 1)
 	}
-	errs := validation.ValidateObjectMetaAccessor(obj, w.kind.Namespaced, nameRule(w.kind.stored()), field.NewPath("metadata"))
+	path := field.NewPath("metadata")
+	errs := validation.ValidateObjectMetaAccessor(obj, w.kind.Namespaced, nameRule(w.kind.stored()), path)
 	if live != nil {
-		errs = append(errs, validation.ValidateObjectMetaAccessorUpdate(obj, live, field.NewPath("metadata"))...)
+		errs = append(errs, validation.ValidateObjectMetaAccessorUpdate(obj, live, path)...)
 		errs = append(errs, immutable(obj, live)...)
 	}
 	errs = append(errs, finalizers(obj)...)
@@ -93,7 +94,8 @@ func (w *write) warnWithoutEffect() {
 // prepare sets what the server sets in new objects of a built-in kind.
 func (w *write) prepare(obj *unstructured.Unstructured) {
 	defaults.Prepare(w.kind.GroupVersionKind(), obj.Object)
-	if account, _, _ := unstructured.NestedString(obj.Object, "spec", "serviceAccountName"); w.kind.Kind == "Pod" && account == "" {
+	account, _, _ := unstructured.NestedString(obj.Object, "spec", "serviceAccountName")
+	if w.kind.Kind == "Pod" && account == "" {
 		setNested(obj, "default", "spec", "serviceAccountName") // as an admission plugin does
 	}
 }
@@ -152,8 +154,8 @@ func immutable(obj, live *unstructured.Unstructured) field.ErrorList {
 	return errs
 }
 
-// keepMetadata copies the metadata that a write of the status does not change, and the quality of service of a pod, from
-// the strategies in https://github.com/kubernetes/kubernetes/tree/v1.36.3/pkg/registry.
+// keepMetadata copies the metadata that a write of the status does not change, and the quality of service of a pod,
+// from the strategies in https://github.com/kubernetes/kubernetes/tree/v1.36.3/pkg/registry.
 func (w *write) keepMetadata(obj, live *unstructured.Unstructured) {
 	switch w.kind.Kind {
 	case "Deployment":

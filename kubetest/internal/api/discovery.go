@@ -45,7 +45,8 @@ func (s *Server) discover(w http.ResponseWriter, r *http.Request, path string) e
 	return nil
 }
 
-// discovery returns the served groups: the built-in ones in the order of a real server, and then the custom ones by name.
+// discovery returns the served groups: the built-in ones in the order of a real server, and then the custom ones by
+// name.
 func (ks *kinds) discovery() []apidiscoveryv2.APIGroupDiscovery {
 	custom := make(map[string]map[string][]apidiscoveryv2.APIResourceDiscovery) // by group and version
 	ks.mu.Lock()
@@ -78,10 +79,11 @@ func (ks *kinds) builtinGroups() []apidiscoveryv2.APIGroupDiscovery {
 	groups := builtin.Groups()
 	for i, group := range groups {
 		for j, version := range group.Versions {
-			groups[i].Versions[j].Resources = slices.DeleteFunc(version.Resources, func(r apidiscoveryv2.APIResourceDiscovery) bool {
+			unsupported := func(r apidiscoveryv2.APIResourceDiscovery) bool {
 				gvr := schema.GroupVersionResource{Group: group.Name, Version: version.Version, Resource: r.Resource}
 				return ks.builtin[gvr] == nil
-			})
+			}
+			groups[i].Versions[j].Resources = slices.DeleteFunc(version.Resources, unsupported)
 		}
 		groups[i].Versions = slices.DeleteFunc(group.Versions, func(v apidiscoveryv2.APIVersionDiscovery) bool {
 			return len(v.Resources) == 0

@@ -56,8 +56,8 @@ func (c *call) evict() error {
 	return nil
 }
 
-// evict deletes a pod, if its disruption budget allows it. The status of the budget is that of its controller, which does
-// not run: tests write it.
+// evict deletes a pod, if its disruption budget allows it. The status of the budget is that of its controller, which
+// does not run: tests write it.
 func (w *write) evict(o *metav1.DeleteOptions) (*unstructured.Unstructured, error) {
 	live, err := w.live()
 	if err != nil {

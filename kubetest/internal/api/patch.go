@@ -126,8 +126,8 @@ func (p *patch) apply(live *unstructured.Unstructured) (*unstructured.Unstructur
 	return obj, err
 }
 
-// complete returns an object as it is decoded, with its defaults and without unknown fields, for each of which it returns
-// a message. The object must not be used any more.
+// complete returns an object as it is decoded, with its defaults and without unknown fields, for each of which it
+// returns a message. The object must not be used any more.
 func (k *kind) complete(obj *unstructured.Unstructured) (*unstructured.Unstructured, []string, error) {
 	if k.custom != nil {
 		unknown, err := k.custom.Decode(obj)

@@ -81,8 +81,8 @@ func (w *write) checkPreconditions(live *unstructured.Unstructured, p *metav1.Pr
 	return nil
 }
 
-// grace returns the seconds until an object is removed, and whether an earlier deletion continues unchanged. Only pods on
-// a node have a grace period.
+// grace returns the seconds until an object is removed, and whether an earlier deletion continues unchanged. Only pods
+// on a node have a grace period.
 func grace(key store.Key, obj *unstructured.Unstructured, requested *int64) (seconds int64, pending bool) {
 	if key.GroupResource != pods() {
 		return 0, false

@@ -111,7 +111,9 @@ func (c *call) putScale(o metav1.UpdateOptions) error {
 	if err != nil {
 		return err
 	}
-	return c.scale(o.DryRun, o.FieldManager, func(w *write, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	return c.scale(o.DryRun, o.FieldManager, func(w *write, live *unstructured.Unstructured) (
+		*unstructured.Unstructured, error,
+	) {
 		m, err := w.kind.scaleManager()
 		if err != nil {
 			return nil, err
@@ -122,7 +124,9 @@ func (c *call) putScale(o metav1.UpdateOptions) error {
 
 // patchScale serves a patch of a Scale, or an apply.
 func (c *call) patchScale(data []byte, mediaType string, o metav1.PatchOptions) error {
-	return c.scale(o.DryRun, o.FieldManager, func(w *write, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	return c.scale(o.DryRun, o.FieldManager, func(w *write, live *unstructured.Unstructured) (
+		*unstructured.Unstructured, error,
+	) {
 		m, err := w.kind.scaleManager()
 		if err != nil {
 			return nil, err

@@ -46,7 +46,9 @@ func (s *Server) Add(definitions []func() (*unstructured.Unstructured, error), o
 	if err := s.addAll(objects, plain, isDefinition); err != nil {
 		return err
 	}
-	return s.addAll(objects, plain, func(obj *unstructured.Unstructured) bool { return !isNamespace(obj) && !isDefinition(obj) })
+	return s.addAll(objects, plain, func(obj *unstructured.Unstructured) bool {
+		return !isNamespace(obj) && !isDefinition(obj)
+	})
 }
 
 func isNamespace(obj *unstructured.Unstructured) bool {

@@ -26,7 +26,10 @@ type selection struct {
 
 // newSelection returns the selection of a request. It returns an error for a field that the kind can't be selected by.
 func (c *call) newSelection(o *internalversion.ListOptions) (*selection, error) {
-	s := &selection{kind: c.kind, namespace: c.ref.Namespace, labels: o.LabelSelector, fields: o.FieldSelector, paths: map[string][]string{}}
+	s := &selection{
+		kind: c.kind, namespace: c.ref.Namespace, labels: o.LabelSelector, fields: o.FieldSelector,
+		paths: make(map[string][]string),
+	}
 	if s.labels == nil {
 		s.labels = labels.Everything()
 	}
@@ -47,7 +50,8 @@ func (s *selection) all() bool { return s.labels.Empty() && s.fields.Empty() }
 
 // has returns whether the selection has an object, which may be nil.
 func (s *selection) has(obj *unstructured.Unstructured) bool {
-	if obj == nil || s.namespace != "" && obj.GetNamespace() != s.namespace || !s.labels.Matches(labels.Set(obj.GetLabels())) {
+	if obj == nil || s.namespace != "" && obj.GetNamespace() != s.namespace ||
+		!s.labels.Matches(labels.Set(obj.GetLabels())) {
 		return false
 	}
 	if s.fields.Empty() {
@@ -108,8 +112,8 @@ func quotedList(names []string) string {
 	return strings.Join(quoted, ", ")
 }
 
-// builtinSelectable returns the further selectable fields of built-in kinds, from the conversions of their field labels in
-// https://github.com/kubernetes/kubernetes/tree/v1.36.3/pkg/apis.
+// builtinSelectable returns the further selectable fields of built-in kinds, from the conversions of their field labels
+// in https://github.com/kubernetes/kubernetes/tree/v1.36.3/pkg/apis.
 func builtinSelectable() map[string][]string {
 	return map[string][]string{
 		"pods": {

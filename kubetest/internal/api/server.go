@@ -18,8 +18,8 @@ type Server struct {
 	report   func(panicked string)
 }
 
-// New returns a server without objects. It calls report after a panic while it serves a request, which is a fault of the
-// server.
+// New returns a server without objects. It calls report after a panic while it serves a request, which is a fault of
+// the server.
 func New(report func(panicked string)) *Server {
 	return &Server{Store: store.New(), kinds: newKinds(), invented: make(map[types.UID]bool), report: report}
 }

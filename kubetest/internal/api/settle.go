@@ -140,8 +140,8 @@ func (w *write) blocked(owner types.UID, dependents []store.Key) bool {
 	})
 }
 
-// dependent returns what follows for an object from owners that do not exist, or that are deleted in the foreground. The
-// owners of the objects of Options may be invented.
+// dependent returns what follows for an object from owners that do not exist, or that are deleted in the foreground.
+// The owners of the objects of Options may be invented.
 func (w *write) dependent(key store.Key, obj *unstructured.Unstructured, owner bool) *consequence {
 	var gone, waiting []types.UID
 	refs := obj.GetOwnerReferences()

@@ -20,7 +20,8 @@ import (
 	"github.com/kube-go/sdk/core"
 )
 
-// firstVersion is the resource version of an empty store. It is not 0, which has a special meaning in lists and watches.
+// firstVersion is the resource version of an empty store. It is not 0, which has a special meaning in lists and
+// watches.
 const firstVersion = 1000
 
 // maxHistory is the number of changes that the store keeps. If there are more, it drops the older half.
@@ -153,8 +154,8 @@ func (s *Store) Changes(gr schema.GroupResource, after uint64) ([]Change, uint64
 	return changes, max(upTo, after), s.changed, nil
 }
 
-// List returns the objects of a resource at a version, sorted like the keys of a real server, and the version. Version 0 is the
-// newest one. It returns ErrExpired for a version that is too old.
+// List returns the objects of a resource at a version, sorted like the keys of a real server, and the version. Version
+// 0 is the newest one. It returns ErrExpired for a version that is too old.
 func (s *Store) List(gr schema.GroupResource, version uint64) ([]*unstructured.Unstructured, uint64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -240,7 +241,8 @@ func (tx *Tx) All() iter.Seq2[Key, *unstructured.Unstructured] {
 // Changes returns the changes of the transaction.
 func (tx *Tx) Changes() []Change { return tx.changes }
 
-// Put stores an object and returns it. It has a new resource version, except in a dry run. The caller must not change it any more.
+// Put stores an object and returns it. It has a new resource version, except in a dry run. The caller must not change
+// it any more.
 func (tx *Tx) Put(key Key, obj *unstructured.Unstructured) *unstructured.Unstructured {
 	tx.version++
 	old := tx.Get(key)

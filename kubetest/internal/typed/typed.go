@@ -1,8 +1,8 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package typed decodes objects of built-in kinds by their Go types and sets their defaults, so that the results and the
-// errors are those of a real server.
+// Package typed decodes objects of built-in kinds by their Go types and sets their defaults, so that the results and
+// the errors are those of a real server.
 package typed
 
 import (
@@ -66,7 +66,8 @@ var scheme = sync.OnceValue(func() *runtime.Scheme {
 func Known(gvk schema.GroupVersionKind) bool { return scheme().Recognizes(gvk) }
 
 // Decode decodes an object in JSON, YAML or protobuf, whose kind is gvk unless it says otherwise. If strict is true, it
-// also returns a message for each unknown or duplicate field, which it ignores. An object that can't be decoded is a BadRequest.
+// also returns a message for each unknown or duplicate field, which it ignores. An object that can't be decoded is a
+// BadRequest.
 func Decode(data []byte, contentType string, gvk schema.GroupVersionKind, strict bool) (
 	obj *unstructured.Unstructured, unknown []string, err error,
 ) {
