@@ -19,9 +19,7 @@ func Run(t testing.TB, run func(context.Context) error) {
 	ctx, stop := context.WithCancelCause(context.WithoutCancel(t.Context()))
 	var running sync.WaitGroup
 	running.Go(func() {
-		err := run(ctx)
-		stopped := context.Cause(ctx) != nil && (errors.Is(err, errTestEnds) || errors.Is(err, context.Canceled))
-		if err != nil && !stopped {
+		if err := run(ctx); err != nil && !stopped(ctx, err) {
 			t.Errorf("kubetest: the function of Run: %v", err)
 		}
 	})
@@ -29,4 +27,9 @@ func Run(t testing.TB, run func(context.Context) error) {
 		stop(errTestEnds)
 		running.Wait()
 	})
+}
+
+// stopped returns whether a function has ended with err, or without an error, because the test ends.
+func stopped(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && (err == nil || errors.Is(err, errTestEnds) || errors.Is(err, context.Canceled))
 }

@@ -5,12 +5,8 @@ package kubetest
 
 import (
 	"crypto/rand"
-	"errors"
-	"io"
-	"log"
-	"net/http"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,6 +15,8 @@ import (
 	"github.com/kube-go/sdk/client/config"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/kubetest/internal/api"
+	"github.com/kube-go/sdk/kubetest/internal/explore"
+	"github.com/kube-go/sdk/kubetest/internal/journal"
 )
 
 // newAddress returns the URL of a server. The host resolves only in the server's own transport. It is random, since
@@ -38,43 +36,37 @@ type Options struct {
 
 // Server is an API server in memory. It is safe for concurrent use.
 type Server struct {
-	t         testing.TB
-	api       *api.Server
-	network   *network
-	address   string
-	transport *http.Transport
+	t       testing.TB
+	api     *api.Server
+	address string
+	clients *endpoint // for Client
+	journal *journal.Journal
+	endless atomic.Bool // a program sends requests in an endless loop
+	explore *exploration
 }
 
 // Start starts a server, which runs until the end of the test. The test fails if an object is invalid. Clients in a
 // bubble of testing/synctest need a server that was started in the bubble.
 func Start(t testing.TB, o *Options) *Server {
 	t.Helper()
+	return start(t, o, nil)
+}
+
+// start starts a server. Without an exploration, e is nil.
+func start(t testing.TB, o *Options, e *exploration) *Server {
+	t.Helper()
 	if o == nil {
 		o = &Options{}
 	}
-	n := newNetwork()
 	s := &Server{
-		t: t, network: n, address: newAddress(),
+		t: t, address: newAddress(), journal: journal.New(), explore: e,
 		api: api.New(func(panicked string) { t.Errorf("kubetest: %s", panicked) }),
-		// Each connection has one request at a time, so it needs no limit for the idle ones.
-		transport: &http.Transport{DialContext: n.dial, MaxIdleConnsPerHost: 1000},
 	}
 	if err := s.api.Add(o.Definitions, o.Objects); err != nil {
 		t.Fatalf("kubetest: %v", err)
 	}
-	h := &http.Server{Handler: s.api, ErrorLog: log.New(io.Discard, "", 0)}
-	var serving sync.WaitGroup
-	serving.Go(func() {
-		if err := h.Serve(n); !errors.Is(err, http.ErrServerClosed) {
-			t.Errorf("kubetest: %v", err)
-		}
-	})
-	t.Cleanup(func() {
-		_ = h.Close() // the listener is in memory
-		n.closeConnections()
-		s.transport.CloseIdleConnections()
-		serving.Wait()
-	})
+	s.clients = newEndpoint(&handler{server: s, api: s.api, author: explore.Story})
+	t.Cleanup(s.clients.close)
 	return s
 }
 
@@ -92,7 +84,7 @@ func (s *Server) Client(o *client.Options) *client.Client {
 	if s.t.Context().Err() != nil {
 		s.t.Fatal("kubetest: Client: the test of the server has ended")
 	}
-	opts.Config, opts.Transport = &config.Config{Server: s.address}, s.transport
+	opts.Config, opts.Transport = &config.Config{Server: s.address}, s.clients.transport
 	c, err := client.New(s.t.Context(), &opts)
 	if err != nil {
 		s.t.Fatalf("kubetest: %v", err)
@@ -102,13 +94,13 @@ func (s *Server) Client(o *client.Options) *client.Client {
 
 // PauseWatches holds back the events of all watches until ResumeWatches, so that caches become stale. Reads and lists
 // are not affected. A controller waits for the events of its own writes, but not longer than its HoldTimeout.
-func (s *Server) PauseWatches() { s.api.Store.Hold() }
+func (s *Server) PauseWatches() { s.api.Store.Hide(s.api.Watches) }
 
 // ResumeWatches sends the events that PauseWatches held back, and ends it.
-func (s *Server) ResumeWatches() { s.api.Store.Release() }
+func (s *Server) ResumeWatches() { s.api.Store.Show(s.api.Watches) }
 
 // CloseConnections cuts all connections, including those of watches. Clients connect again.
-func (s *Server) CloseConnections() { s.network.closeConnections() }
+func (s *Server) CloseConnections() { s.clients.closeConnections() }
 
 // Compact drops the history of the server. A watch that continues from an earlier version, or the next page of an
 // earlier list, then fails with core.ErrExpired.

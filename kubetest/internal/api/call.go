@@ -34,7 +34,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.reportPanic(r)
 	r.Body = http.MaxBytesReader(w, r.Body, maxBodyBytes)
 	if err := s.serve(w, r); err != nil {
-		respondError(w, err)
+		RespondError(w, err)
 	}
 }
 

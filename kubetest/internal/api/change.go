@@ -4,8 +4,10 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -161,7 +163,7 @@ func (c *call) change(
 	if fieldValidation == "" {
 		fieldValidation = metav1.FieldValidationWarn
 	}
-	err = c.transact(len(dryRun) > 0, func(tx *store.Tx) (err error) {
+	err = c.transact(c.Context(), len(dryRun) > 0, func(tx *store.Tx) (err error) {
 		obj, err = f(&write{
 			Server: c.Server, tx: tx, kind: c.kind, ref: c.ref, subresource: c.subresource, manager: manager,
 			validation: fieldValidation, warn: c.warn,
@@ -172,16 +174,17 @@ func (c *call) change(
 }
 
 // transact runs a transaction, and serves the kinds of the definitions that it leaves.
-func (s *Server) transact(dryRun bool, f func(*store.Tx) error) error {
+func (s *Server) transact(ctx context.Context, dryRun bool, f func(*store.Tx) error) error {
 	return s.Store.Update(dryRun, func(tx *store.Tx) error {
 		if err := f(tx); err != nil || dryRun {
 			return err
 		}
-		for _, change := range tx.Changes() {
-			if change.GroupResource == definitions() {
-				return s.serveDefinitions(tx)
+		if slices.ContainsFunc(tx.Changes(), func(c store.Change) bool { return c.GroupResource == definitions() }) {
+			if err := s.serveDefinitions(tx); err != nil {
+				return err
 			}
 		}
+		observe(ctx, tx.Changes())
 		return nil
 	})
 }

@@ -4,6 +4,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -104,7 +105,7 @@ func (s *Server) addDefinition(f func() (*unstructured.Unstructured, error)) err
 }
 
 func (s *Server) ensureNamespace(name string) error {
-	err := s.transact(false, func(tx *store.Tx) error {
+	err := s.transact(context.Background(), false, func(tx *store.Tx) error {
 		if tx.Get(store.Key{GroupResource: namespaces(), ObjectRef: core.ObjectRef{Name: name}}) != nil {
 			return nil
 		}
@@ -147,7 +148,7 @@ func (s *Server) add(plain *unstructured.Unstructured) error {
 	}
 	given := plain.DeepCopy()
 	plain.SetResourceVersion("") // of another server
-	return s.transact(false, func(tx *store.Tx) error {
+	return s.transact(context.Background(), false, func(tx *store.Tx) error {
 		w := s.seeding(tx, k, ref)
 		obj, err := w.create(plain, false)
 		if err != nil {

@@ -57,8 +57,8 @@ func statusOf(err error) *metav1.Status {
 	return &status
 }
 
-// respondError sends an error.
-func respondError(w http.ResponseWriter, err error) {
+// RespondError sends an error.
+func RespondError(w http.ResponseWriter, err error) {
 	if errors.Is(err, errNoGroup) {
 		http.Error(w, err.Error(), http.StatusNotFound)
 		return

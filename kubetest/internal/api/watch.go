@@ -81,7 +81,7 @@ func (w *watcher) follow(o *internalversion.ListOptions) {
 	bookmarks := time.NewTicker(bookmarkInterval)
 	defer bookmarks.Stop()
 	for {
-		changes, upTo, more, err := w.Store.Changes(w.kind.stored(), w.version)
+		changes, upTo, more, err := w.Store.Changes(w.kind.stored(), w.version, w.holds())
 		if err != nil {
 			w.fail(err)
 			return

@@ -41,6 +41,11 @@ type Change struct {
 	New     *unstructured.Unstructured // nil if it was deleted
 }
 
+// Hold can hide later changes from its users.
+type Hold struct {
+	visible uint64 // the newest change that is not hidden; 0: nothing is hidden; guarded by the mutex of the store
+}
+
 // Store keeps objects. It is safe for concurrent use.
 type Store struct {
 	mu        sync.Mutex // guards all fields, and is held during Update
@@ -49,7 +54,6 @@ type Store struct {
 	version   uint64
 	history   []Change      // ascending by version
 	compacted uint64        // changes up to this version are not in the history
-	visible   uint64        // Changes returns no later changes; 0: all
 	changed   chan struct{} // closed when Changes may return more
 }
 
@@ -116,36 +120,40 @@ func (s *Store) after(version uint64) []Change {
 	return s.history[n:]
 }
 
-// Hold hides later changes from Changes until Release is called. Lists and reads are not affected.
-func (s *Store) Hold() {
+// Hide hides later changes from the users of a Hold until Show is called. Lists and reads are not affected.
+func (s *Store) Hide(h *Hold) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.visible == 0 {
-		s.visible = s.version
+	if h.visible == 0 {
+		h.visible = s.version
 	}
 }
 
-// Release ends a Hold.
-func (s *Store) Release() {
+// Show ends Hide.
+func (s *Store) Show(h *Hold) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.visible = 0
+	h.visible = 0
 	s.notify()
 }
 
-// Changes returns the changes of a resource after a version, and the version up to which they are complete. If it
-// returns none, the channel is closed when there may be more. It returns ErrExpired for a version that is too old.
-func (s *Store) Changes(gr schema.GroupResource, after uint64) ([]Change, uint64, <-chan struct{}, error) {
+// Changes returns the changes of a resource after a version that the holds do not hide, and the version up to which they
+// are complete. If it returns none, the channel is closed when there may be more. It returns ErrExpired for a version
+// that is too old.
+func (s *Store) Changes(
+	gr schema.GroupResource, after uint64, holds []*Hold,
+) (changes []Change, upTo uint64, more <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if after < s.compacted {
 		return nil, 0, nil, core.ErrExpired
 	}
-	upTo := s.version
-	if s.visible > 0 {
-		upTo = min(upTo, s.visible)
+	upTo = s.version
+	for _, h := range holds {
+		if h.visible > 0 {
+			upTo = min(upTo, h.visible)
+		}
 	}
-	var changes []Change
 	for _, c := range s.after(after) {
 		if c.Version <= upTo && c.GroupResource == gr {
 			changes = append(changes, c)

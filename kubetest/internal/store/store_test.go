@@ -100,7 +100,7 @@ func TestChangesLeadFromEachListToTheNext(t *testing.T) {
 	objects, _, err := s.List(resource(), middle)
 	must(t, err)
 	got := stateOf(objects)
-	changes, upTo, _, err := s.Changes(resource(), middle)
+	changes, upTo, _, err := s.Changes(resource(), middle, nil)
 	must(t, err)
 	for _, c := range changes {
 		got[c.Name], _, _ = unstructured.NestedString(c.New.Object, "value")
@@ -145,7 +145,7 @@ func TestCompactedVersionsAreExpired(t *testing.T) {
 	if _, _, err := s.List(resource(), old); !errors.Is(err, core.ErrExpired) {
 		t.Errorf("List of a compacted version = %v, want ErrExpired", err)
 	}
-	if _, _, _, err := s.Changes(resource(), old); !errors.Is(err, core.ErrExpired) {
+	if _, _, _, err := s.Changes(resource(), old, nil); !errors.Is(err, core.ErrExpired) {
 		t.Errorf("Changes after a compacted version = %v, want ErrExpired", err)
 	}
 	if _, _, err := s.List(resource(), s.Version()); err != nil {
@@ -153,19 +153,24 @@ func TestCompactedVersionsAreExpired(t *testing.T) {
 	}
 }
 
-func TestHeldChangesAreReleased(t *testing.T) {
+func TestHeldChangesAreShownAfterwards(t *testing.T) {
 	s := store.New()
 	before := s.Version()
-	s.Hold()
+	hold, other := &store.Hold{}, &store.Hold{}
+	s.Hide(hold)
 	put(t, s, "a", "1")
-	changes, upTo, more, err := s.Changes(resource(), before)
+	holds := []*store.Hold{other, hold}
+	changes, upTo, more, err := s.Changes(resource(), before, holds)
 	must(t, err)
 	if len(changes) > 0 || upTo != before {
 		t.Errorf("held: %d changes up to %d", len(changes), upTo)
 	}
-	s.Release()
+	if changes, upTo, _, err = s.Changes(resource(), before, holds[:1]); err != nil || len(changes) != 1 || upTo != s.Version() {
+		t.Errorf("not held: %d changes up to %d, %v", len(changes), upTo, err)
+	}
+	s.Show(hold)
 	<-more
-	changes, upTo, _, err = s.Changes(resource(), before)
+	changes, upTo, _, err = s.Changes(resource(), before, holds)
 	must(t, err)
 	if len(changes) != 1 || upTo != s.Version() {
 		t.Errorf("released: %d changes up to %d", len(changes), upTo)

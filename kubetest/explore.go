@@ -1,0 +1,146 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubetest
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/kubetest/internal/explore"
+	"github.com/kube-go/sdk/kubetest/internal/journal"
+	"github.com/kube-go/sdk/kubetest/internal/store"
+)
+
+// Scenario is what Explore runs, with a server of its own each time.
+type Scenario struct {
+	// Options are those of the server.
+	Options *Options
+
+	// Program is the program under test, such as a function that runs a manager. It returns when its context ends.
+	// Explore calls it again after a crash: what must survive a crash is outside of it.
+	Program func(ctx context.Context, c *client.Client) error
+
+	// Story does what users of the program do, and checks the results, after s.Settle. It must wait long enough: with a
+	// fault, the program needs minutes for what it otherwise does at once.
+	Story func(s *Server)
+
+	// Normalize changes a copy of each object before the comparison of the last states, for example to remove a number of
+	// attempts. Nil changes nothing.
+	Normalize func(obj *unstructured.Unstructured)
+
+	// AllowReplacements accepts that the program creates and deletes objects more often after a fault.
+	AllowReplacements bool
+}
+
+// Explore tests a program with faults. It runs a scenario without faults, and then once for each fault that can happen
+// at a write:
+//   - The program crashes after the write, and starts again.
+//   - The connections of the program are cut after the write, so that it does not see the response.
+//   - The server responds with an internal error, without an effect.
+//   - Another client changes the object before the write.
+//   - The events of the program's watches are delayed by a minute.
+//   - The program does not run for a minute while users write.
+//
+// A run fails if the story reports an error, if objects change without end, if a change of another client is lost, or if
+// the last state differs from that without faults: if other objects exist or have other fields, or if the program has
+// created or deleted objects more often. UIDs, times, versions and generations may differ, as may events and leases.
+//
+// Each run is a subtest in its own bubble of testing/synctest, and some run at the same time. scenario is called at the
+// beginning of each. If one fails, its log has all writes, and go test -run repeats it.
+func Explore(t *testing.T, scenario func(t *testing.T) *Scenario) {
+	t.Helper()
+	first := explored(t, scenario, nil)
+	second := explored(t, scenario, nil)
+	if t.Failed() {
+		t.FailNow()
+	}
+	noise := second.world.Diff(first.world)
+	for f := range noise {
+		if f.Path == "" || f.Counts() {
+			t.Fatalf("kubetest: Explore: two runs without faults differ:\n%s",
+				strings.Join(second.world.Explain(noise, first.world), "\n"))
+		}
+	}
+	if len(noise) > 0 {
+		t.Logf("kubetest: Explore: these fields differ without faults, and are not compared:\n%s",
+			strings.Join(second.world.Explain(noise, first.world), "\n"))
+	}
+	faults := explore.Plan(first.requests)
+	if len(faults) == 0 {
+		t.Fatal("kubetest: Explore: neither the story nor the program has changed an object")
+	}
+	var missed atomic.Int32
+	t.Cleanup(func() {
+		t.Logf("kubetest: Explore: %d faults; in %d other runs, the request of the fault did not happen",
+			len(faults)-int(missed.Load()), missed.Load())
+	})
+	for _, fault := range faults {
+		t.Run(fault.Name(), func(t *testing.T) {
+			t.Parallel()
+			got := explored(t, scenario, &fault)
+			if !got.reached {
+				missed.Add(1)
+			}
+			diff := got.world.Diff(first.world)
+			for f := range diff {
+				if noise[f] || got.scenario.AllowReplacements && f.Counts() {
+					delete(diff, f)
+				}
+			}
+			if len(diff) > 0 {
+				t.Errorf("the last state:\n%s\n%s", strings.Join(got.world.Explain(diff, first.world), "\n"), got.log)
+			}
+		})
+	}
+}
+
+// result is the result of a run.
+type result struct {
+	scenario *Scenario
+	world    explore.World
+	requests []journal.Request // those that had effects
+	reached  bool              // the request of the fault has happened
+	log      string
+}
+
+// explored runs a scenario with a fault, or without one if it is nil.
+func explored(t *testing.T, scenario func(*testing.T) *Scenario, fault *explore.Fault) (r result) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		sc := scenario(t)
+		if sc == nil || sc.Program == nil || sc.Story == nil {
+			t.Fatal("kubetest: Explore: the scenario needs a Program and a Story")
+		}
+		e := &exploration{t: t, program: sc.Program, fault: fault}
+		s := start(t, sc.Options, e)
+		defer func() {
+			if r.log = "the writes:\n" + s.journal.String(); t.Failed() {
+				t.Log(r.log)
+			}
+		}()
+		e.begin(s)
+		defer e.end()
+		sc.Story(s)
+		s.Settle()
+		r.scenario, r.requests, r.reached = sc, e.requests, e.reached
+		r.world = s.world(sc.Normalize)
+		e.checkChange()
+	})
+	return r
+}
+
+// world returns the state of the server.
+func (s *Server) world(normalize func(*unstructured.Unstructured)) (w explore.World) {
+	_ = s.api.Store.Update(true, func(tx *store.Tx) error {
+		w = explore.NewWorld(tx.All(), s.journal, normalize)
+		return nil
+	})
+	return w
+}

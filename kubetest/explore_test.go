@@ -1,0 +1,200 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubetest_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/kube"
+	"github.com/kube-go/sdk/kubetest"
+)
+
+const cleanup = "e2e.example.com/cleanup" // the finalizer of copied ConfigMaps
+
+// copier is a process that copies each ConfigMap of the namespace shop into the namespace copies. It has one of the bugs
+// of TestExploreFindsBugs, or none.
+type copier struct {
+	bug               string
+	originals, copies *kube.API[corev1.ConfigMap]
+	made              map[string]bool // the copies that this process has made
+}
+
+// runCopier returns the program.
+func runCopier(bug string) func(context.Context, *kube.Client) error {
+	return func(ctx context.Context, c *kube.Client) error {
+		switch bug {
+		case "requests without end":
+			maps := kube.Namespaced[corev1.ConfigMap](c, "shop")
+			for ctx.Err() == nil {
+				_, _ = maps.Get(ctx, "a", nil)
+			}
+			return nil
+		case "ends":
+			return nil
+		}
+		p := copier{
+			bug: bug, originals: kube.Namespaced[corev1.ConfigMap](c, "shop"),
+			copies: kube.Namespaced[corev1.ConfigMap](c, "copies"), made: make(map[string]bool),
+		}
+		view := kube.ViewOf[corev1.ConfigMap](kube.NewCache(c, nil), &kube.Selection{Namespace: "shop"})
+		ctl := kube.NewController(kube.ForView(view), &kube.ControllerOptions{OnGone: p.gone})
+		return ctl.Run(ctx, p.reconcile)
+	}
+}
+
+func (p copier) gone(ctx context.Context, key kube.Key) {
+	if p.bug == "forgets deletions" {
+		_ = p.copies.Delete(ctx, key.Ref.Name, nil)
+	}
+}
+
+func (p copier) reconcile(ctx context.Context, cm *corev1.ConfigMap) (kube.Action, error) {
+	if cm.DeletionTimestamp != nil {
+		if err := p.copies.Delete(ctx, cm.Name, nil); err != nil && !errors.Is(err, kube.ErrNotFound) {
+			return kube.Action{}, err
+		}
+		return p.change(ctx, cm, func(cm *corev1.ConfigMap) { cm.Finalizers = nil })
+	}
+	if p.bug != "forgets deletions" && !slices.Contains(cm.Finalizers, cleanup) {
+		return p.change(ctx, cm, func(cm *corev1.ConfigMap) { cm.Finalizers = []string{cleanup} })
+	}
+	if err := p.copy(ctx, cm); err != nil {
+		return kube.Action{}, err
+	}
+	action, err := p.change(ctx, cm, func(cm *corev1.ConfigMap) {
+		metav1.SetMetaDataAnnotation(&cm.ObjectMeta, "copied", "true")
+		if p.bug == "changes objects every minute" {
+			metav1.SetMetaDataAnnotation(&cm.ObjectMeta, "time", time.Now().String())
+		}
+	})
+	if p.bug == "changes objects every minute" {
+		return kube.RequeueAfter(time.Minute), err
+	}
+	return action, err
+}
+
+// change changes a ConfigMap.
+func (p copier) change(ctx context.Context, cm *corev1.ConfigMap, f func(*corev1.ConfigMap)) (kube.Action, error) {
+	if p.bug == "overwrites" {
+		f(cm)
+		cm.ResourceVersion = ""
+		_, err := p.originals.Update(ctx, cm, nil)
+		return kube.AwaitChange(), err
+	}
+	_, err := p.originals.Modify(ctx, cm.Name, func(cm *corev1.ConfigMap) error {
+		f(cm)
+		return nil
+	}, nil)
+	return kube.AwaitChange(), err
+}
+
+// copy makes the copy of a ConfigMap.
+func (p copier) copy(ctx context.Context, cm *corev1.ConfigMap) (err error) {
+	made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: cm.Name}, Data: cm.Data}
+	switch p.bug {
+	case "fails if the copy exists":
+		if cm.Annotations["copied"] == "" {
+			_, err = p.copies.Create(ctx, made, nil)
+		}
+	case "remembers what it has done":
+		made.Name, made.GenerateName = "", cm.Name+"-"
+		if !p.made[cm.Name] && cm.Annotations["copied"] == "" {
+			_, err = p.copies.Create(ctx, made, nil)
+		}
+		p.made[cm.Name] = err == nil
+	case "makes copies again":
+		if cm.Annotations["copied"] == "" {
+			_ = p.copies.Delete(ctx, cm.Name, nil)
+			_, err = p.copies.Create(ctx, made, nil)
+		}
+	default:
+		_, err = p.copies.Apply(ctx, made, &kube.ApplyOptions{FieldManager: "copier"})
+	}
+	return err
+}
+
+// exploreCopier explores the program.
+func exploreCopier(t *testing.T, bug string) {
+	t.Helper()
+	kubetest.Explore(t, func(t *testing.T) *kubetest.Scenario {
+		return &kubetest.Scenario{
+			Options: &kubetest.Options{Objects: []kube.Object{
+				configMap("a"), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "copies"}},
+			}},
+			Program: runCopier(bug),
+			Story: func(s *kubetest.Server) {
+				originals := kube.Namespaced[corev1.ConfigMap](s.Client(nil), "shop")
+				if _, err := originals.Create(t.Context(), configMap("b"), nil); err != nil {
+					t.Fatal(err)
+				}
+				s.Settle()
+				if err := originals.Delete(t.Context(), "a", nil); err != nil {
+					t.Fatal(err)
+				}
+			},
+		}
+	})
+}
+
+func TestExploreAcceptsProgramsThatTolerateFaults(t *testing.T) { exploreCopier(t, "") }
+
+// bugEnv has the bug that TestExploreFindsBugs tests in another process, since the test of a program with a bug fails.
+const bugEnv = "KUBETEST_BUG"
+
+func TestExploreFindsBugs(t *testing.T) {
+	if bug := os.Getenv(bugEnv); bug != "" {
+		exploreCopier(t, bug)
+		return
+	}
+	for bug, want := range map[string][]string{
+		"forgets deletions": {
+			"/outage_at_story's_DELETE_configmaps.shop.a", "configmaps copies/a exists, but not without faults",
+		},
+		"fails if the copy exists": {
+			"/crash_after_POST_configmaps.copies", `shop/b: metadata.annotations.copied is absent, without faults "true"`,
+		},
+		"remembers what it has done": {
+			"/crash_after_POST_configmaps.copies", "configmaps copies/b-* 2 exists, but not without faults",
+		},
+		"makes copies again": {
+			"/cut_connections_after_POST_configmaps.copies", "configmaps copies/b was deleted 1 times, without faults 0 times",
+		},
+		"overwrites": {
+			"/another_client_before_PUT_configmaps.shop.b", "the program has undone the change of another client: the annotation",
+			"configmaps/b",
+		},
+		"changes objects every minute": {
+			"objects still change after 4h0m0s: configmaps shop/", "has changed 10 times in the last 10m0s",
+		},
+		"requests without end": {
+			"a program is in an endless loop: it has sent GET /api/v1/namespaces/shop/configmaps/a 20001 times",
+		},
+		"ends": {"the program has ended: <nil>"},
+	} {
+		t.Run(bug, func(t *testing.T) {
+			t.Parallel()
+			test := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestExploreFindsBugs$")
+			test.Env = append(os.Environ(), bugEnv+"="+bug)
+			output, err := test.CombinedOutput()
+			if err == nil {
+				t.Error("the test succeeds, want a failure")
+			}
+			for _, text := range want {
+				if !strings.Contains(string(output), text) {
+					t.Errorf("the output does not contain %q:\n%s", text, output)
+				}
+			}
+		})
+	}
+}

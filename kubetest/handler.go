@@ -1,0 +1,61 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubetest
+
+import (
+	"net/http"
+	"sync/atomic"
+
+	"github.com/kube-go/sdk/kubetest/internal/api"
+	"github.com/kube-go/sdk/kubetest/internal/store"
+)
+
+// handler serves the requests of one author, records what they write, and causes the faults of an exploration.
+type handler struct {
+	server *Server
+	api    *api.Server
+	author string
+	dead   atomic.Bool // the program has crashed: its requests have no effect any more
+}
+
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	req, ok := h.server.journal.Request(h.author, r)
+	if !ok {
+		h.server.stopLoop()
+	}
+	if !ok || h.dead.Load() {
+		panic(http.ErrAbortHandler)
+	}
+	matters := false
+	serve := func(w http.ResponseWriter) {
+		h.api.ServeHTTP(w, r.WithContext(api.Observe(r.Context(), func(changes []store.Change) {
+			matters = h.server.journal.Changed(req, changes)
+		})))
+	}
+	if e := h.server.explore; e != nil {
+		defer func() {
+			if matters {
+				e.wrote(req)
+			}
+		}()
+		if e.inject(w, r, req, serve) {
+			return
+		}
+	}
+	serve(w)
+}
+
+// stopLoop ends the connections of a program that sends the same request without end. In a bubble, it would not let
+// time pass.
+func (s *Server) stopLoop() {
+	if s.endless.Swap(true) {
+		return
+	}
+	request, n := s.journal.MostRequested()
+	s.t.Errorf("kubetest: a program is in an endless loop: it has sent %s %d times", request, n)
+	s.clients.cut()
+	if s.explore != nil {
+		s.explore.end()
+	}
+}

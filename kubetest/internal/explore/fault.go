@@ -1,0 +1,81 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explore
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/kube-go/sdk/kubetest/internal/journal"
+)
+
+// The authors of requests.
+const (
+	Story   = "story"
+	Program = "program"
+)
+
+// Kind is a kind of fault.
+type Kind int
+
+// The faults. Each happens once in a run, at one request.
+const (
+	Crash    Kind = iota // the program ends after the write, without its response, and starts again
+	Cut                  // all connections of the program are cut after the write, without its response
+	Refusal              // the write has no effect, and the server responds with an internal error
+	Conflict             // another client changes the object before the write
+	Stale                // the watches of the program are held back for a minute, from before the write
+	Outage               // the program ends before the write, and starts again a minute later
+)
+
+// String returns what happens, as the beginning of a sentence that ends with a request.
+func (k Kind) String() string {
+	return [...]string{
+		"crash after", "cut connections after", "error for", "another client before", "stale watches from", "outage at",
+	}[k]
+}
+
+// Fault is a fault at a request.
+type Fault struct {
+	Kind
+	journal.Request
+}
+
+// String describes the fault.
+func (f Fault) String() string {
+	text := f.Kind.String() + " "
+	if f.Author != Program {
+		text += f.Author + "'s "
+	}
+	text += f.Method + " " + f.Path
+	if f.N > 1 {
+		text += fmt.Sprint(" ", f.N)
+	}
+	return text
+}
+
+// Name returns the name of the test of the fault. It has no slashes, which would separate names of subtests.
+func (f Fault) Name() string { return strings.ReplaceAll(f.String(), "/", ".") }
+
+// Plan returns the faults for the requests of a run that had effects.
+func Plan(requests []journal.Request) []Fault {
+	var faults []Fault
+	add := func(r journal.Request, kinds ...Kind) {
+		for _, kind := range kinds {
+			faults = append(faults, Fault{kind, r})
+		}
+	}
+	for _, r := range requests {
+		switch {
+		case r.Author == Story:
+			add(r, Stale, Outage)
+		case r.Method == http.MethodPost:
+			add(r, Crash, Cut, Refusal, Stale)
+		default:
+			add(r, Crash, Cut, Refusal, Conflict, Stale)
+		}
+	}
+	return faults
+}

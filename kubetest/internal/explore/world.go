@@ -1,0 +1,225 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explore
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kube-go/sdk/kubetest/internal/journal"
+	"github.com/kube-go/sdk/kubetest/internal/store"
+)
+
+// ConflictAnnotation is the annotation that a [Conflict] sets.
+const ConflictAnnotation = "kubetest/another-client"
+
+// The paths of the numbers of creations and deletions.
+const (
+	creations = "(creations)"
+	deletions = "(deletions)"
+)
+
+// absent is the value of a field that does not exist.
+const absent = "absent"
+
+// World is the state after a run: the values of the fields of all objects as JSON, by the object and the path of the
+// field. It has only what is the same in each run: no UIDs, versions and times.
+type World map[Field]string
+
+// Field identifies a field. Without a path, it is the existence of the object, or a number.
+type Field struct{ Object, Path string }
+
+// NewWorld returns the state of the objects of a server. Normalize, which may be nil, changes a copy of each object.
+func NewWorld(
+	objects iter.Seq2[store.Key, *unstructured.Unstructured], j *journal.Journal, normalize func(*unstructured.Unstructured),
+) World {
+	var pairs []string
+	for name, generic := range j.Names() {
+		pairs = append(pairs, name, generic)
+	}
+	byName := make(map[string][]map[string]any)
+	for key, obj := range objects {
+		if !journal.Matters(key.GroupResource) {
+			continue
+		}
+		obj = obj.DeepCopy()
+		if normalize != nil {
+			normalize(obj)
+		}
+		if uid := obj.GetUID(); uid != "" {
+			pairs = append(pairs, string(uid), "uid")
+		}
+		name := j.Name(key)
+		byName[name] = append(byName[name], obj.Object)
+	}
+	n := normalizer{strings.NewReplacer(pairs...)}
+	w := make(World)
+	for name, group := range byName {
+		n.add(w, name, group)
+	}
+	for name, c := range j.Counts() {
+		w[Field{name, creations}] = fmt.Sprint(c.Created)
+		w[Field{name, deletions}] = fmt.Sprint(c.Deleted)
+	}
+	return w
+}
+
+// normalizer removes from objects what differs in each run.
+type normalizer struct{ names *strings.Replacer }
+
+// add adds the objects of a name. There can be several if the name is generated.
+func (n normalizer) add(w World, name string, objects []map[string]any) {
+	texts := make([]string, len(objects))
+	byText := make(map[string]map[string]any)
+	for i, obj := range objects {
+		n.metadata(obj)
+		obj, _ = n.value("", obj).(map[string]any)
+		text, _ := json.Marshal(obj) // it was decoded from JSON
+		texts[i], byText[string(text)] = string(text), obj
+	}
+	slices.Sort(texts)
+	for i, text := range texts {
+		numbered := name
+		if i > 0 {
+			numbered = fmt.Sprintf("%s %d", name, i+1)
+		}
+		w[Field{Object: numbered}] = "exists"
+		flatten(w, numbered, "", byText[text])
+	}
+}
+
+// metadata removes the metadata that differs in each run.
+func (normalizer) metadata(obj map[string]any) {
+	meta, _ := obj["metadata"].(map[string]any)
+	for _, field := range []string{"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields"} {
+		delete(meta, field)
+	}
+	if annotations, ok := meta["annotations"].(map[string]any); ok {
+		if delete(annotations, ConflictAnnotation); len(annotations) == 0 {
+			delete(meta, "annotations")
+		}
+	}
+}
+
+// value returns a value without names, times and versions.
+func (n normalizer) value(field string, v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, value := range v {
+			if key != "observedGeneration" && key != "resourceVersion" {
+				out[n.names.Replace(key)] = n.value(key, value)
+			}
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, item := range v {
+			out[i] = n.value("", item)
+		}
+		if field == "conditions" || field == "ownerReferences" || field == "finalizers" {
+			slices.SortStableFunc(out, func(a, b any) int { return cmp.Compare(sortKey(a), sortKey(b)) })
+		}
+		return out
+	case string:
+		if _, err := time.Parse(time.RFC3339, v); err == nil {
+			return "time"
+		}
+		return n.names.Replace(v)
+	default:
+		return v
+	}
+}
+
+// sortKey returns what the items of a list whose order does not matter are sorted by.
+func sortKey(item any) string {
+	obj, ok := item.(map[string]any)
+	if !ok {
+		return fmt.Sprint(item)
+	}
+	return fmt.Sprint(obj["type"], obj["kind"], obj["name"])
+}
+
+// flatten adds the values of fields. Empty maps and lists have a value, too.
+func flatten(w World, object, path string, v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, value := range v {
+			if strings.ContainsAny(key, "./") {
+				key = fmt.Sprintf("[%s]", key)
+			}
+			flatten(w, object, strings.TrimPrefix(path+"."+key, "."), value)
+		}
+		if len(v) > 0 {
+			return
+		}
+	case []any:
+		for i, value := range v {
+			flatten(w, object, fmt.Sprintf("%s[%d]", path, i), value)
+		}
+		if len(v) > 0 {
+			return
+		}
+	}
+	text, _ := json.Marshal(v) // it was decoded from JSON
+	w[Field{object, path}] = string(text)
+}
+
+// Diff returns the fields that differ between two states.
+func (w World) Diff(other World) map[Field]bool {
+	fields := make(map[Field]bool)
+	for _, world := range []World{w, other} {
+		for f := range world {
+			if w.get(f) != other.get(f) {
+				fields[f] = true
+			}
+		}
+	}
+	return fields
+}
+
+// Counts returns whether a field is a number of creations or deletions.
+func (f Field) Counts() bool { return f.Path == creations || f.Path == deletions }
+
+// Explain describes fields that differ from the state of a run without faults, in one line for each.
+func (w World) Explain(fields map[Field]bool, without World) []string {
+	var lines []string
+	for f := range fields {
+		got, want := w.get(f), without.get(f)
+		switch exists := (Field{Object: f.Object}); {
+		case f == exists && want == absent:
+			lines = append(lines, f.Object+" exists, but not without faults")
+		case f == exists:
+			lines = append(lines, f.Object+" does not exist, but without faults it does")
+		case f.Counts():
+			verb := map[string]string{creations: "created", deletions: "deleted"}[f.Path]
+			lines = append(lines, fmt.Sprintf("%s was %s %s times, without faults %s times", f.Object, verb, got, want))
+		case fields[exists]: // covered by the line of the object
+		default:
+			lines = append(lines, fmt.Sprintf("%s: %s is %s, without faults %s", f.Object, f.Path, got, want))
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// get returns the value of a field.
+func (w World) get(f Field) string {
+	v, ok := w[f]
+	switch {
+	case ok:
+		return v
+	case f.Counts():
+		return "0"
+	default:
+		return absent
+	}
+}

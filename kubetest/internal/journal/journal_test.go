@@ -1,0 +1,149 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package journal_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/kubetest/internal/journal"
+	"github.com/kube-go/sdk/kubetest/internal/store"
+)
+
+func podKey(name string) store.Key {
+	return store.Key{
+		GroupResource: schema.GroupResource{Resource: "pods"}, ObjectRef: core.ObjectRef{Namespace: "shop", Name: name},
+	}
+}
+
+// generated returns a pod whose name is generated.
+func generated(name, prefix string) *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{}
+	obj.SetName(name)
+	obj.SetGenerateName(prefix)
+	return obj
+}
+
+func TestRequestsHaveTheSamePathInEachRun(t *testing.T) {
+	j := journal.New()
+	j.Changed(journal.Request{Author: "program"}, []store.Change{{Key: podKey("web-x7f2k"), New: generated("web-x7f2k", "web-")}})
+	for path, want := range map[string]string{
+		"/api/v1/pods":                                       "pods",
+		"/api/v1/namespaces/shop":                            "namespaces/shop",
+		"/api/v1/namespaces/shop/finalize":                   "namespaces/shop/finalize",
+		"/api/v1/namespaces/shop/pods":                       "pods/shop",
+		"/api/v1/namespaces/shop/pods/web-x7f2k/status":      "pods/shop/web-*/status",
+		"/apis/example.com/v1/namespaces/shop/orders/status": "orders.example.com/shop/status",
+		"/apis/example.com/v1/planets/earth":                 "planets.example.com/earth",
+		"/version":                                           "version",
+		"/":                                                  "",
+	} {
+		for n := 1; n <= 2; n++ {
+			got, ok := j.Request("program", httptest.NewRequest(http.MethodGet, path, http.NoBody))
+			if w := (journal.Request{Author: "program", Method: "GET", Path: want, N: n}); got != w || !ok {
+				t.Errorf("request for %s = %+v, %v; want %+v", path, got, ok, w)
+			}
+		}
+	}
+	if _, ok := j.Request("story", httptest.NewRequest(http.MethodGet, "/api/v1/pods", http.NoBody)); !ok {
+		t.Error("the first request of an author is an endless loop")
+	}
+}
+
+func TestObjectPathHasNoSubresource(t *testing.T) {
+	for path, want := range map[string]string{
+		"/api/v1/namespaces/shop/pods/status":        "/api/v1/namespaces/shop/pods/status",
+		"/api/v1/namespaces/shop/pods/status/status": "/api/v1/namespaces/shop/pods/status",
+		"/api/v1/namespaces/shop/finalize":           "/api/v1/namespaces/shop",
+		"/apis/example.com/v1/planets/earth/scale":   "/apis/example.com/v1/planets/earth",
+	} {
+		if got := journal.ObjectPath(path); got != want {
+			t.Errorf("ObjectPath(%s) = %s, want %s", path, got, want)
+		}
+	}
+}
+
+func FuzzObjectPath(f *testing.F) {
+	f.Add("/apis/example.com/v1/namespaces/shop/orders/one/status")
+	f.Add("/api/v1/namespaces/shop/finalize")
+	f.Fuzz(func(t *testing.T, path string) {
+		if got := journal.ObjectPath(path); !strings.HasPrefix(path, got) {
+			t.Errorf("ObjectPath(%q) = %q, want the beginning of the path", path, got)
+		}
+	})
+}
+
+func TestEqualRequestsAreAnEndlessLoopOnlyAfterBegin(t *testing.T) {
+	j := journal.New()
+	request := func() (ok bool) {
+		for range 20_001 {
+			_, ok = j.Request("program", httptest.NewRequest(http.MethodGet, "/api/v1/pods", http.NoBody))
+		}
+		return ok
+	}
+	if !request() {
+		t.Error("requests before Begin are an endless loop")
+	}
+	j.Begin()
+	if request() {
+		t.Error("20,001 requests after Begin are no endless loop")
+	}
+	if got, n := j.MostRequested(); got != "GET /api/v1/pods" || n != 20_001 {
+		t.Errorf("MostRequested = %s, %d", got, n)
+	}
+	j.Begin()
+	if _, ok := j.Request("program", httptest.NewRequest(http.MethodGet, "/api/v1/pods", http.NoBody)); !ok {
+		t.Error("the first request after Begin is an endless loop")
+	}
+}
+
+func TestChangesAreRecorded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := journal.New()
+		before := j.Begin()
+		program, obj := journal.Request{Author: "program"}, generated("web-x7f2k", "web-")
+		lease := store.Key{
+			GroupResource: schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"},
+			ObjectRef:     core.ObjectRef{Namespace: "shop", Name: "leader"},
+		}
+		if j.Changed(program, []store.Change{{Key: lease, New: generated("leader", "")}}) {
+			t.Error("a change of a lease matters")
+		}
+		<-time.After(time.Second)
+		if !j.Changed(program, []store.Change{{Key: podKey("web-x7f2k"), New: obj}, {Key: lease, Old: obj}}) {
+			t.Error("a new pod does not matter")
+		}
+		j.Note("fault:   crash")
+		j.Changed(program, []store.Change{
+			{Key: podKey("web-x7f2k"), Old: obj, New: obj}, {Key: podKey("web-x7f2k"), Old: obj}, {Key: podKey("a"), New: obj},
+		})
+		const want = `      1s  program  created pods shop/web-x7f2k
+      1s  fault:   crash
+      1s  program  changed pods shop/web-x7f2k
+      1s  program  deleted pods shop/web-x7f2k
+      1s  program  created pods shop/a`
+		if diff := cmp.Diff(want, j.String()); diff != "" {
+			t.Errorf("lines (-want +got):\n%s", diff)
+		}
+		counts := map[string]journal.Counts{"pods shop/web-*": {1, 1}, "pods shop/a": {1, 0}}
+		if diff := cmp.Diff(counts, j.Counts()); diff != "" {
+			t.Errorf("counts (-want +got):\n%s", diff)
+		}
+		if got := j.Changes() - before; got != 4 {
+			t.Errorf("%d changes, want 4", got)
+		}
+		if got, n := j.MostChanged(); got != "pods shop/web-*" || n != 3 {
+			t.Errorf("MostChanged = %s, %d", got, n)
+		}
+	})
+}

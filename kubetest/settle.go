@@ -1,0 +1,48 @@
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubetest
+
+import (
+	"testing/synctest"
+	"time"
+)
+
+const (
+	// quiet is how long no object changes in a settled program. It is longer than the usual delays of controllers.
+	quiet = 10 * time.Minute
+	// maxSettle is how long Settle waits.
+	maxSettle = 4 * time.Hour
+)
+
+// Settle waits until no object has changed for ten minutes, except for events and leases. It only works in a bubble of
+// testing/synctest, where time passes at once. The test fails if objects still change after four hours, which is an endless
+// loop of a controller or of several that undo each other's changes.
+func (s *Server) Settle() {
+	s.t.Helper()
+	requireBubble(s.t.Fatal)
+	for range maxSettle / quiet {
+		before := s.journal.Begin()
+		<-time.After(quiet)
+		synctest.Wait()
+		if s.endless.Load() {
+			s.t.FailNow()
+		}
+		if s.journal.Changes() == before {
+			return
+		}
+	}
+	object, n := s.journal.MostChanged()
+	s.t.Fatalf("kubetest: Settle: objects still change after %s: %s has changed %d times in the last %s",
+		maxSettle, object, n, quiet)
+}
+
+// requireBubble fails the test if the caller is not in a bubble.
+func requireBubble(fatal func(...any)) {
+	defer func() {
+		if recover() != nil {
+			fatal("kubetest: Settle: call it in a bubble of testing/synctest, where time passes at once: synctest.Test")
+		}
+	}()
+	synctest.Wait()
+}
