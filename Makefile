@@ -28,11 +28,13 @@ LINT := $(CURDIR)/.bin/golangci-lint
 # Prints the output of `go test -json` as text, and lists the skipped tests.
 REPORT := .bin/testreport
 
-# The race detector leaves out the compiler of WebAssembly modules, which would take minutes with it, and the parser and
-# the type checker of Go.
+# The race detector leaves out decoders and compilers of WebAssembly modules, which would take minutes with it, and the
+# parser and the type checker of Go. Packages that use sync.Map or generic types of sync/atomic can't be left out: the
+# linker could take their instances for other packages, which would then seem to have races.
 # With -trimpath, all checkouts of this repository share the build cache.
-WAZERO := github.com/tetratelabs/wazero/internal/engine/wazevo
-WITHOUT_RACE := $(WAZERO)/ssa $(WAZERO)/frontend $(WAZERO)/backend/... go/ast go/parser go/scanner go/token go/types
+WAZERO := github.com/tetratelabs/wazero/internal
+WITHOUT_RACE := $(addprefix $(WAZERO)/,engine/wazevo/ssa engine/wazevo/frontend engine/wazevo/backend/... wasm/binary leb128) \
+	github.com/kube-go/sdk/wasm/internal/binary go/ast go/parser go/scanner go/token go/types
 export RACE := -race -trimpath $(foreach p,$(WITHOUT_RACE),-gcflags=$(p)=-race=false)
 
 # The tests run without go vet, since make lint runs it with all its checks.
