@@ -46,8 +46,11 @@
 //
 // # Faults
 //
-// To fail or delay requests, pass a middleware in the options of the client. The methods of [Server] delay watches, end
-// them, or make their versions expire.
+// [Explore] tests what happens if a program crashes after one of its writes, loses a response, or sees old objects. It
+// runs a scenario once for each fault at each write, in milliseconds, and compares the results.
+//
+// To fail or delay single requests, pass a middleware in the options of the client. The methods of [Server] delay
+// watches, end them, or make their versions expire.
 //
 // # Concurrency
 //

@@ -46,14 +46,26 @@ type Scenario struct {
 //   - The server responds with an internal error, without an effect.
 //   - Another client changes the object before the write.
 //   - The events of the program's watches are delayed by a minute.
-//   - The program does not run for a minute while users write.
+//   - The program does not run for a minute while the story writes.
 //
 // A run fails if the story reports an error, if objects change without end, if a change of another client is lost, or if
-// the last state differs from that without faults: if other objects exist or have other fields, or if the program has
-// created or deleted objects more often. UIDs, times, versions and generations may differ, as may events and leases.
+// the last state differs from that without faults: if other objects exist or have other fields, or if objects were
+// created or deleted more or less often. UIDs, times, versions and generations may differ, as may events and leases.
 //
-// Each run is a subtest in its own bubble of testing/synctest, and some run at the same time. scenario is called at the
-// beginning of each. If one fails, its log has all writes, and go test -run repeats it.
+// Each run is a subtest in its own bubble of testing/synctest, and some run at the same time. The log of a failed one has
+// all writes, and go test -run repeats it.
+//
+//	kubetest.Explore(t, func(t *testing.T) *kubetest.Scenario { // called for each run
+//		return &kubetest.Scenario{
+//			Options: &kubetest.Options{Definitions: …, Objects: …},
+//			Program: controller.Run, // func(context.Context, *kube.Client) error
+//			Story: func(s *kubetest.Server) {
+//				orders := kube.Namespaced[v1.Order](s.Client(nil), "shop")
+//				s.Settle() // until the program has nothing left to do
+//				… // check the orders, and change them
+//			},
+//		}
+//	})
 func Explore(t *testing.T, scenario func(t *testing.T) *Scenario) {
 	t.Helper()
 	first := explored(t, scenario, nil)
@@ -78,8 +90,8 @@ func Explore(t *testing.T, scenario func(t *testing.T) *Scenario) {
 	}
 	var missed atomic.Int32
 	t.Cleanup(func() {
-		t.Logf("kubetest: Explore: %d faults; in %d other runs, the request of the fault did not happen",
-			len(faults)-int(missed.Load()), missed.Load())
+		t.Logf("kubetest: Explore: %d runs with a fault; in %d of them, the request of the fault did not happen",
+			len(faults), missed.Load())
 	})
 	for _, fault := range faults {
 		t.Run(fault.Name(), func(t *testing.T) {

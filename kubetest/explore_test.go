@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,7 +28,7 @@ const cleanup = "e2e.example.com/cleanup" // the finalizer of copied ConfigMaps
 type copier struct {
 	bug               string
 	originals, copies *kube.API[corev1.ConfigMap]
-	made              map[string]bool // the copies that this process has made
+	made              *sync.Map // the names of the copies that this process has made
 }
 
 // runCopier returns the program.
@@ -45,7 +46,7 @@ func runCopier(bug string) func(context.Context, *kube.Client) error {
 		}
 		p := copier{
 			bug: bug, originals: kube.Namespaced[corev1.ConfigMap](c, "shop"),
-			copies: kube.Namespaced[corev1.ConfigMap](c, "copies"), made: make(map[string]bool),
+			copies: kube.Namespaced[corev1.ConfigMap](c, "copies"), made: new(sync.Map),
 		}
 		view := kube.ViewOf[corev1.ConfigMap](kube.NewCache(c, nil), &kube.Selection{Namespace: "shop"})
 		ctl := kube.NewController(kube.ForView(view), &kube.ControllerOptions{OnGone: p.gone})
@@ -109,10 +110,12 @@ func (p copier) copy(ctx context.Context, cm *corev1.ConfigMap) (err error) {
 		}
 	case "remembers what it has done":
 		made.Name, made.GenerateName = "", cm.Name+"-"
-		if !p.made[cm.Name] && cm.Annotations["copied"] == "" {
+		if _, ok := p.made.Load(cm.Name); !ok && cm.Annotations["copied"] == "" {
 			_, err = p.copies.Create(ctx, made, nil)
 		}
-		p.made[cm.Name] = err == nil
+		if err == nil {
+			p.made.Store(cm.Name, true)
+		}
 	case "makes copies again":
 		if cm.Annotations["copied"] == "" {
 			_ = p.copies.Delete(ctx, cm.Name, nil)
@@ -159,19 +162,19 @@ func TestExploreFindsBugs(t *testing.T) {
 	}
 	for bug, want := range map[string][]string{
 		"forgets deletions": {
-			"/outage_at_story's_DELETE_configmaps.shop.a", "configmaps copies/a exists, but not without faults",
+			"/outage_at_story's_DELETE_configmaps_shop_a", "configmaps copies/a exists, but not without faults",
 		},
 		"fails if the copy exists": {
-			"/crash_after_POST_configmaps.copies", `shop/b: metadata.annotations.copied is absent, without faults "true"`,
+			"/crash_after_POST_configmaps_copies", `shop/b: metadata.annotations.copied is absent, without faults "true"`,
 		},
 		"remembers what it has done": {
-			"/crash_after_POST_configmaps.copies", "configmaps copies/b-* 2 exists, but not without faults",
+			"/crash_after_POST_configmaps_copies", "configmaps copies/b-* 2 exists, but not without faults",
 		},
 		"makes copies again": {
-			"/cut_connections_after_POST_configmaps.copies", "configmaps copies/b was deleted 1 times, without faults 0 times",
+			"/cut_connections_after_POST_configmaps_copies", "configmaps copies/b was deleted 1 times, without faults 0 times",
 		},
 		"overwrites": {
-			"/another_client_before_PUT_configmaps.shop.b", "the program has undone the change of another client: the annotation",
+			"/another_client_before_PUT_configmaps_shop_b", "the program has undone the change of another client: the annotation",
 			"configmaps/b",
 		},
 		"changes objects every minute": {

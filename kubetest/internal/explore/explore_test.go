@@ -30,22 +30,22 @@ func TestFaultsOfRequests(t *testing.T) {
 		got = append(got, f.Name())
 	}
 	want := []string{
-		"stale watches from story's POST orders.shop",
-		"outage at story's POST orders.shop",
-		"crash after POST pods.shop 2",
-		"cut connections after POST pods.shop 2",
-		"error for POST pods.shop 2",
-		"stale watches from POST pods.shop 2",
-		"crash after PATCH pods.shop.a.status",
-		"cut connections after PATCH pods.shop.a.status",
-		"error for PATCH pods.shop.a.status",
-		"another client before PATCH pods.shop.a.status",
-		"stale watches from PATCH pods.shop.a.status",
-		"crash after DELETE pods.shop.a",
-		"cut connections after DELETE pods.shop.a",
-		"error for DELETE pods.shop.a",
-		"another client before DELETE pods.shop.a",
-		"stale watches from DELETE pods.shop.a",
+		"stale watches from story's POST orders shop",
+		"outage at story's POST orders shop",
+		"crash after POST pods shop 2",
+		"cut connections after POST pods shop 2",
+		"error for POST pods shop 2",
+		"stale watches from POST pods shop 2",
+		"crash after PATCH pods shop a status",
+		"cut connections after PATCH pods shop a status",
+		"error for PATCH pods shop a status",
+		"another client before PATCH pods shop a status",
+		"stale watches from PATCH pods shop a status",
+		"crash after DELETE pods shop a",
+		"cut connections after DELETE pods shop a",
+		"error for DELETE pods shop a",
+		"another client before DELETE pods shop a",
+		"stale watches from DELETE pods shop a",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("faults (-want +got):\n%s", diff)

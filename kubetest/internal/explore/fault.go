@@ -57,7 +57,7 @@ func (f Fault) String() string {
 }
 
 // Name returns the name of the test of the fault. It has no slashes, which would separate names of subtests.
-func (f Fault) Name() string { return strings.ReplaceAll(f.String(), "/", ".") }
+func (f Fault) Name() string { return strings.ReplaceAll(f.String(), "/", " ") }
 
 // Plan returns the faults for the requests of a run that had effects.
 func Plan(requests []journal.Request) []Fault {

@@ -1,8 +1,8 @@
 package controller
 
 import (
+	"context"
 	"testing"
-	"testing/synctest"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -14,32 +14,40 @@ import (
 	v1 "example.com/kube-project/api/v1"
 )
 
-// TestWidgetController runs the controllers of the project with an API server in memory.
+// TestWidgetController runs the controllers of the project with an API server in memory: first without faults, and then
+// with a crash, an error or another fault at each of their writes.
 func TestWidgetController(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := kubetest.Start(t, &kubetest.Options{
-			Definitions: definitions(),
-			Objects:     []kube.Object{v1.NewWidget("prod", "hello", v1.WidgetSpec{Message: "hi"})},
-		})
-		c := s.Client(nil)
-		m := kube.NewManager(c, nil)
-		Add(m, c)
-		kubetest.Run(t, m.Run)
-		synctest.Wait() // until the controllers wait for changes
-		objects, configMaps := kube.Namespaced[v1.Widget](c, "prod"), kube.Namespaced[corev1.ConfigMap](c, "prod")
-		obj, err := objects.Get(t.Context(), "hello", nil)
-		if err != nil || !meta.IsStatusConditionTrue(obj.Status.Conditions, v1.WidgetReady) {
-			t.Fatalf("the object is %+v, %v; want that it is ready", obj, err)
-		}
-		if cm, err := configMaps.Get(t.Context(), obj.Status.ConfigMap, nil); err != nil || cm.Data["message"] != "hi" {
-			t.Errorf("the ConfigMap is %v, %v; want the message", cm, err)
-		}
-		if err := objects.Delete(t.Context(), "hello", nil); err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait()
-		if list, err := configMaps.List(t.Context(), nil); err != nil || len(list.Items) > 0 {
-			t.Errorf("after the deletion, the ConfigMaps are %v, %v; want none", list, err)
+	kubetest.Explore(t, func(t *testing.T) *kubetest.Scenario {
+		return &kubetest.Scenario{
+			Options: &kubetest.Options{
+				Definitions: definitions(),
+				Objects:     []kube.Object{v1.NewWidget("prod", "hello", v1.WidgetSpec{Message: "hi"})},
+			},
+			Program: func(ctx context.Context, c *kube.Client) error {
+				m := kube.NewManager(c, nil)
+				Add(m, c)
+				return m.Run(ctx)
+			},
+			Story: func(s *kubetest.Server) {
+				c := s.Client(nil)
+				objects, configMaps := kube.Namespaced[v1.Widget](c, "prod"), kube.Namespaced[corev1.ConfigMap](c, "prod")
+				s.Settle() // until the controllers have nothing left to do
+				obj, err := objects.Get(t.Context(), "hello", nil)
+				if err != nil || !meta.IsStatusConditionTrue(obj.Status.Conditions, v1.WidgetReady) {
+					t.Fatalf("the object is %+v, %v; want that it is ready", obj, err)
+				}
+				cm, err := configMaps.Get(t.Context(), obj.Status.ConfigMap, nil)
+				if err != nil || cm.Data["message"] != "hi" {
+					t.Errorf("the ConfigMap is %v, %v; want the message", cm, err)
+				}
+				if err := objects.Delete(t.Context(), "hello", nil); err != nil {
+					t.Fatal(err)
+				}
+				s.Settle()
+				if list, err := configMaps.List(t.Context(), nil); err != nil || len(list.Items) > 0 {
+					t.Errorf("after the deletion, the ConfigMaps are %v, %v; want none", list, err)
+				}
+			},
 		}
 	})
 }
