@@ -181,7 +181,7 @@ func TestExploreFindsBugs(t *testing.T) {
 			"objects still change after 4h0m0s: configmaps shop/", "has changed 10 times in the last 10m0s",
 		},
 		"requests without end": {
-			"a program is in an endless loop: it has sent GET /api/v1/namespaces/shop/configmaps/a 20001 times",
+			"a program is in an endless loop: it has sent GET /api/v1/namespaces/shop/configmaps/a 10001 times",
 		},
 		"ends": {"the program has ended: <nil>"},
 	} {

@@ -22,7 +22,7 @@ const (
 	// maxLines is the number of lines that a journal keeps.
 	maxLines = 1000
 	// maxRequests is the number of equal requests after Begin that are an endless loop.
-	maxRequests = 20_000
+	maxRequests = 10_000
 )
 
 // Request identifies a request in each run of a test.
