@@ -47,7 +47,8 @@
 // # Faults
 //
 // [Explore] tests what happens if a program crashes after one of its writes, loses a response, or sees old objects. It
-// runs a scenario once for each fault at each write, in milliseconds, and compares the results.
+// runs a scenario once for each fault at each write, in milliseconds, and compares the results. [ExploreChanges] tests
+// what happens if users change a field of a custom object, and revert the change.
 //
 // To fail or delay single requests, pass a middleware in the options of the client. The methods of [Server] delay
 // watches, end them, or make their versions expire.

@@ -4,13 +4,13 @@
 package kubetest
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -24,6 +24,7 @@ import (
 	"github.com/kube-go/sdk/kubetest/internal/api"
 	"github.com/kube-go/sdk/kubetest/internal/explore"
 	"github.com/kube-go/sdk/kubetest/internal/journal"
+	"github.com/kube-go/sdk/kubetest/internal/store"
 )
 
 const (
@@ -39,13 +40,13 @@ var errCrash = errors.New("the program crashes")
 
 // exploration is a run of a scenario. It runs the program and causes the fault.
 type exploration struct {
-	t       *testing.T
-	server  *Server
-	api     *api.Server // for the program
-	program func(context.Context, *client.Client) error
-	fault   *explore.Fault
-	stop    context.CancelCauseFunc
-	running sync.WaitGroup
+	t        *testing.T
+	scenario *Scenario
+	server   *Server
+	api      *api.Server // for the program
+	fault    *explore.Fault
+	stop     context.CancelCauseFunc
+	running  sync.WaitGroup
 
 	mu       sync.Mutex // guards the fields below
 	requests []journal.Request
@@ -121,7 +122,7 @@ func (e *exploration) runOnce(ctx context.Context) (*process, error) {
 	if err != nil {
 		return p, err
 	}
-	return p, e.program(ctx, c)
+	return p, e.scenario.Program(ctx, c)
 }
 
 func (e *exploration) setProcess(p *process) {
@@ -202,7 +203,8 @@ func (e *exploration) inject(w http.ResponseWriter, r *http.Request, req journal
 // changeFirst changes the object of a request as another client.
 func (e *exploration) changeFirst(r *http.Request) {
 	path := journal.ObjectPath(r.URL.Path)
-	changed := e.serve(http.MethodPatch, path, fmt.Sprintf(`{"metadata":{"annotations":{%q:"true"}}}`, explore.ConflictAnnotation))
+	body := fmt.Sprintf(`{"metadata":{"annotations":{%q:"true"}}}`, explore.ConflictAnnotation)
+	changed, _ := e.serve(http.MethodPatch, path, []byte(body))
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.changed, e.changedUID = path, changed.GetUID()
@@ -215,22 +217,33 @@ func (e *exploration) checkChange() {
 	if e.changedUID == "" {
 		return
 	}
-	obj := e.serve(http.MethodGet, e.changed, "")
+	obj, _ := e.serve(http.MethodGet, e.changed, nil)
 	if obj.GetUID() == e.changedUID && obj.GetAnnotations()[explore.ConflictAnnotation] == "" {
 		e.t.Errorf("kubetest: Explore: the program has undone the change of another client: the annotation %s of %s",
 			explore.ConflictAnnotation, e.changed)
 	}
 }
 
-// serve returns the response to a request of another client, or an empty object after an error.
-func (e *exploration) serve(method, path, body string) *unstructured.Unstructured {
-	r := httptest.NewRequestWithContext(e.t.Context(), method, path, strings.NewReader(body))
-	r.Header.Set("Content-Type", string(types.MergePatchType))
-	w := httptest.NewRecorder()
-	e.server.api.ServeHTTP(w, r)
-	obj := &unstructured.Unstructured{}
-	if w.Code == http.StatusOK {
-		_ = json.Unmarshal(w.Body.Bytes(), &obj.Object) // the server has encoded it
+// serve returns the response to a request of another client: an object, or the status of an error and false.
+func (e *exploration) serve(method, path string, body []byte) (obj *unstructured.Unstructured, ok bool) {
+	r := httptest.NewRequestWithContext(e.t.Context(), method, path, bytes.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	if method == http.MethodPatch {
+		r.Header.Set("Content-Type", string(types.MergePatchType))
 	}
-	return obj
+	w := httptest.NewRecorder()
+	h := handler{server: e.server, api: e.server.api, author: explore.Other}
+	h.ServeHTTP(w, r)
+	obj = &unstructured.Unstructured{}
+	_ = json.Unmarshal(w.Body.Bytes(), &obj.Object) // the server has encoded it
+	return obj, w.Code == http.StatusOK
+}
+
+// world returns the state of the server.
+func (e *exploration) world() (w explore.World) {
+	_ = e.server.api.Store.Update(true, func(tx *store.Tx) error {
+		w = explore.NewWorld(tx.All(), e.server.journal, e.scenario.Normalize)
+		return nil
+	})
+	return w
 }

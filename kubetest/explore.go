@@ -15,27 +15,26 @@ import (
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/kubetest/internal/explore"
 	"github.com/kube-go/sdk/kubetest/internal/journal"
-	"github.com/kube-go/sdk/kubetest/internal/store"
 )
 
-// Scenario is what Explore runs, with a server of its own each time.
+// Scenario is what Explore and ExploreChanges run, with a server of its own each time.
 type Scenario struct {
 	// Options are those of the server.
 	Options *Options
 
 	// Program is the program under test, such as a function that runs a manager. It returns when its context ends.
-	// Explore calls it again after a crash: what must survive a crash is outside of it.
+	// It is called again after a crash: what must survive a crash is outside of it.
 	Program func(ctx context.Context, c *client.Client) error
 
 	// Story does what users of the program do, and checks the results, after s.Settle. It must wait long enough: with a
-	// fault, the program needs minutes for what it otherwise does at once.
+	// fault, the program needs minutes for what it otherwise does at once. Nil does nothing.
 	Story func(s *Server)
 
 	// Normalize changes a copy of each object before the comparison of the last states, for example to remove a number of
 	// attempts. Nil changes nothing.
 	Normalize func(obj *unstructured.Unstructured)
 
-	// AllowReplacements accepts that the program creates and deletes objects more often after a fault.
+	// AllowReplacements accepts that objects are created and deleted more or less often after a fault.
 	AllowReplacements bool
 }
 
@@ -68,8 +67,8 @@ type Scenario struct {
 //	})
 func Explore(t *testing.T, scenario func(t *testing.T) *Scenario) {
 	t.Helper()
-	first := explored(t, scenario, nil)
-	second := explored(t, scenario, nil)
+	first := explored(t, scenario, nil, nil)
+	second := explored(t, scenario, nil, nil)
 	if t.Failed() {
 		t.FailNow()
 	}
@@ -77,12 +76,12 @@ func Explore(t *testing.T, scenario func(t *testing.T) *Scenario) {
 	for f := range noise {
 		if f.Path == "" || f.Counts() {
 			t.Fatalf("kubetest: Explore: two runs without faults differ:\n%s",
-				strings.Join(second.world.Explain(noise, first.world), "\n"))
+				strings.Join(second.world.Explain(noise, first.world, "in the first run"), "\n"))
 		}
 	}
 	if len(noise) > 0 {
 		t.Logf("kubetest: Explore: these fields differ without faults, and are not compared:\n%s",
-			strings.Join(second.world.Explain(noise, first.world), "\n"))
+			strings.Join(second.world.Explain(noise, first.world, "in the first run"), "\n"))
 	}
 	faults := explore.Plan(first.requests)
 	if len(faults) == 0 {
@@ -96,7 +95,7 @@ func Explore(t *testing.T, scenario func(t *testing.T) *Scenario) {
 	for _, fault := range faults {
 		t.Run(fault.Name(), func(t *testing.T) {
 			t.Parallel()
-			got := explored(t, scenario, &fault)
+			got := explored(t, scenario, &fault, nil)
 			if !got.reached {
 				missed.Add(1)
 			}
@@ -107,7 +106,8 @@ func Explore(t *testing.T, scenario func(t *testing.T) *Scenario) {
 				}
 			}
 			if len(diff) > 0 {
-				t.Errorf("the last state:\n%s\n%s", strings.Join(got.world.Explain(diff, first.world), "\n"), got.log)
+				t.Errorf("the last state:\n%s\n%s",
+					strings.Join(got.world.Explain(diff, first.world, "without faults"), "\n"), got.log)
 			}
 		})
 	}
@@ -122,15 +122,17 @@ type result struct {
 	log      string
 }
 
-// explored runs a scenario with a fault, or without one if it is nil.
-func explored(t *testing.T, scenario func(*testing.T) *Scenario, fault *explore.Fault) (r result) {
+// explored runs a scenario with a fault, or without one if it is nil. It calls then at the end, unless it is nil.
+func explored(
+	t *testing.T, scenario func(*testing.T) *Scenario, fault *explore.Fault, then func(*exploration),
+) (r result) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		sc := scenario(t)
-		if sc == nil || sc.Program == nil || sc.Story == nil {
-			t.Fatal("kubetest: Explore: the scenario needs a Program and a Story")
+		if sc == nil || sc.Program == nil {
+			t.Fatal("kubetest: the scenario needs a Program")
 		}
-		e := &exploration{t: t, program: sc.Program, fault: fault}
+		e := &exploration{t: t, scenario: sc, fault: fault}
 		s := start(t, sc.Options, e)
 		defer func() {
 			if r.log = "the writes:\n" + s.journal.String(); t.Failed() {
@@ -139,20 +141,15 @@ func explored(t *testing.T, scenario func(*testing.T) *Scenario, fault *explore.
 		}()
 		e.begin(s)
 		defer e.end()
-		sc.Story(s)
+		if sc.Story != nil {
+			sc.Story(s)
+		}
 		s.Settle()
-		r.scenario, r.requests, r.reached = sc, e.requests, e.reached
-		r.world = s.world(sc.Normalize)
+		r.scenario, r.requests, r.reached, r.world = sc, e.requests, e.reached, e.world()
 		e.checkChange()
+		if then != nil {
+			then(e)
+		}
 	})
 	return r
-}
-
-// world returns the state of the server.
-func (s *Server) world(normalize func(*unstructured.Unstructured)) (w explore.World) {
-	_ = s.api.Store.Update(true, func(tx *store.Tx) error {
-		w = explore.NewWorld(tx.All(), s.journal, normalize)
-		return nil
-	})
-	return w
 }

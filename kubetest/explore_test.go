@@ -152,14 +152,10 @@ func exploreCopier(t *testing.T, bug string) {
 
 func TestExploreAcceptsProgramsThatTolerateFaults(t *testing.T) { exploreCopier(t, "") }
 
-// bugEnv has the bug that TestExploreFindsBugs tests in another process, since the test of a program with a bug fails.
+// bugEnv is set in the process that tests a program with a bug.
 const bugEnv = "KUBETEST_BUG"
 
 func TestExploreFindsBugs(t *testing.T) {
-	if bug := os.Getenv(bugEnv); bug != "" {
-		exploreCopier(t, bug)
-		return
-	}
 	for bug, want := range map[string][]string{
 		"forgets deletions": {
 			"/outage_at_story's_DELETE_configmaps_shop_a", "configmaps copies/a exists, but not without faults",
@@ -187,17 +183,28 @@ func TestExploreFindsBugs(t *testing.T) {
 	} {
 		t.Run(bug, func(t *testing.T) {
 			t.Parallel()
-			test := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestExploreFindsBugs$")
-			test.Env = append(os.Environ(), bugEnv+"="+bug)
-			output, err := test.CombinedOutput()
-			if err == nil {
-				t.Error("the test succeeds, want a failure")
-			}
-			for _, text := range want {
-				if !strings.Contains(string(output), text) {
-					t.Errorf("the output does not contain %q:\n%s", text, output)
-				}
-			}
+			findsBug(t, bug, exploreCopier, want...)
 		})
+	}
+}
+
+// findsBug checks that the test of a program with a bug fails, and that its output has some texts. It runs in another
+// process.
+func findsBug(t *testing.T, bug string, explore func(t *testing.T, bug string), want ...string) {
+	t.Helper()
+	if os.Getenv(bugEnv) != "" {
+		explore(t, bug)
+		return
+	}
+	test := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
+	test.Env = append(os.Environ(), bugEnv+"=1")
+	output, err := test.CombinedOutput()
+	if err == nil {
+		t.Error("the test succeeds, want a failure")
+	}
+	for _, text := range want {
+		if !strings.Contains(string(output), text) {
+			t.Errorf("the output does not contain %q:\n%s", text, output)
+		}
 	}
 }

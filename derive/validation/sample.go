@@ -66,3 +66,26 @@ func (v *Validator) Mutations(obj *unstructured.Unstructured) iter.Seq[Mutation]
 		}
 	}
 }
+
+// Change is a valid object that differs from another one in one value.
+type Change struct {
+	// Path is the path of the value, for example spec.replicas.
+	Path string
+	// Old and New are the values. Nil stands for a value that is added or removed.
+	Old, New any
+	// Object is the changed object. It has its default values, and no status.
+	Object *unstructured.Unstructured
+}
+
+// Changes yields changes of a valid object: for each value outside of its metadata and status, another value and the
+// removal of the value, and for each missing field, a value. The result for a definition and an object is always the
+// same. Servers accept each change, and also its reversal. Use it to test what a controller does after changes.
+func (v *Validator) Changes(obj *unstructured.Unstructured) iter.Seq[Change] {
+	return func(yield func(Change) bool) {
+		for c := range v.sampler().Changes(obj.Object) {
+			if !yield(Change{Path: c.Path, Old: c.Old, New: c.New, Object: &unstructured.Unstructured{Object: c.Object}}) {
+				return
+			}
+		}
+	}
+}

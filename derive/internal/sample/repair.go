@@ -142,20 +142,25 @@ func (s *Sampler) toggles(obj map[string]any, schema *openapi.Schema, v any, at 
 
 func (s *Sampler) walk(obj map[string]any, schema *openapi.Schema, v any, at []step, with *walker) iter.Seq[map[string]any] {
 	return func(yield func(map[string]any) bool) {
-		w := &walker{literals: with.literals, toggle: with.toggle, yield: func(change func(map[string]any)) bool {
-			next := runtime.DeepCopyJSON(obj)
-			change(next)
-			return yield(next)
+		w := &walker{literals: with.literals, toggle: with.toggle, visit: func(at []step, v any, remove bool) bool {
+			return yield(s.changed(obj, at, v, remove))
 		}}
 		w.value(schema, v, at)
 	}
+}
+
+// changed returns a copy of an object with a new value, or without a value.
+func (*Sampler) changed(obj map[string]any, at []step, v any, remove bool) map[string]any {
+	next := runtime.DeepCopyJSON(obj)
+	place(next, at, v, remove)
+	return next
 }
 
 // walker traverses an object and its schema, and proposes changes.
 type walker struct {
 	literals literals
 	toggle   bool // propose only added and removed values
-	yield    func(change func(map[string]any)) bool
+	visit    func(at []step, v any, remove bool) bool
 	done     bool
 }
 
@@ -167,7 +172,7 @@ func (w *walker) propose(at []step, v any, remove bool) {
 	if w.done {
 		return
 	}
-	w.done = !w.yield(func(root map[string]any) { place(root, at, v, remove) })
+	w.done = !w.visit(at, v, remove)
 }
 
 // place sets or removes a value in a tree.

@@ -5,6 +5,7 @@ package sample_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"testing"
 
@@ -92,4 +93,47 @@ func FuzzPattern(f *testing.F) {
 			t.Errorf("%q does not match %q", text, pattern)
 		}
 	})
+}
+
+func TestChangesAreValidAndCanBeReverted(t *testing.T) {
+	s := sampler(t, `{"type":"object","properties":{
+		"metadata":{"type":"object"},
+		"spec":{"type":"object","required":["size"],"properties":{
+			"size":{"type":"integer","minimum":3,"maximum":5},
+			"color":{"type":"string","enum":["red","blue"],"default":"red"},
+			"fixed":{"type":"string","enum":["a"]},
+			"parts":{"type":"array","maxItems":2,"items":{"type":"object","properties":{"name":{"type":"string","maxLength":1}}}},
+			"labels":{"type":"object","additionalProperties":{"type":"boolean"}}
+		},"x-kubernetes-validations":[{"rule":"self.size > 3"}]},
+		"status":{"type":"object","properties":{"size":{"type":"integer"}}}
+	}}`, true)
+	obj := map[string]any{
+		"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "example"},
+		"spec": map[string]any{
+			"size": int64(4), "fixed": "a", "parts": []any{map[string]any{"name": "x"}}, "labels": map[string]any{"a.b": true},
+		},
+		"status": map[string]any{"size": int64(1)},
+	}
+	var got []string
+	for c := range s.Changes(obj) {
+		got = append(got, fmt.Sprintf("%s: %v to %v", c.Path, c.Old, c.New))
+	}
+	want := []string{
+		"spec: map[color:red fixed:a labels:map[a.b:true] parts:[map[name:x]] size:4] to <nil>",
+		"spec.fixed: a to <nil>",
+		"spec.labels: map[a.b:true] to <nil>",
+		"spec.parts: [map[name:x]] to <nil>",
+		"spec.color: red to blue",
+		"spec.labels[a.b]: true to false",
+		"spec.labels[a.b]: true to <nil>",
+		"spec.labels.another: <nil> to false",
+		"spec.parts[0].name: x to <nil>",
+		"spec.parts[0].name: x to e",
+		"spec.parts[1]: <nil> to map[name:x]",
+		"spec.parts[0]: map[name:x] to <nil>",
+		"spec.size: 4 to 5",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
+	}
 }

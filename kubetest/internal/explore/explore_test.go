@@ -101,7 +101,7 @@ status:
   podUID: u6
 `)
 	if diff := a.Diff(b); len(diff) > 0 {
-		t.Errorf("differences:\n%q", b.Explain(diff, a))
+		t.Errorf("differences:\n%q", b.Explain(diff, a, "before"))
 	}
 }
 
@@ -135,7 +135,7 @@ func TestDifferences(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			without, with := world(t, nil, one), world(t, nil, tt.with...)
-			if diff := cmp.Diff(tt.want, with.Explain(with.Diff(without), without)); diff != "" {
+			if diff := cmp.Diff(tt.want, with.Explain(with.Diff(without), without, "without faults")); diff != "" {
 				t.Errorf("explanation (-want +got):\n%s", diff)
 			}
 		})

@@ -15,6 +15,7 @@ import (
 const (
 	Story   = "story"
 	Program = "program"
+	Other   = "other" // another client
 )
 
 // Kind is a kind of fault.
@@ -71,6 +72,7 @@ func Plan(requests []journal.Request) []Fault {
 		switch {
 		case r.Author == Story:
 			add(r, Stale, Outage)
+		case r.Author == Other:
 		case r.Method == http.MethodPost:
 			add(r, Crash, Cut, Refusal, Stale)
 		default:

@@ -189,22 +189,23 @@ func (w World) Diff(other World) map[Field]bool {
 // Counts returns whether a field is a number of creations or deletions.
 func (f Field) Counts() bool { return f.Path == creations || f.Path == deletions }
 
-// Explain describes fields that differ from the state of a run without faults, in one line for each.
-func (w World) Explain(fields map[Field]bool, without World) []string {
+// Explain describes fields that differ from another state, in one line for each. The words, such as "without faults",
+// say which one it is.
+func (w World) Explain(fields map[Field]bool, other World, words string) []string {
 	var lines []string
 	for f := range fields {
-		got, want := w.get(f), without.get(f)
+		got, want := w.get(f), other.get(f)
 		switch exists := (Field{Object: f.Object}); {
 		case f == exists && want == absent:
-			lines = append(lines, f.Object+" exists, but not without faults")
+			lines = append(lines, fmt.Sprintf("%s exists, but not %s", f.Object, words))
 		case f == exists:
-			lines = append(lines, f.Object+" does not exist, but without faults it does")
+			lines = append(lines, fmt.Sprintf("%s does not exist, but %s it does", f.Object, words))
 		case f.Counts():
 			verb := map[string]string{creations: "created", deletions: "deleted"}[f.Path]
-			lines = append(lines, fmt.Sprintf("%s was %s %s times, without faults %s times", f.Object, verb, got, want))
+			lines = append(lines, fmt.Sprintf("%s was %s %s times, %s %s times", f.Object, verb, got, words, want))
 		case fields[exists]: // covered by the line of the object
 		default:
-			lines = append(lines, fmt.Sprintf("%s: %s is %s, without faults %s", f.Object, f.Path, got, want))
+			lines = append(lines, fmt.Sprintf("%s: %s is %s, %s %s", f.Object, f.Path, got, words, want))
 		}
 	}
 	slices.Sort(lines)

@@ -42,12 +42,13 @@ type Journal struct {
 
 	mu       sync.Mutex // guards the fields below
 	lines    []string
-	left     int               // lines that are not kept
-	changes  int               // that count for Changes
-	requests map[Request]int   // by a request without its number
-	recent   recent            // since Begin
-	names    map[string]string // generated names
-	counts   map[string]Counts // by the names of Name
+	left     int                  // lines that are not kept
+	changes  int                  // that count for Changes
+	requests map[Request]int      // by a request without its number
+	recent   recent               // since Begin
+	names    map[string]string    // generated names
+	counts   map[string]Counts    // by the names of Name
+	made     map[store.Key]string // the authors of objects
 }
 
 // recent are the numbers of requests, by method and path, and of changes, by object. They are nil before Begin.
@@ -57,6 +58,7 @@ type recent struct{ requests, changes map[string]int }
 func New() *Journal {
 	return &Journal{
 		start: time.Now(), requests: make(map[Request]int), names: make(map[string]string), counts: make(map[string]Counts),
+		made: make(map[store.Key]string),
 	}
 }
 
@@ -155,6 +157,7 @@ func (j *Journal) Changed(r Request, changes []store.Change) (matters bool) {
 		case c.Old == nil:
 			what = "created"
 			n.Created++
+			j.made[c.Key] = r.Author
 		case c.New == nil:
 			what = "deleted"
 			n.Deleted++
@@ -230,6 +233,13 @@ func (j *Journal) Counts() map[string]Counts {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return maps.Clone(j.counts)
+}
+
+// Author returns who has created an object. It is empty for an object that existed at the start.
+func (j *Journal) Author(key store.Key) string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.made[key]
 }
 
 // Name returns the name of an object that is the same in each run: with prefix* for a generated name.

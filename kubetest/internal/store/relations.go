@@ -63,7 +63,7 @@ func (x index) remove(uid types.UID, key Key) {
 }
 
 // sorted returns the keys in a fixed order.
-func (s set) sorted() []Key { return slices.SortedFunc(maps.Keys(s), compareKeys) }
+func (s set) sorted() []Key { return slices.SortedFunc(maps.Keys(s), Compare) }
 
 // ByUID returns the object with a UID, or nil.
 func (tx *Tx) ByUID(uid types.UID) *unstructured.Unstructured {

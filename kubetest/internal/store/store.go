@@ -237,7 +237,7 @@ func (tx *Tx) All() iter.Seq2[Key, *unstructured.Unstructured] {
 				keys = append(keys, Key{gr, ref})
 			}
 		}
-		slices.SortFunc(keys, compareKeys)
+		slices.SortFunc(keys, Compare)
 		for _, key := range keys {
 			if !yield(key, tx.Get(key)) {
 				return
@@ -317,7 +317,8 @@ func compareRefs(a, b core.ObjectRef) int {
 	return cmp.Compare(a.String(), b.String())
 }
 
-func compareKeys(a, b Key) int {
+// Compare returns the order of two keys.
+func Compare(a, b Key) int {
 	if a.GroupResource == b.GroupResource {
 		return compareRefs(a.ObjectRef, b.ObjectRef)
 	}
