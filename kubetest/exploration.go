@@ -53,6 +53,8 @@ type exploration struct {
 	reached  bool
 	process  *process // nil between two processes
 
+	refused map[string]bool // the messages of denied
+
 	changed    string // the path of the object that another client has changed
 	changedUID types.UID
 }
@@ -117,7 +119,10 @@ func (e *exploration) runOnce(ctx context.Context) (*process, error) {
 	defer e.setProcess(nil)
 	e.server.journal.Note("the program starts")
 	c, err := client.New(ctx, &client.Options{
-		Config: &config.Config{Server: e.server.address}, Transport: p.endpoint.transport,
+		Config: &config.Config{
+			Server: e.server.address, Impersonate: config.Impersonation{User: e.scenario.User},
+		},
+		Transport: p.endpoint.transport,
 	})
 	if err != nil {
 		return p, err
@@ -145,6 +150,19 @@ func (e *exploration) crash(outage time.Duration) {
 		p.outage = outage
 		p.stop(errCrash)
 		p.endpoint.cut()
+	}
+}
+
+// denied reports that the user of the program lacks a permission.
+func (e *exploration) denied(message string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.refused == nil {
+		e.refused = make(map[string]bool)
+	}
+	if !e.refused[message] {
+		e.refused[message] = true
+		e.t.Errorf("kubetest: the program lacks a permission: %s", message)
 	}
 }
 

@@ -26,6 +26,11 @@ type Scenario struct {
 	// It is called again after a crash: what must survive a crash is outside of it.
 	Program func(ctx context.Context, c *client.Client) error
 
+	// User is the name of the user whose permissions the program has, such as "system:serviceaccount:shop:controller". The
+	// roles and bindings on the server decide, such as those of the manifests of the program in Options.Objects. A refused
+	// request fails the test. Empty permits everything.
+	User string
+
 	// Story does what users of the program do, and checks the results, after s.Settle. It must wait long enough: with a
 	// fault, the program needs minutes for what it otherwise does at once. Nil does nothing.
 	Story func(s *Server)

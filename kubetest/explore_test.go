@@ -16,6 +16,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube-go/sdk/kube"
 	"github.com/kube-go/sdk/kubetest"
@@ -127,14 +128,48 @@ func (p copier) copy(ctx context.Context, cm *corev1.ConfigMap) (err error) {
 	return err
 }
 
+// permissions returns the roles of the program, and bindings for the user jane.
+func permissions(t *testing.T, verbs string) (objects []kube.Object) {
+	t.Helper()
+	docs := strings.NewReader(strings.ReplaceAll(`
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: copier}
+rules:
+- {apiGroups: [""], resources: [configmaps], verbs: [VERBS]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: copier}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: copier}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: jane}]
+`, "VERBS", verbs))
+	for doc, err := range kube.Documents(docs, nil) {
+		obj := &unstructured.Unstructured{}
+		if err == nil {
+			err = doc.Decode(obj)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects = append(objects, obj)
+	}
+	return objects
+}
+
 // exploreCopier explores the program.
 func exploreCopier(t *testing.T, bug string) {
 	t.Helper()
+	verbs := "get, list, watch, create, update, patch, delete"
+	if bug == "may not delete" {
+		verbs = "get, list, watch, create, patch"
+	}
 	kubetest.Explore(t, func(t *testing.T) *kubetest.Scenario {
 		return &kubetest.Scenario{
-			Options: &kubetest.Options{Objects: []kube.Object{
+			Options: &kubetest.Options{Objects: append(permissions(t, verbs),
 				configMap("a"), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "copies"}},
-			}},
+			)},
+			User:    "jane",
 			Program: runCopier(bug),
 			Story: func(s *kubetest.Server) {
 				originals := kube.Namespaced[corev1.ConfigMap](s.Client(nil), "shop")

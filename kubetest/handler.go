@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/kube-go/sdk/kubetest/internal/api"
+	"github.com/kube-go/sdk/kubetest/internal/explore"
 	"github.com/kube-go/sdk/kubetest/internal/store"
 )
 
@@ -29,9 +30,11 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	matters := false
 	serve := func(w http.ResponseWriter) {
-		h.api.ServeHTTP(w, r.WithContext(api.Observe(r.Context(), func(changes []store.Change) {
-			matters = h.server.journal.Changed(req, changes)
-		})))
+		observer := api.Observer{Changed: func(changes []store.Change) { matters = h.server.journal.Changed(req, changes) }}
+		if h.author == explore.Program {
+			observer.Denied = h.server.explore.denied
+		}
+		h.api.ServeHTTP(w, r.WithContext(api.Observe(r.Context(), observer)))
 	}
 	if e := h.server.explore; e != nil {
 		defer func() {

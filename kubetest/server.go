@@ -5,6 +5,7 @@ package kubetest
 
 import (
 	"crypto/rand"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -28,9 +29,13 @@ type Options struct {
 	// Definitions return the CustomResourceDefinitions that exist when the server starts, such as kube.CRD[v1.Order].
 	Definitions []func() (*unstructured.Unstructured, error)
 
-	// Objects exist when the server starts: typed or unstructured objects, with their status and metadata, except for the
-	// resource version. They may also be CustomResourceDefinitions, such as those that kube.Documents reads from a file. A
-	// type whose resource is not known needs its apiVersion and kind. The server creates their namespaces.
+	// Files are patterns, as of filepath.Glob, for YAML or JSON files whose objects exist when the server starts, such as
+	// "../config/rbac/*.yaml". They may also be CustomResourceDefinitions. Each pattern must match a file.
+	Files []string
+
+	// Objects exist when the server starts, too: typed or unstructured objects, with their status and metadata, except for
+	// the resource version. A type whose resource is not known needs its apiVersion and kind. The server creates their
+	// namespaces.
 	Objects []core.Object
 }
 
@@ -62,7 +67,11 @@ func start(t testing.TB, o *Options, e *exploration) *Server {
 		t: t, address: newAddress(), journal: journal.New(), explore: e,
 		api: api.New(func(panicked string) { t.Errorf("kubetest: %s", panicked) }),
 	}
-	if err := s.api.Add(o.Definitions, o.Objects); err != nil {
+	seeds, err := o.seeds()
+	if err == nil {
+		err = s.api.Add(o.Definitions, seeds)
+	}
+	if err != nil {
 		t.Fatalf("kubetest: %v", err)
 	}
 	s.clients = newEndpoint(&handler{server: s, api: s.api, author: explore.Story})
@@ -70,21 +79,29 @@ func start(t testing.TB, o *Options, e *exploration) *Server {
 	return s
 }
 
-// Client returns a client of the server. Its options may be nil. Config, Context, Share and Transport, which determine
-// the server, must not be set.
+// Client returns a client of the server. Its options may be nil. Context, Share and Transport, which determine the
+// server, must not be set, and of Config only Impersonate. Without it, everything is permitted. With it, the roles and
+// bindings on the server decide.
 func (s *Server) Client(o *client.Options) *client.Client {
 	s.t.Helper()
 	var opts client.Options
 	if o != nil {
 		opts = *o
 	}
-	if opts.Config != nil || opts.Context != "" || opts.Share != nil || opts.Transport != nil {
-		s.t.Fatal("kubetest: Client: Config, Context, Share and Transport determine another server: leave them empty")
+	cfg := &config.Config{}
+	if opts.Config != nil {
+		cfg.Impersonate = opts.Config.Impersonate
+	}
+	other := opts.Config != nil && !reflect.DeepEqual(cfg, opts.Config)
+	if other || opts.Context != "" || opts.Share != nil || opts.Transport != nil {
+		s.t.Fatal("kubetest: Client: Config, except for its Impersonate, Context, Share and Transport determine another " +
+			"server: leave them empty")
 	}
 	if s.t.Context().Err() != nil {
 		s.t.Fatal("kubetest: Client: the test of the server has ended")
 	}
-	opts.Config, opts.Transport = &config.Config{Server: s.address}, s.clients.transport
+	cfg.Server = s.address
+	opts.Config, opts.Transport = cfg, s.clients.transport
 	c, err := client.New(s.t.Context(), &opts)
 	if err != nil {
 		s.t.Fatalf("kubetest: %v", err)

@@ -15,9 +15,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kube-go/sdk/client/config"
 	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/kube"
 	"github.com/kube-go/sdk/kubetest"
@@ -106,6 +108,15 @@ func TestMistakesInOptionsNameTheObject(t *testing.T) {
 			"empty: configmaps are in namespaces"},
 		{"an invalid name", kubetest.Options{Objects: []kube.Object{configMap("a"), invalid}}, "Options.Objects[1], *v1.ConfigMap " +
 			`shop/In Valid: ConfigMap "In Valid" is invalid: metadata.name: Invalid value: "In Valid"`},
+		{"a pattern without files", kubetest.Options{Files: []string{"testdata/missing*.yaml"}}, "Options.Files[0]: " +
+			"testdata/missing*.yaml matches no file"},
+		{"a bad pattern", kubetest.Options{Files: []string{"["}}, "Options.Files[0]: syntax error in pattern"},
+		{"a file without objects", kubetest.Options{Files: []string{"go.mod"}}, "Options.Files[0]: go.mod: "},
+		{
+			"an invalid object in a file",
+			kubetest.Options{Files: []string{"testdata/invalid.yaml"}},
+			"testdata/invalid.yaml:8 shop/In Valid: ConfigMap",
+		},
 		{"the same object twice", kubetest.Options{Objects: []kube.Object{configMap("a"), configMap("a")}}, "Options.Objects[1], " +
 			`*v1.ConfigMap shop/a: configmaps "a" already exists`},
 		{
@@ -132,8 +143,46 @@ func TestClientsOfOtherServersAreRefused(t *testing.T) {
 		tb.Helper()
 		kubetest.Start(tb, nil).Client(&kube.ClientOptions{Config: &kube.Config{Server: "https://other"}})
 	})
-	if !strings.Contains(got, "Config, Context, Share and Transport determine another server: leave them empty") {
+	if !strings.Contains(got, "Context, Share and Transport determine another server: leave them empty") {
 		t.Errorf("Client fails with %q, want the fields to leave empty", got)
+	}
+}
+
+func TestObjectsOfFilesExist(t *testing.T) {
+	c := kubetest.Start(t, &kubetest.Options{Files: []string{"testdata/rol?.yaml"}}).Client(nil)
+	roles := kube.Namespaced[rbacv1.Role](c, "shop")
+	if role, err := roles.Get(t.Context(), "reader", nil); err != nil || len(role.Rules) != 1 {
+		t.Errorf("the role is %+v, %v; want that of the file", role, err)
+	}
+}
+
+func TestRolesDecideWhatAnImpersonatedUserMayDo(t *testing.T) {
+	s := kubetest.Start(t, &kubetest.Options{
+		Files: []string{"testdata/role.yaml"}, Objects: []kube.Object{configMap("a")},
+	})
+	for _, tt := range []struct {
+		user          config.Impersonation
+		reads, writes bool
+	}{
+		{config.Impersonation{}, true, true},
+		{config.Impersonation{User: "system:serviceaccount:shop:reader"}, true, false},
+		{config.Impersonation{User: "jane", Groups: []string{"readers"}}, true, false},
+		{config.Impersonation{User: "jane"}, false, false},
+		{config.Impersonation{User: "jane", Groups: []string{"system:masters"}}, true, true},
+	} {
+		c := s.Client(&kube.ClientOptions{Config: &kube.Config{Impersonate: tt.user}})
+		maps := kube.Namespaced[corev1.ConfigMap](c, "shop")
+		_, err := maps.Get(t.Context(), "a", nil)
+		if tt.reads != (err == nil) || !tt.reads && !errors.Is(err, kube.ErrForbidden) {
+			t.Errorf("%+v: Get = %v, want that it is permitted: %v", tt.user, err, tt.reads)
+		}
+		_, err = maps.Patch(t.Context(), "a", kube.MergePatch(map[string]any{"data": nil}), nil)
+		if tt.writes != (err == nil) || !tt.writes && !errors.Is(err, kube.ErrForbidden) {
+			t.Errorf("%+v: Patch = %v, want that it is permitted: %v", tt.user, err, tt.writes)
+		}
+		if _, err := kube.Discover(t.Context(), c, nil); err != nil {
+			t.Errorf("%+v: discovery: %v", tt.user, err)
+		}
 	}
 }
 

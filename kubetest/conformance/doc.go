@@ -39,6 +39,8 @@
 //	@until text                repeat the request until the response contains the text
 //	@accept media/type         the header Accept; default: application/json
 //	@type media/type           the header Content-Type; default: that of the verb
+//	@as name                   impersonate a user
+//	@group name                impersonate a group, too
 //
 // The rest is the body, in YAML. A body that begins with a brace is sent unchanged. The response follows the line
 // "-> ": its code, its reason if it is an error, and one line for each field. Managed fields are shown only if @show

@@ -129,7 +129,7 @@ func (s *session) step(st *step) []string {
 	case "EVENTS", "END":
 		return s.await(st)
 	}
-	method, header := method(st)
+	method, header := s.method(st)
 	if _, ignored := st.options["ignore"]; ignored {
 		s.do(s.t.Context(), method, s.url(st.args[0]), header, s.body(st))
 		return []string{"-> ignored"}
@@ -161,7 +161,7 @@ func (s *session) pause() {
 }
 
 // method returns the method and the header of a step's request.
-func method(st *step) (string, http.Header) {
+func (s *session) method(st *step) (string, http.Header) {
 	patches := map[string]string{
 		"APPLY":     "application/apply-patch+yaml",
 		"MERGE":     "application/merge-patch+json",
@@ -179,9 +179,11 @@ func method(st *step) (string, http.Header) {
 	if st.body != "" {
 		header.Set("Content-Type", contentType)
 	}
-	for option, name := range map[string]string{"type": "Content-Type", "accept": "Accept"} {
+	for option, name := range map[string]string{
+		"type": "Content-Type", "accept": "Accept", "as": "Impersonate-User", "group": "Impersonate-Group",
+	} {
 		if value := st.options[option]; value != "" {
-			header.Set(name, value)
+			header.Set(name, s.names.expand(value))
 		}
 	}
 	return method, header

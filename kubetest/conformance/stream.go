@@ -34,7 +34,7 @@ func (w *stream) stop() {
 // watch begins a watch.
 func (s *session) watch(st *step) []string {
 	s.t.Helper()
-	_, header := method(st)
+	_, header := s.method(st)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(s.t.Context())) // clean ends it
 	resp := s.open(ctx, http.MethodGet, s.url(st.args[1]), header, nil)
 	if resp.StatusCode != http.StatusOK {

@@ -637,6 +637,7 @@ func allowed() map[string]map[string]string {
 		"./kubetest/internal/explore":        {},
 		"./kubetest/internal/fields":         {},
 		"./kubetest/internal/journal":        {},
+		"./kubetest/internal/rbac":           {},
 		"./kubetest/internal/store":          {},
 		"./kubetest/internal/typed":          {},
 		"./kubetest/internal/cmd/record":     {"all": "a generator, which no user links"},

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/kubetest/internal/rbac"
 )
 
 // call is a request for a resource.
@@ -23,6 +24,7 @@ type call struct {
 	*http.Request
 	w     http.ResponseWriter
 	query url.Values
+	user  rbac.User
 
 	kind        *kind
 	ref         core.ObjectRef // without a name for a collection
@@ -47,12 +49,17 @@ func (s *Server) reportPanic(r *http.Request) {
 }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) error {
-	for name := range r.Header {
-		if strings.HasPrefix(name, "Impersonate-") {
-			return unsupported("impersonation")
+	user, err := userOf(r)
+	if err != nil {
+		return err
+	}
+	path := strings.Trim(r.URL.Path, "/")
+	if !isResourcePath(path) {
+		if err := s.permitPath(&user, r); err != nil {
+			return err
 		}
 	}
-	switch path := strings.Trim(r.URL.Path, "/"); {
+	switch {
 	case path == "livez", path == "readyz", path == "healthz":
 		_, _ = w.Write([]byte("ok"))
 		return nil
@@ -68,11 +75,20 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	c.w = w
+	c.w, c.user = w, user
+	if err := c.permit(); err != nil {
+		return err
+	}
 	if c.kind.custom != nil && c.kind.custom.Deprecation != "" {
 		c.warn(c.kind.custom.Deprecation)
 	}
 	return c.serve()
+}
+
+// isResourcePath returns whether a path can be that of a resource.
+func isResourcePath(path string) bool {
+	parts := strings.Split(path, "/")
+	return parts[0] == "api" && len(parts) > 2 || parts[0] == "apis" && len(parts) > 3
 }
 
 // target finds what a request is for.

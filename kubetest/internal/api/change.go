@@ -74,7 +74,7 @@ func (c *call) put() error {
 	if err != nil {
 		return err
 	}
-	code := http.StatusOK
+	code, refusal := http.StatusOK, c.refusal("create")
 	obj, err = c.change(o.DryRun, o.FieldManager, o.FieldValidation, func(w *write) (*unstructured.Unstructured, error) {
 		if err := errors.Join(w.checkName(obj), w.matchNamespace(obj)); err != nil {
 			return nil, err
@@ -86,6 +86,9 @@ func (c *call) put() error {
 		}
 		if err := w.checkUID(live, obj); err != nil {
 			return nil, err
+		}
+		if creates && refusal != nil {
+			return nil, denied(c.Context(), refusal)
 		}
 		if creates {
 			code = http.StatusCreated
@@ -134,10 +137,13 @@ func (c *call) patch() error {
 	if err := c.checkSubresource(); err != nil {
 		return err
 	}
-	created := false
+	created, refusal := false, c.refusal("create")
 	obj, err := c.change(o.DryRun, o.FieldManager, o.FieldValidation, func(w *write) (*unstructured.Unstructured, error) {
 		p := patch{call: c, write: w, data: data, mediaType: mediaType, force: o.Force != nil && *o.Force}
 		if w.tx.Get(w.key()) == nil && p.applies() && c.subresource == "" {
+			if refusal != nil {
+				return nil, denied(c.Context(), refusal)
+			}
 			created = true
 			return p.create()
 		}

@@ -6,7 +6,10 @@ package api
 import (
 	"net/http"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kube-go/sdk/kubetest/internal/rbac"
 )
 
 // isReview returns whether objects of the kind are questions that the server answers and does not store.
@@ -14,24 +17,85 @@ func isReview(k *kind) bool {
 	return k.Group == "authorization.k8s.io" || k.Group == "authentication.k8s.io"
 }
 
-// review responds to a question about permissions: everything is permitted.
+// review responds to a question about permissions or about the user.
 func (c *call) review(obj *unstructured.Unstructured) error {
 	switch c.kind.Kind {
-	case "SubjectAccessReview", "SelfSubjectAccessReview", "LocalSubjectAccessReview":
-		setNested(obj, map[string]any{"allowed": true, "reason": "kubetest permits everything"}, "status")
+	case "SubjectAccessReview", "LocalSubjectAccessReview":
+		var user rbac.User
+		user.Name, _, _ = unstructured.NestedString(obj.Object, "spec", "user")
+		user.Groups, _, _ = unstructured.NestedStringSlice(obj.Object, "spec", "groups")
+		c.reviewAccess(obj, &user)
+	case "SelfSubjectAccessReview":
+		c.reviewAccess(obj, &c.user)
 	case "SelfSubjectRulesReview":
-		all := []any{"*"}
+		ns, _, _ := unstructured.NestedString(obj.Object, "spec", "namespace")
+		resources, paths := c.rulesOf(&c.user, ns)
 		setNested(obj, map[string]any{
-			"incomplete":       false,
-			"resourceRules":    []any{map[string]any{"verbs": all, "apiGroups": all, "resources": all}},
-			"nonResourceRules": []any{map[string]any{"verbs": all, "nonResourceURLs": all}},
+			"incomplete": false, "resourceRules": emptyIfNil(resources), "nonResourceRules": emptyIfNil(paths),
 		}, "status")
 	case "SelfSubjectReview":
-		setNested(obj, map[string]any{"username": "kubetest", "groups": []any{"system:masters", "system:authenticated"}},
-			"status", "userInfo")
+		obj.SetCreationTimestamp(metav1.Now())
+		setNested(obj, userInfo(&c.user), "status", "userInfo")
 	default:
 		return unsupported("authentication, such as a " + c.kind.Kind)
 	}
+	if meta, ok := obj.Object["metadata"].(map[string]any); ok && len(meta) == 0 {
+		delete(obj.Object, "metadata")
+	}
 	respond(c.w, http.StatusCreated, obj.Object)
 	return nil
+}
+
+func emptyIfNil(list []any) []any {
+	if list == nil {
+		return []any{}
+	}
+	return list
+}
+
+// reviewAccess responds whether a user may send a request.
+func (c *call) reviewAccess(obj *unstructured.Unstructured, u *rbac.User) {
+	r := &rbac.Request{}
+	if path, ok, _ := unstructured.NestedString(obj.Object, "spec", "nonResourceAttributes", "path"); ok {
+		r.Path = path
+		r.Verb, _, _ = unstructured.NestedString(obj.Object, "spec", "nonResourceAttributes", "verb")
+	} else {
+		for name, to := range map[string]*string{
+			"verb": &r.Verb, "group": &r.Group, "resource": &r.Resource, "subresource": &r.Subresource,
+			"namespace": &r.Namespace, "name": &r.Name,
+		} {
+			*to, _, _ = unstructured.NestedString(obj.Object, "spec", "resourceAttributes", name)
+		}
+	}
+	ok, reason := c.permits(u, r)
+	status := map[string]any{"allowed": ok}
+	if reason != "" {
+		status["reason"] = reason
+	}
+	setNested(obj, status, "status")
+}
+
+// userInfo returns a user as a SelfSubjectReview has it.
+func userInfo(u *rbac.User) map[string]any {
+	info := map[string]any{"username": u.Name}
+	if u.UID != "" {
+		info["uid"] = u.UID
+	}
+	list := func(values []string) (out []any) {
+		for _, v := range values {
+			out = append(out, v)
+		}
+		return out
+	}
+	if len(u.Groups) > 0 {
+		info["groups"] = list(u.Groups)
+	}
+	if len(u.Extra) > 0 {
+		extra := make(map[string]any)
+		for key, values := range u.Extra {
+			extra[key] = list(values)
+		}
+		info["extra"] = extra
+	}
+	return info
 }

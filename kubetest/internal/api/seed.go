@@ -24,14 +24,26 @@ import (
 // seedManager is the manager of the fields of the objects that exist at the start.
 const seedManager = "kubetest"
 
+// Seed is an object that exists when a server starts.
+type Seed struct {
+	Object core.Object
+	From   string // where the object is, for errors
+	plain  *unstructured.Unstructured
+}
+
 // Add stores the objects that exist when a server starts, before it serves requests. Namespaces and definitions come
 // first, whatever the order of the objects.
-func (s *Server) Add(definitions []func() (*unstructured.Unstructured, error), objects []core.Object) error {
-	plain, err := s.plainObjects(objects)
-	if err != nil {
-		return err
+func (s *Server) Add(definitions []func() (*unstructured.Unstructured, error), seeds []Seed) error {
+	for i := range seeds {
+		var err error
+		if seeds[i].plain, err = plainObject(seeds[i].Object); err != nil {
+			return fmt.Errorf("%s: %w", seeds[i].From, err)
+		}
+		for _, owner := range seeds[i].plain.GetOwnerReferences() {
+			s.invented[owner.UID] = true // it need not exist
+		}
 	}
-	if err := s.addAll(objects, plain, isNamespace); err != nil {
+	if err := s.addAll(seeds, isNamespace); err != nil {
 		return err
 	}
 	for _, name := range []string{"default", "kube-node-lease", "kube-public", "kube-system"} {
@@ -44,12 +56,10 @@ func (s *Server) Add(definitions []func() (*unstructured.Unstructured, error), o
 			return fmt.Errorf("Options.Definitions[%d]: %w", i, err)
 		}
 	}
-	if err := s.addAll(objects, plain, isDefinition); err != nil {
+	if err := s.addAll(seeds, isDefinition); err != nil {
 		return err
 	}
-	return s.addAll(objects, plain, func(obj *unstructured.Unstructured) bool {
-		return !isNamespace(obj) && !isDefinition(obj)
-	})
+	return s.addAll(seeds, func(obj *unstructured.Unstructured) bool { return !isNamespace(obj) && !isDefinition(obj) })
 }
 
 func isNamespace(obj *unstructured.Unstructured) bool {
@@ -60,31 +70,14 @@ func isDefinition(obj *unstructured.Unstructured) bool {
 	return obj.GroupVersionKind() == core.CRDResource().GroupVersionKind()
 }
 
-// plainObjects returns unstructured copies of the objects of Options, whose owners need not exist.
-func (s *Server) plainObjects(objects []core.Object) ([]*unstructured.Unstructured, error) {
-	plain := make([]*unstructured.Unstructured, len(objects))
-	for i, obj := range objects {
-		var err error
-		if plain[i], err = plainObject(obj); err != nil {
-			return nil, fmt.Errorf("Options.Objects[%d], %T: %w", i, obj, err)
-		}
-		for _, owner := range plain[i].GetOwnerReferences() {
-			s.invented[owner.UID] = true
-		}
-	}
-	return plain, nil
-}
-
-// addAll stores the objects of Options that f selects.
-func (s *Server) addAll(
-	from []core.Object, objects []*unstructured.Unstructured, f func(*unstructured.Unstructured) bool,
-) error {
-	for i, obj := range objects {
-		if !f(obj) {
+// addAll stores the objects that f selects.
+func (s *Server) addAll(seeds []Seed, f func(*unstructured.Unstructured) bool) error {
+	for _, seed := range seeds {
+		if !f(seed.plain) {
 			continue
 		}
-		if err := s.add(obj); err != nil {
-			return fmt.Errorf("Options.Objects[%d], %T %s: %w", i, from[i], core.RefOf(obj), err)
+		if err := s.add(seed.plain); err != nil {
+			return fmt.Errorf("%s %s: %w", seed.From, core.RefOf(seed.plain), err)
 		}
 	}
 	return nil

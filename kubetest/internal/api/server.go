@@ -6,6 +6,7 @@ package api
 import (
 	"context"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-go/sdk/kubetest/internal/store"
@@ -46,18 +47,33 @@ func (s *Server) holds() []*store.Hold {
 	return []*store.Hold{s.Watches, s.outer}
 }
 
+// Observer learns what a request does. Its functions must not use the server. Nil ones are not called.
+type Observer struct {
+	// Changed is called with the changes of a request, if there are any, before other requests see them.
+	Changed func([]store.Change)
+	// Denied is called with the message of an error if the user may not send the request.
+	Denied func(message string)
+}
+
 // observerKey is the key of the observer of a request in its context.
 type observerKey struct{}
 
-// Observe returns a context for a request, whose changes are passed to f before other requests see them. It is not
-// called if there are none. f must not use the server.
-func Observe(ctx context.Context, f func([]store.Change)) context.Context {
-	return context.WithValue(ctx, observerKey{}, f)
+// Observe returns the context of a request with an observer.
+func Observe(ctx context.Context, o Observer) context.Context {
+	return context.WithValue(ctx, observerKey{}, o)
 }
 
 // observe calls the observer of a request.
 func observe(ctx context.Context, changes []store.Change) {
-	if f, ok := ctx.Value(observerKey{}).(func([]store.Change)); ok && len(changes) > 0 {
-		f(changes)
+	if o, ok := ctx.Value(observerKey{}).(Observer); ok && o.Changed != nil && len(changes) > 0 {
+		o.Changed(changes)
 	}
+}
+
+// denied returns an error after it has called the observer of a request.
+func denied(ctx context.Context, err *apierrors.StatusError) error {
+	if o, ok := ctx.Value(observerKey{}).(Observer); ok && o.Denied != nil {
+		o.Denied(err.ErrStatus.Message)
+	}
+	return err
 }

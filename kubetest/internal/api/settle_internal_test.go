@@ -51,7 +51,11 @@ func TestNothingIsLeftToDoAfterAWrite(t *testing.T) {
 func newServer(t *testing.T, objects ...core.Object) *Server {
 	t.Helper()
 	s := New(func(panicked string) { t.Error(panicked) })
-	if err := s.Add(nil, objects); err != nil {
+	var seeds []Seed
+	for _, obj := range objects {
+		seeds = append(seeds, Seed{Object: obj})
+	}
+	if err := s.Add(nil, seeds); err != nil {
 		t.Fatal(err)
 	}
 	return s

@@ -14,15 +14,17 @@ import (
 	v1 "example.com/kube-project/api/v1"
 )
 
-// TestWidgetController runs the controllers of the project with an API server in memory: first without faults, and then
-// with a crash, an error or another fault at each of their writes.
+// TestWidgetController runs the controllers of the project with an API server in memory and the permissions of the
+// service account: first without faults, and then with a crash, an error or another fault at each of their writes.
 func TestWidgetController(t *testing.T) {
 	kubetest.Explore(t, func(t *testing.T) *kubetest.Scenario {
 		return &kubetest.Scenario{
 			Options: &kubetest.Options{
 				Definitions: definitions(),
+				Files:       []string{"../../config/rbac/role.yaml", "../../config/deploy/*.yaml"},
 				Objects:     []kube.Object{v1.NewWidget("prod", "hello", v1.WidgetSpec{Message: "hi"})},
 			},
+			User: "system:serviceaccount:widget-system:widget-controller",
 			Program: func(ctx context.Context, c *kube.Client) error {
 				m := kube.NewManager(c, nil)
 				Add(m, c)
