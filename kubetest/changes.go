@@ -30,20 +30,21 @@ import (
 func ExploreChanges(t *testing.T, scenario func(t *testing.T) *Scenario) {
 	t.Helper()
 	var all []change
-	explored(t, scenario, nil, func(e *exploration) { all = e.changes() })
-	if t.Failed() {
+	if explored(t, scenario, nil, func(e *exploration) { all = e.changes() }) == nil {
 		t.FailNow()
 	}
 	if len(all) == 0 {
 		t.Fatal("kubetest: ExploreChanges: after the story, there is no custom object with a field that can be changed and " +
 			"that the program has not created: create one in the story, or in Options.Objects")
 	}
-	for _, c := range all {
-		t.Run(c.name(), func(t *testing.T) {
-			t.Parallel()
-			explored(t, scenario, nil, func(e *exploration) { e.changeAndRevert(c) })
-		})
-	}
+	t.Run("changes", func(t *testing.T) {
+		for _, c := range all {
+			t.Run(c.name(), func(t *testing.T) {
+				t.Parallel()
+				explored(t, scenario, nil, func(e *exploration) { e.changeAndRevert(c) })
+			})
+		}
+	})
 }
 
 // change is a change of an object.
@@ -62,7 +63,7 @@ func (c *change) name() string {
 	case c.New == nil:
 		verb = "remove"
 	}
-	return strings.ReplaceAll(fmt.Sprintf("%s %s of %s", verb, c.Path, c.object), "/", " ")
+	return explore.TestName(fmt.Sprintf("%s %s of %s", verb, c.Path, c.object))
 }
 
 // changes returns the changes of the custom objects that the program has not created.

@@ -12,7 +12,7 @@ import (
 
 // endpoint serves requests that come through its transport.
 type endpoint struct {
-	*network
+	network   *network
 	transport *http.Transport
 	server    *http.Server
 	serving   sync.WaitGroup
@@ -29,6 +29,12 @@ func newEndpoint(h http.Handler) *endpoint {
 	}
 	e.serving.Go(func() { _ = e.server.Serve(n) }) // until cut
 	return e
+}
+
+// closeConnections cuts all connections. The next requests use new ones.
+func (e *endpoint) closeConnections() {
+	e.transport.CloseIdleConnections() // else a request could use one before its end is known
+	e.network.closeConnections()
 }
 
 // cut makes requests fail, those that run and those that come.

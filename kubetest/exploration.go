@@ -11,7 +11,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,21 +34,27 @@ const (
 	faultTime = time.Minute
 	// restartDelay is the delay before a program that has ended by itself starts again.
 	restartDelay = 10 * time.Second
+	// stopTimeout is how long a program can take to return after its context has ended.
+	stopTimeout = time.Hour
 	// maxRestarts is the number of times that a program may end by itself after a fault.
 	maxRestarts = 10
 )
 
-var errCrash = errors.New("the program crashes")
+var (
+	errCrash = errors.New("the program crashes")
+	errPanic = errors.New("the program panics")
+)
 
 // exploration is a run of a scenario. It runs the program and causes the fault.
 type exploration struct {
-	t        *testing.T
-	scenario *Scenario
-	server   *Server
-	api      *api.Server // for the program
-	fault    *explore.Fault
-	stop     context.CancelCauseFunc
-	running  sync.WaitGroup
+	t         *testing.T
+	requested *atomic.Int64 // the number of requests
+	scenario  *Scenario
+	server    *Server
+	api       *api.Server // for the program
+	fault     *explore.Fault
+	stop      context.CancelCauseFunc
+	running   sync.WaitGroup
 
 	mu       sync.Mutex // guards the fields below
 	requests []journal.Request
@@ -79,6 +87,10 @@ func (e *exploration) begin(s *Server) {
 // end stops the program, and waits until it has ended.
 func (e *exploration) end() {
 	e.stop(errTestEnds)
+	timeout := time.AfterFunc(stopTimeout, func() {
+		panic(fmt.Sprintf("kubetest: the program has not returned within %s after its context had ended", stopTimeout))
+	})
+	defer timeout.Stop()
 	e.running.Wait()
 }
 
@@ -93,7 +105,7 @@ func (e *exploration) run(ctx context.Context) {
 		}
 		p, err := e.runOnce(ctx)
 		switch {
-		case stopped(ctx, err):
+		case stopped(ctx, err), errors.Is(err, errPanic), err == nil && !p.handler.dead.Load():
 			return
 		case p.handler.dead.Load():
 			delay = p.outage
@@ -109,11 +121,11 @@ func (e *exploration) run(ctx context.Context) {
 }
 
 // runOnce runs the program until it ends.
-func (e *exploration) runOnce(ctx context.Context) (*process, error) {
+func (e *exploration) runOnce(ctx context.Context) (p *process, err error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	h := &handler{server: e.server, api: e.api, author: explore.Program}
-	p := &process{handler: h, endpoint: newEndpoint(h), stop: stop}
+	p = &process{handler: h, endpoint: newEndpoint(h), stop: stop}
 	defer p.endpoint.close()
 	e.setProcess(p)
 	defer e.setProcess(nil)
@@ -127,7 +139,23 @@ func (e *exploration) runOnce(ctx context.Context) (*process, error) {
 	if err != nil {
 		return p, err
 	}
+	defer func() {
+		if got := recover(); got != nil {
+			e.t.Errorf("kubetest: the program panics: %v\n%s", got, debug.Stack())
+			err = errPanic
+		}
+	}()
 	return p, e.scenario.Program(ctx, c)
+}
+
+// closeConnections cuts the connections of the program.
+func (e *exploration) closeConnections() {
+	e.mu.Lock()
+	p := e.process
+	e.mu.Unlock()
+	if p != nil {
+		p.endpoint.closeConnections()
+	}
 }
 
 func (e *exploration) setProcess(p *process) {
@@ -197,12 +225,7 @@ func (e *exploration) inject(w http.ResponseWriter, r *http.Request, req journal
 		panic(http.ErrAbortHandler)
 	case explore.Cut:
 		serve(httptest.NewRecorder())
-		e.mu.Lock()
-		p := e.process
-		e.mu.Unlock()
-		if p != nil {
-			p.endpoint.closeConnections()
-		}
+		e.closeConnections()
 		panic(http.ErrAbortHandler)
 	case explore.Refusal:
 		api.RespondError(w, apierrors.NewInternalError(errors.New("injected by kubetest.Explore")))

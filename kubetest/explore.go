@@ -5,10 +5,12 @@ package kubetest
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -22,8 +24,10 @@ type Scenario struct {
 	// Options are those of the server.
 	Options *Options
 
-	// Program is the program under test, such as a function that runs a manager. It returns when its context ends.
-	// It is called again after a crash: what must survive a crash is outside of it.
+	// Program is the program under test, such as a function that runs a manager. It returns when its context ends, or
+	// without an error when its work is done. It is called again after a crash: what must survive a crash is outside of it.
+	// It must not use the network, such as for HealthAddr of a manager: in a bubble, no time passes meanwhile. With a
+	// logger that writes to t.Output(), its logs are those of the run.
 	Program func(ctx context.Context, c *client.Client) error
 
 	// User is the name of the user whose permissions the program has, such as "system:serviceaccount:shop:controller". The
@@ -36,8 +40,16 @@ type Scenario struct {
 	Story func(s *Server)
 
 	// Normalize changes a copy of each object before the comparison of the last states, for example to remove a number of
-	// attempts. Nil changes nothing.
+	// attempts, or a time that is not in the format of RFC 3339. Nil changes nothing.
 	Normalize func(obj *unstructured.Unstructured)
+
+	// Ignore returns true for objects that do not matter: Settle does not wait for their changes, and they are not
+	// compared. Nil returns false, but events and leases never matter.
+	Ignore func(obj *unstructured.Unstructured) bool
+
+	// Quiet is how long no object changes before Settle returns. Default: 10 minutes. A program that often renews leases
+	// is tested faster with a shorter time, which must be longer than its delays.
+	Quiet time.Duration
 
 	// AllowReplacements accepts that objects are created and deleted more or less often after a fault.
 	AllowReplacements bool
@@ -57,7 +69,7 @@ type Scenario struct {
 // created or deleted more or less often. UIDs, times, versions and generations may differ, as may events and leases.
 //
 // Each run is a subtest in its own bubble of testing/synctest, and some run at the same time. The log of a failed one has
-// all writes, and go test -run repeats it.
+// all writes, and the command that repeats it.
 //
 //	kubetest.Explore(t, func(t *testing.T) *kubetest.Scenario { // called for each run
 //		return &kubetest.Scenario{
@@ -73,8 +85,11 @@ type Scenario struct {
 func Explore(t *testing.T, scenario func(t *testing.T) *Scenario) {
 	t.Helper()
 	first := explored(t, scenario, nil, nil)
-	second := explored(t, scenario, nil, nil)
-	if t.Failed() {
+	second := first
+	if first != nil {
+		second = explored(t, scenario, nil, nil)
+	}
+	if second == nil {
 		t.FailNow()
 	}
 	noise := second.world.Diff(first.world)
@@ -93,29 +108,32 @@ func Explore(t *testing.T, scenario func(t *testing.T) *Scenario) {
 		t.Fatal("kubetest: Explore: neither the story nor the program has changed an object")
 	}
 	var missed atomic.Int32
-	t.Cleanup(func() {
-		t.Logf("kubetest: Explore: %d runs with a fault; in %d of them, the request of the fault did not happen",
-			len(faults), missed.Load())
-	})
-	for _, fault := range faults {
-		t.Run(fault.Name(), func(t *testing.T) {
-			t.Parallel()
-			got := explored(t, scenario, &fault, nil)
-			if !got.reached {
-				missed.Add(1)
-			}
-			diff := got.world.Diff(first.world)
-			for f := range diff {
-				if noise[f] || got.scenario.AllowReplacements && f.Counts() {
-					delete(diff, f)
+	t.Run("faults", func(t *testing.T) {
+		for _, fault := range faults {
+			t.Run(fault.Name(), func(t *testing.T) {
+				t.Parallel()
+				got := explored(t, scenario, &fault, nil)
+				if got == nil {
+					return // failed or skipped
 				}
-			}
-			if len(diff) > 0 {
-				t.Errorf("the last state:\n%s\n%s",
-					strings.Join(got.world.Explain(diff, first.world, "without faults"), "\n"), got.log)
-			}
-		})
-	}
+				if !got.reached {
+					missed.Add(1)
+				}
+				diff := got.world.Diff(first.world)
+				for f := range diff {
+					if noise[f] || got.scenario.AllowReplacements && f.Counts() {
+						delete(diff, f)
+					}
+				}
+				if len(diff) > 0 {
+					t.Errorf("the last state:\n%s\n%s",
+						strings.Join(got.world.Explain(diff, first.world, "without faults"), "\n"), got.log)
+				}
+			})
+		}
+	})
+	t.Logf("kubetest: Explore: %d runs with a fault; in %d of them, the request of the fault did not happen",
+		len(faults), missed.Load())
 }
 
 // result is the result of a run.
@@ -127,21 +145,30 @@ type result struct {
 	log      string
 }
 
-// explored runs a scenario with a fault, or without one if it is nil. It calls then at the end, unless it is nil.
+// explored runs a scenario with a fault, or without one if it is nil. It calls then at the end, unless it is nil. It
+// returns nil if the test has failed or is skipped.
 func explored(
 	t *testing.T, scenario func(*testing.T) *Scenario, fault *explore.Fault, then func(*exploration),
-) (r result) {
+) (r *result) {
 	t.Helper()
+	var requests atomic.Int64
+	defer watch(&requests)()
 	synctest.Test(t, func(t *testing.T) {
+		if scenario == nil {
+			t.Fatal("kubetest: the function that returns the scenario is nil")
+		}
 		sc := scenario(t)
 		if sc == nil || sc.Program == nil {
 			t.Fatal("kubetest: the scenario needs a Program")
 		}
-		e := &exploration{t: t, scenario: sc, fault: fault}
+		e := &exploration{t: t, scenario: sc, fault: fault, requested: &requests}
 		s := start(t, sc.Options, e)
+		writes := func() string {
+			return fmt.Sprintf("to repeat: go test -run '^%s$'\nthe writes:\n%s", t.Name(), s.journal)
+		}
 		defer func() {
-			if r.log = "the writes:\n" + s.journal.String(); t.Failed() {
-				t.Log(r.log)
+			if t.Failed() {
+				t.Log(writes())
 			}
 		}()
 		e.begin(s)
@@ -150,11 +177,40 @@ func explored(
 			sc.Story(s)
 		}
 		s.Settle()
-		r.scenario, r.requests, r.reached, r.world = sc, e.requests, e.reached, e.world()
+		world := e.world()
 		e.checkChange()
 		if then != nil {
 			then(e)
 		}
+		if !t.Failed() {
+			r = &result{scenario: sc, world: world, requests: e.requests, reached: e.reached, log: writes()}
+		}
 	})
 	return r
+}
+
+// maxSilence is how long the watchdog of a run waits for the next request. Runs take less than a second.
+const maxSilence = 3 * time.Minute
+
+// watch ends the program if a run sends no requests any more, in real time. This happens if a goroutine waits for
+// something outside of the bubble, since no time passes then. The function that it returns ends the watch.
+func watch(requests *atomic.Int64) (stop func()) {
+	done := make(chan struct{})
+	go func() {
+		for last := int64(-1); ; {
+			select {
+			case <-done:
+				return
+			case <-time.After(maxSilence):
+			}
+			n := requests.Load()
+			if n == last {
+				panic(fmt.Sprintf("kubetest: a run has sent no request for %s. Does the program wait for the network, as with "+
+					"ManagerOptions.HealthAddr, or for another program? In a bubble of testing/synctest, time does not pass then",
+					maxSilence))
+			}
+			last = n
+		}
+	}()
+	return func() { close(done) }
 }

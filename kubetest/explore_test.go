@@ -6,11 +6,13 @@ package kubetest_test
 import (
 	"context"
 	"errors"
+	"net/http"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/kube"
 	"github.com/kube-go/sdk/kubetest"
 )
@@ -42,8 +45,14 @@ func runCopier(bug string) func(context.Context, *kube.Client) error {
 				_, _ = maps.Get(ctx, "a", nil)
 			}
 			return nil
-		case "ends":
-			return nil
+		case "does not end with its context":
+			for {
+				<-time.After(time.Minute)
+			}
+		case "panics":
+			panic("out of order")
+		case "ends with an error":
+			return errors.New("out of order")
 		}
 		p := copier{
 			bug: bug, originals: kube.Namespaced[corev1.ConfigMap](c, "shop"),
@@ -193,16 +202,17 @@ const bugEnv = "KUBETEST_BUG"
 func TestExploreFindsBugs(t *testing.T) {
 	for bug, want := range map[string][]string{
 		"forgets deletions": {
-			"/outage_at_story's_DELETE_configmaps_shop_a", "configmaps copies/a exists, but not without faults",
+			"/outage_at_story_DELETE_configmaps_shop_a", "configmaps copies/a exists, but not without faults",
 		},
 		"fails if the copy exists": {
-			"/crash_after_POST_configmaps_copies", `shop/b: metadata.annotations.copied is absent, without faults "true"`,
+			"/crash_after_POST_configmaps_copies_b ", `shop/b: metadata.annotations.copied is absent, without faults "true"`,
 		},
 		"remembers what it has done": {
-			"/crash_after_POST_configmaps_copies", "configmaps copies/b-* 2 exists, but not without faults",
+			"/crash_after_POST_configmaps_copies_b-x ", "configmaps copies/b-* 2 exists, but not without faults",
 		},
 		"makes copies again": {
-			"/cut_connections_after_POST_configmaps_copies", "configmaps copies/b was deleted 1 times, without faults 0 times",
+			"/cut_connections_after_POST_configmaps_copies_b ",
+			"configmaps copies/b was deleted 1 times, without faults 0 times",
 		},
 		"overwrites": {
 			"/another_client_before_PUT_configmaps_shop_b", "the program has undone the change of another client: the annotation",
@@ -212,9 +222,11 @@ func TestExploreFindsBugs(t *testing.T) {
 			"objects still change after 4h0m0s: configmaps shop/", "has changed 10 times in the last 10m0s",
 		},
 		"requests without end": {
-			"a program is in an endless loop: it has sent GET /api/v1/namespaces/shop/configmaps/a 10001 times",
+			"a program is in an endless loop: it has sent GET /api/v1/namespaces/shop/configmaps/a 10001 times in a minute",
 		},
-		"ends": {"the program has ended: <nil>"},
+		"ends with an error":            {"the program has ended: out of order"},
+		"panics":                        {"the program panics: out of order", "to repeat: go test -run"},
+		"does not end with its context": {"the program has not returned within 1h0m0s after its context had ended"},
 	} {
 		t.Run(bug, func(t *testing.T) {
 			t.Parallel()
@@ -242,4 +254,70 @@ func findsBug(t *testing.T, bug string, explore func(t *testing.T, bug string), 
 			t.Errorf("the output does not contain %q:\n%s", text, output)
 		}
 	}
+}
+
+func TestExploreOfAProgramThatRenewsALease(t *testing.T) {
+	kubetest.Explore(t, func(t *testing.T) *kubetest.Scenario {
+		return &kubetest.Scenario{
+			Quiet:  time.Minute,
+			Ignore: func(obj *unstructured.Unstructured) bool { return obj.GetName() == "heartbeat" },
+			Program: func(ctx context.Context, c *kube.Client) error {
+				m := kube.NewManager(c, &kube.ManagerOptions{
+					LeaderElection: "shop", ElectionOptions: &kube.ElectionOptions{Namespace: "default"},
+				})
+				maps := kube.Namespaced[corev1.ConfigMap](c, "default")
+				m.Add(kube.NewController(kube.For[corev1.ConfigMap](kube.NewCache(c, nil)), nil).With(
+					func(ctx context.Context, cm *corev1.ConfigMap) (kube.Action, error) {
+						_, err := maps.Apply(ctx, &corev1.ConfigMap{
+							ObjectMeta: metav1.ObjectMeta{Name: "heartbeat"}, Data: map[string]string{"time": time.Now().String()},
+						}, &kube.ApplyOptions{FieldManager: "heart"})
+						return kube.RequeueAfter(30 * time.Second), err
+					},
+				))
+				return m.Run(ctx)
+			},
+			Story: func(s *kubetest.Server) {
+				maps := kube.Namespaced[corev1.ConfigMap](s.Client(nil), "default")
+				if _, err := maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, nil); err != nil {
+					t.Fatal(err)
+				}
+				<-time.After(10 * time.Minute)
+			},
+		}
+	})
+}
+
+func TestStoriesCutTheConnectionsOfPrograms(t *testing.T) {
+	kubetest.Explore(t, func(t *testing.T) *kubetest.Scenario {
+		var watches atomic.Int32
+		count := func(next http.RoundTripper) http.RoundTripper {
+			return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+				if r.URL.Query().Get("watch") != "" {
+					watches.Add(1)
+				}
+				return next.RoundTrip(r)
+			})
+		}
+		return &kubetest.Scenario{
+			Options: &kubetest.Options{Objects: []kube.Object{
+				configMap("a"), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "copies"}},
+			}},
+			Program: func(ctx context.Context, c *kube.Client) error {
+				c, err := kube.NewClient(ctx, &kube.ClientOptions{Share: c, Middleware: []kube.Middleware{count}})
+				if err != nil {
+					return err
+				}
+				return runCopier("")(ctx, c)
+			},
+			Story: func(s *kubetest.Server) {
+				s.Settle()
+				before := watches.Load()
+				s.CloseConnections()
+				<-time.After(10 * time.Second)
+				if watches.Load() == before {
+					t.Error("the watch of the program is not cut")
+				}
+			},
+		}
+	})
 }

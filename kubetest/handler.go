@@ -4,6 +4,7 @@
 package kubetest
 
 import (
+	"fmt"
 	"net/http"
 	"sync/atomic"
 
@@ -21,7 +22,11 @@ type handler struct {
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	req, ok := h.server.journal.Request(h.author, r)
+	name := ""
+	if h.server.explore != nil {
+		name = h.api.NewName(r)
+	}
+	req, ok := h.server.journal.Request(h.author, r, name)
 	if !ok {
 		h.server.stopLoop()
 	}
@@ -37,6 +42,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.api.ServeHTTP(w, r.WithContext(api.Observe(r.Context(), observer)))
 	}
 	if e := h.server.explore; e != nil {
+		e.requested.Add(1)
 		defer func() {
 			if matters {
 				e.wrote(req)
@@ -56,7 +62,11 @@ func (s *Server) stopLoop() {
 		return
 	}
 	request, n := s.journal.MostRequested()
-	s.t.Errorf("kubetest: a program is in an endless loop: it has sent %s %d times", request, n)
+	text := fmt.Sprintf("kubetest: a program is in an endless loop: it has sent %s %d times in a minute", request, n)
+	if object, n := s.journal.MostChanged(); n > 0 {
+		text += fmt.Sprintf("; %s has changed %d times", object, n)
+	}
+	s.t.Error(text)
 	s.clients.cut()
 	if s.explore != nil {
 		s.explore.end()

@@ -64,9 +64,14 @@ func start(t testing.TB, o *Options, e *exploration) *Server {
 		o = &Options{}
 	}
 	s := &Server{
-		t: t, address: newAddress(), journal: journal.New(), explore: e,
+		t: t, address: newAddress(), explore: e,
 		api: api.New(func(panicked string) { t.Errorf("kubetest: %s", panicked) }),
 	}
+	var ignore func(*unstructured.Unstructured) bool
+	if e != nil {
+		ignore = e.scenario.Ignore
+	}
+	s.journal = journal.New(ignore)
 	seeds, err := o.seeds()
 	if err == nil {
 		err = s.api.Add(o.Definitions, seeds)
@@ -117,7 +122,12 @@ func (s *Server) PauseWatches() { s.api.Store.Hide(s.api.Watches) }
 func (s *Server) ResumeWatches() { s.api.Store.Show(s.api.Watches) }
 
 // CloseConnections cuts all connections, including those of watches. Clients connect again.
-func (s *Server) CloseConnections() { s.clients.closeConnections() }
+func (s *Server) CloseConnections() {
+	s.clients.closeConnections()
+	if s.explore != nil {
+		s.explore.closeConnections()
+	}
+}
 
 // Compact drops the history of the server. A watch that continues from an earlier version, or the next page of an
 // earlier list, then fails with core.ErrExpired.

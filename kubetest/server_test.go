@@ -148,6 +148,25 @@ func TestClientsOfOtherServersAreRefused(t *testing.T) {
 	}
 }
 
+func TestPodsHaveTheDefaultServiceAccount(t *testing.T) {
+	pods := kube.Namespaced[corev1.Pod](kubetest.Start(t, nil).Client(nil), "default")
+	created := pod("a")
+	created.Namespace, created.UID = "default", ""
+	applied := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "b"}, Spec: created.Spec}
+	_, err := pods.Create(t.Context(), created, nil)
+	if err == nil {
+		_, err = pods.Apply(t.Context(), applied, &kube.ApplyOptions{FieldManager: "m"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pod, err := range pods.All(t.Context(), nil) {
+		if err != nil || pod.Spec.ServiceAccountName != "default" || pod.Spec.DeprecatedServiceAccount != "default" {
+			t.Errorf("pod %s = %+v, %v; want the default service account", pod.Name, pod.Spec, err)
+		}
+	}
+}
+
 func TestObjectsOfFilesExist(t *testing.T) {
 	c := kubetest.Start(t, &kubetest.Options{Files: []string{"testdata/rol?.yaml"}}).Client(nil)
 	roles := kube.Namespaced[rbacv1.Role](c, "shop")

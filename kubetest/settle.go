@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// quiet is how long no object changes in a settled program. It is longer than the usual delays of controllers.
-	quiet = 10 * time.Minute
+	// defaultQuiet is how long no object changes in a settled program. It is longer than the usual delays of controllers.
+	defaultQuiet = 10 * time.Minute
 	// maxSettle is how long Settle waits.
 	maxSettle = 4 * time.Hour
 )
@@ -21,6 +21,10 @@ const (
 func (s *Server) Settle() {
 	s.t.Helper()
 	requireBubble(s.t.Fatal)
+	quiet := defaultQuiet
+	if s.explore != nil && s.explore.scenario.Quiet > 0 {
+		quiet = s.explore.scenario.Quiet
+	}
 	for range maxSettle / quiet {
 		before := s.journal.Begin()
 		<-time.After(quiet)

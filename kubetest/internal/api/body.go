@@ -4,11 +4,13 @@
 package api
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 
@@ -45,6 +47,35 @@ func (c *call) body() (data []byte, mediaType string, err error) {
 		mediaType = parsed
 	}
 	return data, mediaType, nil
+}
+
+// NewName returns the name of the object that a request creates, with prefix* for one that the server generates. It is
+// empty for other requests. The body can still be read.
+func (s *Server) NewName(r *http.Request) string {
+	c, err := s.target(r)
+	if err != nil || r.Method != http.MethodPost || c.ref.Name != "" {
+		return ""
+	}
+	read, err := io.ReadAll(io.LimitReader(r.Body, maxBodyBytes+1))
+	r.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(read), r.Body), r.Body}
+	if err != nil {
+		return "" // a later read returns the error, too
+	}
+	body := *r
+	body.Body = io.NopCloser(bytes.NewReader(read))
+	c.Request, c.w = &body, httptest.NewRecorder()
+	obj, err := c.decode(metav1.FieldValidationIgnore)
+	switch {
+	case err != nil:
+		return ""
+	case obj.GetName() == "" && obj.GetGenerateName() != "":
+		return obj.GetGenerateName() + "*"
+	default:
+		return obj.GetName()
+	}
 }
 
 // options decodes the parameters of the request into options of apimachinery, which check validates.

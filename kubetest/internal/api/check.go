@@ -97,6 +97,7 @@ func (w *write) prepare(obj *unstructured.Unstructured) {
 	account, _, _ := unstructured.NestedString(obj.Object, "spec", "serviceAccountName")
 	if w.kind.Kind == "Pod" && account == "" {
 		setNested(obj, "default", "spec", "serviceAccountName") // as an admission plugin does
+		setNested(obj, "default", "spec", "serviceAccount")
 	}
 }
 

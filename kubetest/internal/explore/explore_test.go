@@ -24,23 +24,24 @@ func TestFaultsOfRequests(t *testing.T) {
 	for _, f := range explore.Plan([]journal.Request{
 		{Author: explore.Story, Method: "POST", Path: "orders/shop", N: 1},
 		{Author: explore.Program, Method: "POST", Path: "pods/shop", N: 2},
-		{Author: explore.Program, Method: "PATCH", Path: "pods/shop/a/status", N: 1},
+		{Author: explore.Other, Method: "PUT", Path: "pods/shop/a", N: 1},
+		{Author: explore.Program, Method: "PATCH", Path: "pods/shop/a-*/status", N: 1},
 		{Author: explore.Program, Method: "DELETE", Path: "pods/shop/a", N: 1},
 	}) {
 		got = append(got, f.Name())
 	}
 	want := []string{
-		"stale watches from story's POST orders shop",
-		"outage at story's POST orders shop",
+		"stale watches from story POST orders shop",
+		"outage at story POST orders shop",
 		"crash after POST pods shop 2",
 		"cut connections after POST pods shop 2",
 		"error for POST pods shop 2",
 		"stale watches from POST pods shop 2",
-		"crash after PATCH pods shop a status",
-		"cut connections after PATCH pods shop a status",
-		"error for PATCH pods shop a status",
-		"another client before PATCH pods shop a status",
-		"stale watches from PATCH pods shop a status",
+		"crash after PATCH pods shop a-x status",
+		"cut connections after PATCH pods shop a-x status",
+		"error for PATCH pods shop a-x status",
+		"another client before PATCH pods shop a-x status",
+		"stale watches from PATCH pods shop a-x status",
 		"crash after DELETE pods shop a",
 		"cut connections after DELETE pods shop a",
 		"error for DELETE pods shop a",
@@ -55,7 +56,7 @@ func TestFaultsOfRequests(t *testing.T) {
 // world returns the state of the pods in YAML. The pods whose names begin with "web-" have a generated name.
 func world(t *testing.T, normalize func(*unstructured.Unstructured), pods ...string) explore.World {
 	t.Helper()
-	j := journal.New()
+	j := journal.New(nil)
 	objects := make(map[store.Key]*unstructured.Unstructured)
 	for _, pod := range pods {
 		obj := &unstructured.Unstructured{}
@@ -77,6 +78,8 @@ status:
   conditions: [{type: Ready, lastTransitionTime: "2000-01-01T00:00:00Z"}, {type: Bound}]
   pod: web-12345
   podUID: u2
+  fsm: {generation: 1, state: Ready}
+  inventory: [{kind: Pod, name: x, hash: h1}, {kind: Pod, name: y}]
 `, `
 metadata:
   {name: web-12345, generateName: web-, uid: u2, ownerReferences: [{kind: Pod, name: a, uid: u1}, {kind: Pod, name: b}]}
@@ -99,6 +102,8 @@ status:
   conditions: [{type: Bound}, {type: Ready, lastTransitionTime: "2000-01-01T00:10:00Z"}]
   pod: web-99999
   podUID: u6
+  fsm: {generation: 2, state: Ready}
+  inventory: [{kind: Pod, name: y}, {kind: Pod, name: x, hash: h2}]
 `)
 	if diff := a.Diff(b); len(diff) > 0 {
 		t.Errorf("differences:\n%q", b.Explain(diff, a, "before"))

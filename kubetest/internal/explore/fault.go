@@ -28,7 +28,7 @@ const (
 	Refusal              // the write has no effect, and the server responds with an internal error
 	Conflict             // another client changes the object before the write
 	Stale                // the watches of the program are held back for a minute, from before the write
-	Outage               // the program ends before the write, and starts again a minute later
+	Outage               // the program ends before the write of the story, and starts again a minute later
 )
 
 // String returns what happens, as the beginning of a sentence that ends with a request.
@@ -48,7 +48,7 @@ type Fault struct {
 func (f Fault) String() string {
 	text := f.Kind.String() + " "
 	if f.Author != Program {
-		text += f.Author + "'s "
+		text += f.Author + " "
 	}
 	text += f.Method + " " + f.Path
 	if f.N > 1 {
@@ -57,8 +57,14 @@ func (f Fault) String() string {
 	return text
 }
 
-// Name returns the name of the test of the fault. It has no slashes, which would separate names of subtests.
-func (f Fault) Name() string { return strings.ReplaceAll(f.String(), "/", " ") }
+// Name returns the name of the test of the fault.
+func (f Fault) Name() string { return TestName(f.String()) }
+
+// TestName returns a text as the name of a subtest. It has no slashes, which would separate names, and no characters
+// that have a meaning in the patterns of go test -run.
+func TestName(text string) string {
+	return strings.NewReplacer("/", " ", "*", "x", "[", " ", "]", "", "(", " ", ")", "").Replace(text)
+}
 
 // Plan returns the faults for the requests of a run that had effects.
 func Plan(requests []journal.Request) []Fault {

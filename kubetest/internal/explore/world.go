@@ -42,12 +42,12 @@ func NewWorld(
 	objects iter.Seq2[store.Key, *unstructured.Unstructured], j *journal.Journal, normalize func(*unstructured.Unstructured),
 ) World {
 	var pairs []string
-	for name, generic := range j.Names() {
-		pairs = append(pairs, name, generic)
+	for generated, generic := range j.Generated() {
+		pairs = append(pairs, generated, generic)
 	}
 	byName := make(map[string][]map[string]any)
 	for key, obj := range objects {
-		if !journal.Matters(key.GroupResource) {
+		if !j.Matters(key.GroupResource, obj) {
 			continue
 		}
 		obj = obj.DeepCopy()
@@ -82,6 +82,9 @@ func (n normalizer) add(w World, name string, objects []map[string]any) {
 	for i, obj := range objects {
 		n.metadata(obj)
 		obj, _ = n.value("", obj).(map[string]any)
+		if status, ok := obj["status"].(map[string]any); ok {
+			removeGenerations(status)
+		}
 		text, _ := json.Marshal(obj) // it was decoded from JSON
 		texts[i], byText[string(text)] = string(text), obj
 	}
@@ -125,8 +128,8 @@ func (n normalizer) value(field string, v any) any {
 		for i, item := range v {
 			out[i] = n.value("", item)
 		}
-		if field == "conditions" || field == "ownerReferences" || field == "finalizers" {
-			slices.SortStableFunc(out, func(a, b any) int { return cmp.Compare(sortKey(a), sortKey(b)) })
+		if !slices.ContainsFunc(out, func(item any) bool { return sortKey(field, item) == "" }) {
+			slices.SortStableFunc(out, func(a, b any) int { return cmp.Compare(sortKey(field, a), sortKey(field, b)) })
 		}
 		return out
 	case string:
@@ -139,13 +142,41 @@ func (n normalizer) value(field string, v any) any {
 	}
 }
 
-// sortKey returns what the items of a list whose order does not matter are sorted by.
-func sortKey(item any) string {
-	obj, ok := item.(map[string]any)
-	if !ok {
+// sortKey returns what the items of a list are sorted by if their order does not matter: finalizers, conditions, and
+// references to objects. It is empty for other items.
+func sortKey(field string, item any) string {
+	obj, _ := item.(map[string]any)
+	switch {
+	case field == "finalizers":
 		return fmt.Sprint(item)
+	case field == "conditions":
+		return fmt.Sprint(obj["type"])
+	case obj["kind"] != nil && obj["name"] != nil:
+		return fmt.Sprint(obj["kind"], obj["namespace"], obj["name"])
+	default:
+		return ""
 	}
-	return fmt.Sprint(obj["type"], obj["kind"], obj["name"])
+}
+
+// removeGenerations removes from a status the generations that it is for, and the hashes of package inventory.
+func removeGenerations(status map[string]any) {
+	delete(status, "generation")
+	for key, value := range status {
+		switch value := value.(type) {
+		case map[string]any:
+			removeGenerations(value)
+		case []any:
+			if key != "inventory" {
+				continue
+			}
+			for _, item := range value {
+				if item, ok := item.(map[string]any); ok {
+					delete(item, "hash")
+					delete(item, "part")
+				}
+			}
+		}
+	}
 }
 
 // flatten adds the values of fields. Empty maps and lists have a value, too.

@@ -5,6 +5,7 @@
 package journal
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kube-go/sdk/kubetest/internal/store"
@@ -21,15 +23,17 @@ import (
 const (
 	// maxLines is the number of lines that a journal keeps.
 	maxLines = 1000
-	// maxRequests is the number of equal requests after Begin that are an endless loop.
+	// maxRequests is the number of equal requests in a window that are an endless loop.
 	maxRequests = 10_000
+	// window is a time in which no program sends so many equal requests unless it does not let time pass.
+	window = time.Minute
 )
 
 // Request identifies a request in each run of a test.
 type Request struct {
 	Author string
 	Method string
-	Path   string // with prefix* for a generated name
+	Path   string // with the name of a new object, and with prefix* for a generated name
 	N      int    // 1 for the first such request
 }
 
@@ -38,7 +42,8 @@ type Counts struct{ Created, Deleted int }
 
 // Journal records requests and changes. It is safe for concurrent use.
 type Journal struct {
-	start time.Time
+	start  time.Time
+	ignore func(*unstructured.Unstructured) bool
 
 	mu       sync.Mutex // guards the fields below
 	lines    []string
@@ -47,31 +52,40 @@ type Journal struct {
 	requests map[Request]int      // by a request without its number
 	recent   recent               // since Begin
 	names    map[string]string    // generated names
+	uids     map[string]bool      // of created objects
 	counts   map[string]Counts    // by the names of Name
 	made     map[store.Key]string // the authors of objects
 }
 
-// recent are the numbers of requests, by method and path, and of changes, by object. They are nil before Begin.
-type recent struct{ requests, changes map[string]int }
+// recent are the numbers of requests in the current window, by method and path, and of changes, by object. They are nil
+// before Begin.
+type recent struct {
+	window            time.Time
+	requests, changes map[string]int
+}
 
-// New returns an empty journal.
-func New() *Journal {
+// New returns an empty journal. Ignore, which may be nil, returns true for objects whose changes do not matter.
+func New(ignore func(*unstructured.Unstructured) bool) *Journal {
 	return &Journal{
-		start: time.Now(), requests: make(map[Request]int), names: make(map[string]string), counts: make(map[string]Counts),
+		start: time.Now(), ignore: ignore, requests: make(map[Request]int), names: make(map[string]string), uids: make(map[string]bool), counts: make(map[string]Counts),
 		made: make(map[store.Key]string),
 	}
 }
 
-// Request counts a request and identifies it. It returns false if there are so many equal ones since Begin that the
-// program must be in an endless loop.
-func (j *Journal) Request(author string, r *http.Request) (Request, bool) {
+// Request counts a request and identifies it. Name is that of the object that it creates, or empty. After Begin, it returns false if there are so many equal ones in a minute
+// that the program must be in an endless loop.
+func (j *Journal) Request(author string, r *http.Request, name string) (Request, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	key := r.Method + " " + r.URL.Path
 	if j.recent.requests != nil {
+		if time.Since(j.recent.window) >= window {
+			j.recent.window = time.Now()
+			clear(j.recent.requests)
+		}
 		j.recent.requests[key]++
 	}
-	req := Request{Author: author, Method: r.Method, Path: j.path(r.URL.Path)}
+	req := Request{Author: author, Method: r.Method, Path: strings.TrimSuffix(j.path(r.URL.Path)+"/"+name, "/")}
 	j.requests[req]++
 	req.N = j.requests[req]
 	return req, j.recent.requests[key] <= maxRequests
@@ -124,7 +138,7 @@ func parse(path string) (p parts) {
 func (j *Journal) Begin() int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.recent = recent{requests: make(map[string]int), changes: make(map[string]int)}
+	j.recent = recent{window: time.Now(), requests: make(map[string]int), changes: make(map[string]int)}
 	return j.changes
 }
 
@@ -140,7 +154,7 @@ func (j *Journal) Changed(r Request, changes []store.Change) (matters bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, c := range changes {
-		if !Matters(c.GroupResource) {
+		if !j.Matters(c.GroupResource, cmp.Or(c.New, c.Old)) {
 			continue
 		}
 		matters = true
@@ -148,6 +162,9 @@ func (j *Journal) Changed(r Request, changes []store.Change) (matters bool) {
 		if c.Old == nil {
 			if prefix := c.New.GetGenerateName(); prefix != "" && strings.HasPrefix(c.Name, prefix) {
 				j.names[c.Name] = prefix + "*"
+			}
+			if uid := string(c.New.GetUID()); uid != "" {
+				j.uids[uid] = true
 			}
 		}
 		name := j.name(c.Key)
@@ -171,11 +188,12 @@ func (j *Journal) Changed(r Request, changes []store.Change) (matters bool) {
 	return matters
 }
 
-// Matters returns whether the objects of a resource are recorded. Events and leases are not: they change at any time,
-// and controllers do not depend on them.
-func Matters(gr schema.GroupResource) bool {
+// Matters returns whether the changes of an object are recorded. Those of events and leases are not: they change at any
+// time, and controllers do not depend on them.
+func (j *Journal) Matters(gr schema.GroupResource, obj *unstructured.Unstructured) bool {
 	return gr != schema.GroupResource{Resource: "events"} &&
-		gr != schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
+		gr != schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"} &&
+		(j.ignore == nil || !j.ignore(obj.DeepCopy()))
 }
 
 // Note records a line.
@@ -205,7 +223,7 @@ func (j *Journal) String() string {
 	return text
 }
 
-// MostRequested returns the most frequent request since Begin, and its number.
+// MostRequested returns the most frequent request in the current window, and its number.
 func (j *Journal) MostRequested() (request string, n int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -257,9 +275,13 @@ func (j *Journal) name(key store.Key) string {
 	return key.GroupResource.String() + " " + ref.String()
 }
 
-// Names returns the generated names, each with its replacement.
-func (j *Journal) Names() map[string]string {
+// Generated returns the generated names and the UIDs of created objects, each with what replaces it.
+func (j *Journal) Generated() map[string]string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return maps.Clone(j.names)
+	all := maps.Clone(j.names)
+	for uid := range j.uids {
+		all[uid] = "uid"
+	}
+	return all
 }

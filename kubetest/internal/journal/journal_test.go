@@ -40,7 +40,7 @@ func get(t *testing.T, path string) *http.Request {
 }
 
 func TestRequestsHaveTheSamePathInEachRun(t *testing.T) {
-	j := journal.New()
+	j := journal.New(nil)
 	j.Changed(journal.Request{Author: "program"}, []store.Change{{Key: podKey("web-x7f2k"), New: generated("web-x7f2k", "web-")}})
 	for path, want := range map[string]string{
 		"/api/v1/pods":                                       "pods",
@@ -54,13 +54,16 @@ func TestRequestsHaveTheSamePathInEachRun(t *testing.T) {
 		"/":                                                  "",
 	} {
 		for n := 1; n <= 2; n++ {
-			got, ok := j.Request("program", get(t, path))
+			got, ok := j.Request("program", get(t, path), "")
 			if w := (journal.Request{Author: "program", Method: "GET", Path: want, N: n}); got != w || !ok {
 				t.Errorf("request for %s = %+v, %v; want %+v", path, got, ok, w)
 			}
 		}
 	}
-	if _, ok := j.Request("story", get(t, "/api/v1/pods")); !ok {
+	if got, _ := j.Request("program", get(t, "/api/v1/namespaces/shop/pods"), "web-*"); got.Path != "pods/shop/web-*" {
+		t.Errorf("the path of a request for a new object is %s, want its name", got.Path)
+	}
+	if _, ok := j.Request("story", get(t, "/api/v1/pods"), ""); !ok {
 		t.Error("the first request of an author is an endless loop")
 	}
 }
@@ -89,10 +92,10 @@ func FuzzObjectPath(f *testing.F) {
 }
 
 func TestEqualRequestsAreAnEndlessLoopOnlyAfterBegin(t *testing.T) {
-	j := journal.New()
+	j := journal.New(nil)
 	request := func() (ok bool) {
 		for range 10_001 {
-			_, ok = j.Request("program", get(t, "/api/v1/pods"))
+			_, ok = j.Request("program", get(t, "/api/v1/pods"), "")
 		}
 		return ok
 	}
@@ -107,14 +110,27 @@ func TestEqualRequestsAreAnEndlessLoopOnlyAfterBegin(t *testing.T) {
 		t.Errorf("MostRequested = %s, %d", got, n)
 	}
 	j.Begin()
-	if _, ok := j.Request("program", get(t, "/api/v1/pods")); !ok {
+	if _, ok := j.Request("program", get(t, "/api/v1/pods"), ""); !ok {
 		t.Error("the first request after Begin is an endless loop")
 	}
 }
 
+func TestFrequentRequestsAreNoEndlessLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := journal.New(nil)
+		j.Begin()
+		for range 20_000 {
+			<-time.After(20 * time.Millisecond)
+			if _, ok := j.Request("program", get(t, "/api/v1/pods"), ""); !ok {
+				t.Fatal("50 requests in a second are an endless loop")
+			}
+		}
+	})
+}
+
 func TestChangesAreRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		j := journal.New()
+		j := journal.New(nil)
 		before := j.Begin()
 		program, obj := journal.Request{Author: "program"}, generated("web-x7f2k", "web-")
 		lease := store.Key{
