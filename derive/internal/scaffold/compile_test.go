@@ -125,6 +125,48 @@ func TestTheHubStaysWhenTheStorageVersionMoves(t *testing.T) {
 	}
 }
 
+// TestAddVersionCopiesMethods promises that copied types have their methods, also those of other files, and what these
+// use.
+func TestAddVersionCopiesMethods(t *testing.T) {
+	tree := open(t, started(t),
+		"api/v1/percent.go", "", `package v1
+
+// Percent is written as a string.
+// +kubebuilder:validation:Type=string
+type Percent int
+`,
+		"api/v1/percent_json.go", "", `package v1
+
+// MarshalJSON writes 5 as "5%".
+func (p Percent) MarshalJSON() ([]byte, error) { return quote(int(p)), nil }
+
+// UnmarshalJSON reads it.
+func (p *Percent) UnmarshalJSON(b []byte) error { return unquote(b, p) }
+`,
+		"api/v1/quote.go", "", `package v1
+
+import "fmt"
+
+func quote(n int) []byte { return fmt.Appendf(nil, "\"%d%%\"", n) }
+
+func unquote(b []byte, p *Percent) error {
+	_, err := fmt.Sscanf(string(b), "\"%d%%\"", (*int)(p))
+	return err
+}
+`,
+		"api/v1/policy_types.go", "type PolicySpec struct {\n", "type PolicySpec struct {\n\tShare Percent `json:\"share,omitempty\"`\n\n")
+	if err := tree.AddVersion("Policy", "", "v2"); err != nil {
+		t.Fatal(err)
+	}
+	_, texts := summary(t, tree)
+	for _, name := range []string{"percent.go", "percent_json.go", "quote.go"} {
+		if want := strings.Replace(content(t, tree.Files(), "api/v1/"+name), "v1", "v2", 1); texts["api/v2/"+name] != want {
+			t.Errorf("api/v2/%s = %q, want %q", name, texts["api/v2/"+name], want)
+		}
+	}
+	compile(t, tree, "vet", "./...")
+}
+
 // TestConversionsConvertEverything runs the tests of the converter.
 func TestConversionsConvertEverything(t *testing.T) {
 	tree := withKind(t, "convertible")

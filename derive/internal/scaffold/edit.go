@@ -125,7 +125,7 @@ func (t *Tree) appendCall(name, function, callee string, example ...string) erro
 }
 
 // appendElement adds an element to the list or map that a function returns or passes on, behind the others: the first
-// literal of one. The file stays the same if it has the text of the element already.
+// literal of one. The file stays the same if a literal in it has the element already, or a call has it as an argument.
 func (t *Tree) appendElement(name, function, element string) error {
 	wrong := func(reason string) error { return &EditError{name, reason, "\t\t" + element + ","} }
 	if t.files[name] == nil {
@@ -135,8 +135,7 @@ func (t *Tree) appendElement(name, function, element string) error {
 	if err != nil {
 		return err
 	}
-	present := regexp.MustCompile(`(?m)(^|[\s,{(])` + regexp.QuoteMeta(element) + `($|[\s,})])`)
-	if present.Match(s.text[s.offset(s.file.Name.End()):]) {
+	if s.hasElement(element) {
 		return nil
 	}
 	f := s.function(function)
@@ -167,6 +166,26 @@ func (t *Tree) appendElement(name, function, element string) error {
 	}
 	t.files[name], err = s.insert(in)
 	return err
+}
+
+// hasElement reports whether an element of a literal, or an argument of a call, has a text.
+func (s *source) hasElement(text string) bool {
+	found := false
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		var list []ast.Expr
+		switch n := n.(type) {
+		case *ast.CompositeLit:
+			list = n.Elts
+		case *ast.CallExpr:
+			list = n.Args
+		}
+		found = found || slices.ContainsFunc(list, func(e ast.Expr) bool {
+			words := strings.Fields(string(s.text[s.offset(e.Pos()):s.offset(e.End())])) // gofmt aligns values
+			return strings.Join(words, " ") == text
+		})
+		return !found
+	})
+	return found
 }
 
 // addImport makes a file import a package of the project. It returns the name of the package in the file.
@@ -239,12 +258,14 @@ func (s *source) imported(name string) string {
 	return ""
 }
 
-// replaceLine replaces a line of a file.
+// replaceLine replaces a line of a file, which may be indented, by lines with its indentation.
 func (t *Tree) replaceLine(name, old, updated string) error {
-	if !bytes.Contains(t.files[name], []byte(old+"\n")) {
+	before, after, ok := strings.Cut(string(t.files[name]), old+"\n")
+	if !ok {
 		return &EditError{name, "it does not have the line " + old, updated}
 	}
-	t.files[name] = bytes.Replace(t.files[name], []byte(old+"\n"), []byte(updated+"\n"), 1)
+	indent := before[strings.LastIndexByte(before, '\n')+1:]
+	t.files[name] = []byte(before + strings.ReplaceAll(updated, "\n", "\n"+indent) + "\n" + after)
 	return nil
 }
 

@@ -217,12 +217,8 @@ func (t *Tree) kinds() ([]kindOf, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, decl := range s.file.Decls {
-			g, ok := decl.(*ast.GenDecl)
-			if !ok || g.Tok != token.TYPE || g.Doc == nil {
-				continue
-			}
-			k, err := readKind(s, g)
+		for _, typ := range s.types() {
+			k, err := readKind(s, typ)
 			if err != nil {
 				return nil, err
 			}
@@ -234,12 +230,12 @@ func (t *Tree) kinds() ([]kindOf, error) {
 	return list, nil
 }
 
-// readKind returns the kind that a declaration is marked as; nil for none.
-func readKind(s *source, g *ast.GenDecl) (*kindOf, error) {
+// readKind returns the kind that a type is marked as; nil for none.
+func readKind(s *source, typ commented) (*kindOf, error) {
 	markers := marker.NewSet()
 	var k *kindOf
 	converts, status := "", ""
-	for _, c := range g.Doc.List {
+	for _, c := range typ.comments {
 		if !strings.HasPrefix(c.Text, "//kube:") {
 			continue
 		}
@@ -250,12 +246,8 @@ func readKind(s *source, g *ast.GenDecl) (*kindOf, error) {
 		switch m.Name {
 		case "kube:resource":
 			a := m.Args
-			spec, ok := g.Specs[0].(*ast.TypeSpec)
-			if !ok {
-				continue
-			}
 			k = &kindOf{
-				dir: path.Dir(s.path), pkg: s.file.Name.Name, path: s.path, spec: spec.Name.Name, marker: c.Text,
+				dir: path.Dir(s.path), pkg: s.file.Name.Name, path: s.path, spec: typ.spec.Name.Name, marker: c.Text,
 				group: a.String("group"), name: a.String("kind"), version: a.String("version"),
 				plural: a.String("plural"), cluster: a.String("scope") == "Cluster", stored: a.Bool("storage", false),
 			}

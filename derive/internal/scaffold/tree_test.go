@@ -177,6 +177,17 @@ func TestLinesAddedByHandAreNotAddedAgain(t *testing.T) {
 	}
 }
 
+// TestCommentsAreNotElements promises that a definition is added although a comment mentions it.
+func TestCommentsAreNotElements(t *testing.T) {
+	const file = "internal/controller/controllers.go"
+	tree := open(t, started(t), file, "// definitions returns", "// Later also: kube.CRD[v1.Order]\n//\n// definitions returns")
+	if err := tree.AddKind(&scaffold.Kind{Name: "Order"}); err != nil {
+		t.Fatal(err)
+	}
+	_, texts := summary(t, tree)
+	contains(t, texts, map[string][]string{file: {"\t\tkube.CRD[v1.Policy],\n\t\tkube.CRD[v1.Order],\n"}})
+}
+
 func TestAddVersionChangesEachDocumentOfASample(t *testing.T) {
 	dir := started(t)
 	const file, of = "config/samples/policy.yaml", "apiVersion: shop.example.org/%s\nkind: %s\nmetadata:\n  name: %s\n"
@@ -242,6 +253,49 @@ func TestAddVersion(t *testing.T) {
 	})
 	if n := strings.Count(texts["api/v1/policy_types.go"], "//kube:conversion"); n != 1 {
 		t.Errorf("//kube:conversion occurs %d times", n)
+	}
+}
+
+// TestAddVersionCopiesPackageMarkers promises that the new package has the markers of the package that determine how its
+// types are read, and only those.
+func TestAddVersionCopiesPackageMarkers(t *testing.T) {
+	tree := open(t, started(t),
+		"api/v1/doc.go", "", "//kube:output rbac=config/rbac\n\n// +kubebuilder:rbac:groups=\"\",resources=pods,verbs=get\n\n"+
+			"// Package v1 is version v1.\n// +kubebuilder:validation:Optional\n// +versionName=v1\npackage v1\n",
+		"api/v1/more.go", "", "package v1\n\n// +kubebuilder:ac:generate=true\n\n// +kubebuilder:object:generate=true\n\n"+
+			"// Other is a type.\ntype Other struct{}\n",
+	)
+	if err := tree.AddVersion("Policy", "", "v2"); err != nil {
+		t.Fatal(err)
+	}
+	_, texts := summary(t, tree)
+	const want = "// Package v2 is version v2 of the API group shop.example.org.\n//\n// +kubebuilder:validation:Optional\n" +
+		"// +kubebuilder:ac:generate=true\npackage v2\n"
+	if diff := cmp.Diff(want, texts["api/v2/doc.go"]); diff != "" {
+		t.Errorf("api/v2/doc.go (-want +got):\n%s", diff)
+	}
+}
+
+// TestGroupedKindsAreKinds promises that kinds are found in a group of types, and with an empty line below the markers.
+func TestGroupedKindsAreKinds(t *testing.T) {
+	const marker = "//kube:resource group=shop.example.org version=v1 kind=Order"
+	for name, text := range map[string]string{
+		"a group":       "type (\n\t// OrderSpec is.\n\t//\n\t" + marker + "\n\tOrderSpec struct{}\n)\n",
+		"an empty line": marker + "\n\n// OrderSpec is.\ntype OrderSpec struct{}\n",
+	} {
+		tree := open(t, started(t), "api/v1/order_types.go", "", "package v1\n\n"+text)
+		if err := tree.AddKind(&scaffold.Kind{Name: "Order"}); err == nil || !strings.HasPrefix(err.Error(), "kind Order is in ") {
+			t.Errorf("%s: AddKind = %v, want an error", name, err)
+		}
+		if err := tree.AddVersion("Order", "", "v2"); err != nil {
+			t.Errorf("%s: AddVersion = %v", name, err)
+			continue
+		}
+		_, texts := summary(t, tree)
+		contains(t, texts, map[string][]string{
+			"api/v1/order_types.go": {marker + " storage=true\n"},
+			"api/v2/order_types.go": {strings.Replace(marker, "v1", "v2", 1) + "\n"},
+		})
 	}
 }
 
@@ -350,6 +404,8 @@ func TestMistakesChangeNothing(t *testing.T) {
 	}
 	validate := scaffold.Webhooks{Validate: true}
 	const second = "package v1\n\n//kube:resource group=shop.example.org version=v1 kind=Other\ntype OtherSpec struct{}\n"
+	const percent = "package v1\n\ntype Percent int\n"
+	const field, share = "type PolicySpec struct {\n", "type PolicySpec struct {\n\tShare Percent\n"
 	const converter = "internal/webhook/policy_conversion.go"
 	const hub = "package webhook\n\nimport v1 \"example.org/shop/api/other/v1\"\n\nvar _ = []conversion.Spoke[v1.Policy]{}\n"
 	for _, tt := range []struct {
@@ -386,6 +442,27 @@ func TestMistakesChangeNothing(t *testing.T) {
 		{"a converter without a hub", []string{converter, "", "package webhook\n"}, version("Policy", "v2"), converter + ": it has no list of the type []conversion.Spoke[…], which names the hub of the conversions. Add this by hand"},
 		{"a hub of another package", []string{converter, "", hub}, version("Policy", "v2"), converter + " converts to the version in example.org/shop/api/other/v1, which is none of kind Policy of the group shop.example.org: change the type of its spokes"},
 		{"a constant in the file of another kind", []string{"api/v1/policy_types.go", `"Ready"`, "ready", "api/v1/other.go", "", second + "\nconst ready = \"Ready\"\n"}, version("Policy", "v2"), "api/v1/other.go has another kind, and declares ready, which Policy uses: move ready to a file of its own first"},
+		{
+			"a method in the file of another kind", []string{
+				"api/v1/percent.go", "", percent, "api/v1/policy_types.go", field, share,
+				"api/v1/other.go", "", second + "\nfunc (p Percent) String() string { return \"\" }\n",
+			}, version("Policy", "v2"), "api/v1/other.go has another kind, and declares Percent.String, which Policy uses: " +
+				"move Percent.String to a file of its own first",
+		},
+		{
+			"a method that uses another kind", []string{
+				"api/v1/percent.go", "", percent + "\nfunc (p Percent) Of(*Other) int { return 0 }\n",
+				"api/v1/policy_types.go", field, share, "api/v1/other.go", "", second,
+			}, version("Policy", "v2"), "api/v1/percent.go: the function Of uses the kind Other, which api/v2 does not have, " +
+				"and a copy of the file does not compile there: move the function to another file first",
+		},
+		{
+			"other markers of the package", []string{
+				"api/v1/doc.go", "package v1", "// +kubebuilder:validation:Optional\npackage v1",
+				"api/v2/p.go", "", strings.ReplaceAll(second, "v1", "v2"),
+			}, version("Policy", "v2"), "api/v1 has the marker +kubebuilder:validation:Optional and api/v2 does not, so the " +
+				"copied types would have other required fields: use the same markers in both packages first",
+		},
 		{"no deployment", []string{"config/deploy/controller.yaml", "kind: Deployment", "kind: DaemonSet"}, version("Policy", "v2"), "config/deploy/controller.yaml has no Deployment"},
 
 		{"another probe", []string{"config/deploy/controller.yaml", "path: /readyz", "path: /ready"}, version("Policy", "v2"), "config/deploy/controller.yaml: the readiness probe is not /readyz of the port health. Add this by hand"},

@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/kube-go/sdk/derive/internal/marker"
 )
 
 // find returns the versions of a kind. The group may be empty if only one has such a kind.
@@ -156,12 +158,8 @@ func (t *Tree) addVersion(name, group, version string) error {
 	if err != nil {
 		return err
 	}
-	if at.isNew && !slices.ContainsFunc(files, func(f File) bool { return path.Base(f.Path) == "doc.go" }) {
-		doc, err := t.template(&Kind{Name: name, Group: base.group, Version: version}, at, "api/v1/doc.go")
-		if err != nil {
-			return err
-		}
-		files = append(files, doc)
+	if files, err = w.withMarkers(files); err != nil {
+		return err
 	}
 	if err := t.create(append(files, functions)...); err != nil {
 		return err
@@ -206,9 +204,10 @@ type conversions struct {
 	at      place // of the package of the version
 	version string
 
-	specs map[string]*ast.TypeSpec // of the package of base
-	files map[string]*source       // by the names that they declare in this package
-	kinds map[string]bool          // of this package, by the names of their types, which are generated
+	sources []*source                // of the package of base
+	specs   map[string]*ast.TypeSpec // of this package
+	files   map[string]*source       // by the names that they declare in this package
+	kinds   map[string]bool          // of this package, by the names of their types, which are generated
 
 	queue  []string // types that need functions
 	queued map[string]bool
@@ -222,6 +221,7 @@ func (w *conversions) read() error {
 		if err != nil {
 			return err
 		}
+		w.sources = append(w.sources, s)
 		for _, decl := range s.file.Decls {
 			for _, name := range declaredNames(decl) {
 				w.files[name] = s
@@ -243,13 +243,20 @@ func (w *conversions) read() error {
 
 var packageClause = regexp.MustCompile(`(?m)^package \w+`)
 
-// types returns copies of the file with the kind, and of the files that declare what it uses and the new package lacks.
+// use is a name that copied files use, and the file that declares it.
+type use struct {
+	name string
+	in   *source
+}
+
+// types returns copies of the file with the kind, and of the files that declare what it uses and the new package lacks:
+// constants, variables, functions and types, with their methods.
 func (w *conversions) types() ([]File, error) {
 	var files []File
 	seen := map[string]bool{}
-	queue := []string{w.base.spec}
+	queue := []use{{w.base.spec, w.files[w.base.spec]}}
 	for len(queue) > 0 {
-		name, s := queue[0], w.files[queue[0]]
+		name, s := queue[0].name, queue[0].in
 		queue = queue[1:]
 		if seen[s.path] {
 			continue
@@ -268,9 +275,96 @@ func (w *conversions) types() ([]File, error) {
 		if err != nil {
 			return nil, err
 		}
-		queue = append(queue, more...)
+		queue = append(append(queue, more...), w.methodsOf(s)...)
 	}
 	return files, nil
+}
+
+// methodsOf returns the methods in other files of the types that a file declares.
+func (w *conversions) methodsOf(s *source) (list []use) {
+	for _, other := range w.sources {
+		for _, decl := range other.file.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			if !ok || f.Recv == nil || other == s {
+				continue
+			}
+			if of := embedded(f.Recv.List[0].Type).Name; w.files[of] == s {
+				list = append(list, use{of + "." + f.Name.Name, other})
+			}
+		}
+	}
+	return list
+}
+
+// withMarkers adds the markers of the package to its copy: those of files without a copy become markers of doc.go. If
+// the new package exists, it reports markers of only one of the packages that change how the copied types are read.
+func (w *conversions) withMarkers(files []File) ([]File, error) {
+	set := marker.NewSet()
+	all, err := w.tree.markersOf(w.base.dir, set)
+	if err != nil {
+		return nil, err
+	}
+	if !w.at.isNew {
+		there, err := w.tree.markersOf(w.at.dir, set)
+		if err != nil {
+			return nil, err
+		}
+		return files, sameMarkers(w.base.dir, all, w.at.dir, there)
+	}
+	i := slices.IndexFunc(files, func(f File) bool { return path.Base(f.Path) == "doc.go" })
+	if i < 0 {
+		doc, err := w.tree.template(&Kind{Name: w.base.name, Group: w.base.group, Version: w.version}, w.at, "api/v1/doc.go")
+		if err != nil {
+			return nil, err
+		}
+		i, files = len(files), append(files, doc)
+	}
+	var missing strings.Builder
+	for _, line := range all {
+		if !slices.ContainsFunc(files, func(f File) bool { return bytes.Contains(f.Content, []byte(line+"\n")) }) {
+			missing.WriteString("\n" + line)
+		}
+	}
+	if missing.Len() > 0 {
+		at := packageClause.FindIndex(files[i].Content)[0]
+		text := string(files[i].Content[:at]) + "//" + missing.String() + "\n" + string(files[i].Content[at:])
+		files[i].Content = []byte(text)
+	}
+	return files, nil
+}
+
+// markersOf returns the lines with the markers of a package.
+func (t *Tree) markersOf(dir string, set *marker.Set) (lines []string, err error) {
+	for _, name := range t.goFiles(dir) {
+		s, err := t.parse(name)
+		if err != nil {
+			return nil, err
+		}
+		for _, line := range s.packageMarkers(set) {
+			if !slices.Contains(lines, line) {
+				lines = append(lines, line)
+			}
+		}
+	}
+	return lines, nil
+}
+
+// sameMarkers reports a marker of only one of two packages that makes fields optional or required.
+func sameMarkers(dir string, markers []string, other string, others []string) error {
+	text := func(line string) string { return strings.Trim(line, "/ ") }
+	for _, p := range []struct {
+		dir, other      string
+		markers, others []string
+	}{{dir, other, markers, others}, {other, dir, others, markers}} {
+		for _, line := range p.markers {
+			same := func(other string) bool { return text(other) == text(line) }
+			if strings.HasPrefix(text(line), "+kubebuilder:validation:") && !slices.ContainsFunc(p.others, same) {
+				return fmt.Errorf("%s has the marker %s and %s does not, so the copied types would have other required "+
+					"fields: use the same markers in both packages first", p.dir, text(line), p.other)
+			}
+		}
+	}
+	return nil
 }
 
 // copyOf returns the copy of a file.
@@ -308,8 +402,9 @@ var (
 	ownArgs = regexp.MustCompile(`[ \t]+(served|deprecated)(=("([^"\\]|\\.)*"|` + "`[^`]*`" + `|\S+)|\b)`)
 )
 
-// usedBy returns the names that a file uses, other files of the package declare, and the new package does not have.
-func (w *conversions) usedBy(s *source) (list []string, err error) {
+// usedBy returns what a file uses, other files of the package declare, and the new package does not have.
+func (w *conversions) usedBy(s *source) (list []use, err error) {
+	var function *ast.FuncDecl
 	var visit func(ast.Node) bool
 	visit = func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -320,16 +415,27 @@ func (w *conversions) usedBy(s *source) (list []string, err error) {
 			ast.Inspect(n.Type, visit)
 			return false
 		case *ast.Ident:
-			if other := w.files[n.Name]; err == nil && other != nil && other.path != s.path {
-				var there string
-				if there, err = w.tree.declares(w.at.dir, n.Name); err == nil && there == "" {
-					list = append(list, n.Name)
-				}
+			other := w.files[n.Name]
+			isKind := function != nil && w.kinds[n.Name] && n.Name != w.base.name
+			if err != nil || other == s || other == nil && !isKind {
+				return err == nil
+			}
+			var there string
+			switch there, err = w.tree.declares(w.at.dir, n.Name); {
+			case err != nil || there != "":
+			case other != nil:
+				list = append(list, use{n.Name, other})
+			default:
+				err = fmt.Errorf("%s: the function %s uses the kind %s, which %s does not have, and a copy of the file does "+
+					"not compile there: move the function to another file first", s.path, function.Name.Name, n.Name, w.at.dir)
 			}
 		}
 		return err == nil
 	}
-	ast.Inspect(s.file, visit)
+	for _, decl := range s.file.Decls {
+		function, _ = decl.(*ast.FuncDecl)
+		ast.Inspect(decl, visit)
+	}
 	return list, err
 }
 
