@@ -25,6 +25,7 @@ const validation = "kubebuilder:validation:"
 type target struct {
 	builder *Builder
 	schema  *jsonschema.Schema
+	own     *jsonschema.Schema // the schema of the type, if schema has only what the markers add to it; or nil
 	obj     types.Object
 	decl    *load.Decl
 	marker  *load.Marker // the current marker, or nil for rules that several markers cause
@@ -53,16 +54,18 @@ func rank(name string) int {
 	switch strings.TrimPrefix(name, validation) {
 	case "Type", "XIntOrString":
 		return 0
+	case "Format":
+		return 1
 	case "ExclusiveMaximum", "ExclusiveMinimum", "kubebuilder:default", "listMapKey", "k8s:listMapKey":
-		return 2
-	case "XValidation", "AtMostOneOf", "k8s:required", "k8s:unique", "k8s:update":
 		return 3
-	case "ExactlyOneOf":
+	case "XValidation", "AtMostOneOf", "k8s:required", "k8s:unique", "k8s:update":
 		return 4
-	case "AtLeastOneOf":
+	case "ExactlyOneOf":
 		return 5
+	case "AtLeastOneOf":
+		return 6
 	}
-	return 1
+	return 2
 }
 
 // ofItems returns the target of markers with the items: prefix.
@@ -72,17 +75,34 @@ func (t *target) ofItems(m *load.Marker) *target {
 			t.builder.program.Markers().Spelling(m.Marker), t.describe()))
 		return nil
 	}
-	return t.within(&t.schema.Items, t.builder.resolve(t.schema).Items)
+	return t.within(&t.schema.Items, t.resolved().Items)
 }
 
 // resolve follows references to a schema with a type.
 func (b *Builder) resolve(s *jsonschema.Schema) *jsonschema.Schema { return shape.Resolve(b.defs, s) }
 
-func (t *target) typeName() string { return t.builder.resolve(t.schema).Type }
+// resolved returns the schema with the type of the target, its fields and its items.
+func (t *target) resolved() *jsonschema.Schema {
+	s := t.builder.resolve(t.schema)
+	if t.own != nil && (s.Type == "" || s.Type == t.builder.resolve(t.own).Type) {
+		return t.builder.resolve(t.own)
+	}
+	return s
+}
+
+// full returns the structural schema of the target, or nil if it has none.
+func (t *target) full() *structural.Schema {
+	full := t.builder.rewritten(t.schema)
+	if t.own == nil || t.own == t.schema {
+		return full
+	}
+	return structural.Overlay(t.builder.rewritten(t.own), full)
+}
+
+func (t *target) typeName() string { return t.resolved().Type }
 
 func (t *target) intOrString() bool {
-	return t.schema.Extras[structural.KeyIntOrString] == true ||
-		t.builder.resolve(t.schema).Extras[structural.KeyIntOrString] == true
+	return t.schema.Extras[structural.KeyIntOrString] == true || t.resolved().Extras[structural.KeyIntOrString] == true
 }
 
 // describe returns the type of the target for messages, such as "an integer".
@@ -108,7 +128,7 @@ func (t *target) want(what string, names ...string) error {
 
 // forItems returns the hint to use the marker for the items, if the items of the target have one of the types.
 func (t *target) forItems(names []string) string {
-	items := t.builder.resolve(t.schema).Items
+	items := t.resolved().Items
 	if t.items || t.marker == nil || items == nil || !slices.Contains(names, t.builder.resolve(items).Type) {
 		return ""
 	}
@@ -163,6 +183,13 @@ func (t *target) numeric(name string, args marker.Args) error {
 	n := args.Number("")
 	if n != "" && t.typeName() == "integer" && strings.ContainsAny(n.String(), ".eE") {
 		return fmt.Errorf("%s is not an integer, but the value is", n)
+	}
+	if n != "" {
+		for _, format := range []string{t.schema.Format, t.resolved().Format} {
+			if err := shape.CheckBound(n, t.typeName(), format); err != nil {
+				return err
+			}
+		}
 	}
 	s := t.schema
 	switch name {

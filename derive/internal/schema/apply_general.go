@@ -258,7 +258,7 @@ func (t *target) topology(name string, m *load.Marker) error {
 		t.extra(structural.KeyListType, v)
 		t.checkList(m, v)
 	case "listMapKey":
-		if t.builder.resolve(t.schema).Type != "array" {
+		if t.typeName() != "array" {
 			return errors.New("only a list has keys; this is " + t.describe())
 		}
 		keys, _ := t.schema.Extras[structural.KeyListMapKeys].([]string)

@@ -88,7 +88,7 @@ func (t *target) wantText() error {
 	if err := t.want("strings", "string"); err != nil {
 		return err
 	}
-	if t.builder.resolve(t.schema).Format == shape.Bytes().Format {
+	if t.resolved().Format == shape.Bytes().Format {
 		return fmt.Errorf("it restricts strings; this is a list of bytes, which is stored as base64: "+
 			"limit the length of the base64 with +%[1]sMaxLength or +%[1]sMinLength", validation)
 	}
@@ -138,6 +138,9 @@ func (t *target) neq(m *load.Marker) error {
 	if err != nil {
 		return err
 	}
+	if t.typeName() == "number" && !strings.ContainsAny(literal, ".eE") { // CEL does not compare it with an integer
+		literal += ".0"
+	}
 	t.rule(structural.Rule{Rule: "self != " + literal, Message: "may not be " + literal})
 	return nil
 }
@@ -161,7 +164,7 @@ func (t *target) uniqueKey(m *load.Marker) error {
 		return err
 	}
 	key := m.Args.String("")
-	if full := t.builder.rewritten(t.schema); full != nil && full.Items != nil && full.Items.Properties[key] == nil {
+	if full := t.full(); full != nil && full.Items != nil && full.Items.Properties[key] == nil {
 		return fmt.Errorf("the items have no field %q%s", key, didYouMean(key, full.Items))
 	}
 	keys, _ := t.schema.Extras[structural.KeyListMapKeys].([]string)
@@ -174,7 +177,7 @@ func (t *target) unique(how string) error {
 	if err := t.want("lists", "array"); err != nil {
 		return err
 	}
-	listType, _ := t.schema.Extras[structural.KeyListType].(string)
+	listType, _, limited := t.list()
 	if listType == how { // servers compare the items
 		return nil
 	}
@@ -188,7 +191,7 @@ func (t *target) unique(how string) error {
 			return errors.New("it needs a +k8s:listMapKey: the field that identifies an item")
 		}
 		delete(t.schema.Extras, structural.KeyListMapKeys) // servers accept them only in maps
-		full := t.builder.rewritten(t.schema)
+		full := t.full()
 		tests := make([]string, len(keys))
 		for i, key := range keys {
 			tests[i] = fmt.Sprintf("x.%[1]s == y.%[1]s", celName(key))
@@ -198,11 +201,22 @@ func (t *target) unique(how string) error {
 		}
 		same = strings.Join(tests, " && ")
 	}
-	if t.schema.MaxItems == nil {
+	if !limited {
 		return errors.New("it needs a +k8s:maxItems: servers reject a comparison of all items without a limit")
 	}
 	t.rule(structural.Rule{Rule: "self.all(x, self.exists_one(y, " + same + "))", Message: "the items must differ"})
 	return nil
+}
+
+// list returns the type of a list, its keys, and whether its length is limited. Its type may set them, too.
+func (t *target) list() (listType string, keys []string, limited bool) {
+	listType, _ = t.schema.Extras[structural.KeyListType].(string)
+	keys, _ = t.schema.Extras[structural.KeyListMapKeys].([]string)
+	limited = t.schema.MaxItems != nil
+	if full := t.full(); full != nil {
+		listType, keys, limited = full.ListType, full.ListMapKeys, limited || full.MaxItems != nil
+	}
+	return listType, keys, limited
 }
 
 // update restricts changes of the value. The rules for setting and unsetting it belong to the struct that has the
@@ -234,8 +248,7 @@ func (t *target) items1(how string) error {
 	if how == "NoRemoveItem" {
 		from, to, what = "oldSelf", "self", "removed"
 	}
-	listType, _ := t.schema.Extras[structural.KeyListType].(string)
-	keys, _ := t.schema.Extras[structural.KeyListMapKeys].([]string)
+	listType, keys, _ := t.list()
 	test := "x in " + to
 	switch {
 	case t.typeName() == "object":
@@ -257,9 +270,9 @@ func (t *target) items1(how string) error {
 func (t *target) eachVal(m *load.Marker) error {
 	switch {
 	case t.typeName() == "array":
-		return t.within(&t.schema.Items, t.builder.resolve(t.schema).Items).inner(m)
-	case t.typeName() == "object" && t.builder.resolve(t.schema).AdditionalProperties != nil:
-		return t.within(&t.schema.AdditionalProperties, t.builder.resolve(t.schema).AdditionalProperties).inner(m)
+		return t.within(&t.schema.Items, t.resolved().Items).inner(m)
+	case t.typeName() == "object" && t.resolved().AdditionalProperties != nil:
+		return t.within(&t.schema.AdditionalProperties, t.resolved().AdditionalProperties).inner(m)
 	}
 	return errors.New("only lists and maps have values; this is " + t.describe())
 }
@@ -267,7 +280,7 @@ func (t *target) eachVal(m *load.Marker) error {
 // subfield applies a marker to a field of a struct.
 func (t *target) subfield(m *load.Marker) error {
 	name := m.Args.String("field")
-	full := t.builder.rewritten(t.schema)
+	full := t.full()
 	if full == nil {
 		return nil // reported elsewhere
 	}
@@ -300,7 +313,22 @@ func (t *target) subfield(m *load.Marker) error {
 		t.rule(structural.Rule{Rule: fmt.Sprintf("!has(self.%s)", celName(name)), Message: fmt.Sprintf("%s may not be set", name)})
 		return nil
 	}
-	return (&target{builder: t.builder, schema: p, obj: t.obj, decl: t.decl}).inner(m)
+	return (&target{builder: t.builder, schema: p, own: t.property(t.resolved(), name), obj: t.obj, decl: t.decl}).inner(m)
+}
+
+// property returns the schema of a field of a struct or of those that it embeds; nil for none.
+func (t *target) property(s *jsonschema.Schema, name string) *jsonschema.Schema {
+	if s.Properties != nil {
+		if p, ok := s.Properties.Get(name); ok {
+			return p
+		}
+	}
+	for _, embedded := range s.AllOf {
+		if p := t.property(t.builder.resolve(embedded), name); p != nil {
+			return p
+		}
+	}
+	return nil
 }
 
 // within returns the target of markers for the items or values. If they have a named type, own, the markers are added
@@ -312,7 +340,7 @@ func (t *target) within(at **jsonschema.Schema, own *jsonschema.Schema) *target 
 			(*at).Type = t.builder.resolve(own).Type
 		}
 	}
-	return &target{builder: t.builder, schema: *at, obj: t.obj, decl: t.decl, marker: t.marker, items: true}
+	return &target{builder: t.builder, schema: *at, own: own, obj: t.obj, decl: t.decl, marker: t.marker, items: true}
 }
 
 // inner applies the marker that another marker contains.
@@ -331,7 +359,7 @@ func (t *target) inner(m *load.Marker) error {
 
 // eachKey adds a rule for the keys of a map.
 func (t *target) eachKey(m *load.Marker) error {
-	if t.typeName() != "object" || t.builder.resolve(t.schema).AdditionalProperties == nil {
+	if t.typeName() != "object" || t.resolved().AdditionalProperties == nil {
 		return errors.New("only maps have keys; this is " + t.describe())
 	}
 	test, message, err := keyTest(m)

@@ -4,8 +4,11 @@
 package shape
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/kube-go/sdk/derive/internal/structural"
 	"github.com/kube-go/sdk/derive/internal/suggest"
@@ -35,4 +38,30 @@ func CheckFormat(format, typ string) error {
 		return fmt.Errorf("unknown format %q; did you mean %q?", format, near)
 	}
 	return nil
+}
+
+// CheckBound returns an error for a bound of numbers that servers can't convert to the format of the values: they read
+// bounds as floating-point numbers, and reject every value if the conversion fails.
+func CheckBound(n json.Number, typ, format string) error {
+	bound, err := n.Float64()
+	text := strconv.FormatFloat(bound, 'f', -1, 64)
+	switch {
+	case err != nil:
+	case typ == "integer" && format == "int32":
+		_, err = strconv.ParseInt(text, 10, 32)
+	case typ == "integer":
+		format = cmp.Or(format, "int64")
+		_, err = strconv.ParseInt(text, 10, 64)
+	case typ == "number" && format == "float":
+		_, err = strconv.ParseFloat(text, 32)
+	}
+	if err == nil {
+		return nil
+	}
+	read := n.String() + " is"
+	if text != n.String() {
+		read = fmt.Sprintf("servers read %s as %s, which is", n, text)
+	}
+	return fmt.Errorf("%s outside of the format %s, so servers reject every value: remove it, or use a bound within the "+
+		"format", read, cmp.Or(format, "double"))
 }

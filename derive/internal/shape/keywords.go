@@ -180,13 +180,12 @@ func (r *reader) target(kind string) (*jsonschema.Schema, error) {
 	return nil, fmt.Errorf("the keyword applies to %s, but the type is %s", plural(kind), r.describe())
 }
 
-// isInteger reports whether a target is the schema of an integer.
-func (r *reader) isInteger(target *jsonschema.Schema) bool {
-	of := r.field
+// typed returns the schema with the type of a target.
+func (r *reader) typed(target *jsonschema.Schema) *jsonschema.Schema {
 	if target == r.tags.Schema.Items {
-		of = r.resolve(r.field).Items
+		return r.resolve(r.resolve(r.field).Items)
 	}
-	return r.typeOf(of) == "integer"
+	return r.resolve(r.field)
 }
 
 func (r *reader) is(s *jsonschema.Schema, kind string) bool {
@@ -247,7 +246,11 @@ func (r *reader) bound(k keyword, kind string) error {
 		return err
 	}
 	n, err := number(k.value)
-	if err == nil && r.isInteger(s) && strings.ContainsAny(k.value, ".eE") {
+	if err != nil {
+		return err
+	}
+	of := r.typed(s)
+	if of.Type == "integer" && strings.ContainsAny(k.value, ".eE") {
 		return fmt.Errorf("%s is not an integer, but the type is integer", n)
 	}
 	switch k.name {
@@ -262,7 +265,7 @@ func (r *reader) bound(k keyword, kind string) error {
 	case "multipleOf":
 		s.MultipleOf = n
 	}
-	return err
+	return CheckBound(n, of.Type, of.Format)
 }
 
 // value parses a default, an example or a value of an enum. For lists, each default or example is one item.

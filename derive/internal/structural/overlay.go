@@ -9,6 +9,14 @@ import (
 	"slices"
 )
 
+// Overlay returns the schema of a type with the keywords of a field, or nil if either is nil. It changes both.
+func Overlay(typ, field *Schema) *Schema {
+	if typ == nil || field == nil {
+		return nil
+	}
+	return typ.overlay(field)
+}
+
 // overlay merges the keywords of a field into those of its type, in place. Documentation, defaults and the
 // x-kubernetes-* keywords of the field replace those of the type. Restrictions are combined: different bounds move into
 // two branches of allOf, and the enum becomes the intersection of both enums.

@@ -96,7 +96,48 @@ type DeclaredSpec struct {
 	Colour Colour `json:"colour,omitempty"`
 
 	Formats Formats `json:"formats,omitzero"`
+
+	// +k8s:subfield(names)=+k8s:eachVal=+k8s:minLength=2
+	// +k8s:subfield(matrix)=+k8s:eachVal=+k8s:eachVal=+k8s:maxLength=3
+	// +k8s:subfield(pair)=+k8s:subfield(value)=+k8s:maxLength=3
+	Outer Outer `json:"outer,omitzero"`
+
+	// +k8s:eachVal=+k8s:eachVal=+k8s:minLength=1
+	Matrix Matrix `json:"matrix,omitempty"`
+
+	// +k8s:unique=set
+	Limited Limited `json:"limited,omitempty"`
+
+	// +k8s:update=NoRemoveItem
+	Set Set `json:"set,omitempty"`
+
+	// +k8s:neq=5
+	Ratio float64 `json:"ratio,omitempty"`
 }
+
+// Outer has fields that markers of another struct restrict. It embeds one of them.
+type Outer struct {
+	Names    []string `json:"names,omitempty"`
+	Matrix   Matrix   `json:"matrix,omitempty"`
+	Embedded `json:",inline"`
+}
+
+// Embedded has a struct.
+type Embedded struct {
+	Pair Pair `json:"pair,omitzero"`
+}
+
+// Matrix has rows.
+type Matrix [][]string
+
+// Limited is a list with a limit.
+// +k8s:maxItems=4
+type Limited []string
+
+// Set is a list whose items differ.
+// +k8s:listType=set
+// +k8s:maxItems=4
+type Set []string
 
 // Pair is a name and a value.
 type Pair struct {
