@@ -6,6 +6,7 @@ package generate
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"go/token"
 	"io"
 	"io/fs"
@@ -50,6 +51,24 @@ func (r *run) leftovers(dir, pattern string, keep func(name string) bool) {
 			r.files = append(r.files, File{Path: path})
 		}
 	}
+}
+
+// complete reports whether a file with what markers of several packages ask for may be replaced: all packages of the
+// existing file that are in the module and have Go files have been read. Otherwise it reports a problem.
+func (r *run) complete(path string) bool {
+	packages, err := origin(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		r.problems.add(token.Position{Filename: path}, err.Error())
+	}
+	omitted := slices.DeleteFunc(packages, func(path string) bool {
+		return r.program.IsRoot(path) || !r.inModule(path) || !r.unread(path)
+	})
+	if len(omitted) > 0 {
+		r.problems.add(token.Position{Filename: path}, fmt.Sprintf("it also has the markers of %s, which this run does not "+
+			"read: name all packages of the file in one run, or remove the file if they no longer have markers",
+			strings.Join(omitted, ", ")))
+	}
+	return len(omitted) == 0
 }
 
 // origin returns the packages of a generated file, or none for other files.

@@ -210,6 +210,46 @@ type BetaSpec struct{}
 	}
 }
 
+// TestMarkersOfOtherPackagesStay promises that a run does not write roles or webhook configurations that lack the markers
+// of packages that it has not read.
+func TestMarkersOfOtherPackagesStay(t *testing.T) {
+	dir := newModule(t, txtar.Parse([]byte(twoPackages+`
+-- more/more.go --
+package more
+
+// +kubebuilder:rbac:groups=one.example.com,resources=gammas,verbs=get
+// +kubebuilder:webhook:path=/fill,mutating=true,failurePolicy=fail,sideEffects=None,groups=one.example.com,resources=gammas,verbs=create,versions=v1,name=two.example.com,admissionReviewVersions=v1
+`)))
+	write(t, run(t, dir, "./..."))
+	before := tree(t, dir)
+	const text = ": it also has the markers of example.com/test/more, which this run does not read: name all packages of " +
+		"the file in one run, or remove the file if they no longer have markers"
+	const want = "config/rbac/role.yaml" + text + "\nconfig/webhook/manifests.yaml" + text
+	o := &generate.Options{Dir: dir}
+	if _, err := generate.Run(t.Context(), []string{"./run"}, o); err == nil || err.Error() != want {
+		t.Errorf("Run of one package = %v, want %s", err, want)
+	}
+	o.Lenient = true
+	files, err := generate.Run(t.Context(), []string{"./run"}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if wrote := write(t, files); len(wrote) > 0 || len(files.Warnings) != 2 {
+		t.Errorf("a lenient run wrote %v, with the warnings %v; want nothing, and two", wrote, files.Warnings)
+	}
+	if diff := cmp.Diff(before, tree(t, dir)); diff != "" {
+		t.Errorf("files (-before +after):\n%s", diff)
+	}
+	removeAll(t, dir, "more")
+	o.Lenient = false
+	if files, err = generate.Run(t.Context(), []string{"./run"}, o); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"config/rbac/role.yaml", "config/webhook/manifests.yaml"}, write(t, files)); diff != "" {
+		t.Errorf("Write after the other package was removed (-want +got):\n%s", diff)
+	}
+}
+
 // TestDefinitionsKeepVersionsOfUnreadFiles promises that a run removes a version from a definition only if no source
 // that it has not read may define it, and that the error names a remedy.
 func TestDefinitionsKeepVersionsOfUnreadFiles(t *testing.T) {

@@ -41,10 +41,10 @@ func (r *run) roles(dir string) {
 		packages = append(packages, pkg.Path)
 		return rule.Check()
 	})
-	if len(rules) == 0 {
+	path := filepath.Join(dir, rolesFile)
+	if len(rules) == 0 || !r.complete(path) {
 		return
 	}
-	path := filepath.Join(dir, rolesFile)
 	body, err := rbac.YAML(rbac.Roles(rules, r.roleName()))
 	if err != nil {
 		r.problems.add(token.Position{Filename: path}, err.Error())

@@ -42,10 +42,10 @@ func (r *run) webhooks(dir string) {
 	})
 	mutating, validating := r.configNames(all)
 	configs := webhook.Configurations(all, mutating, validating)
-	if len(configs) == 0 {
+	path := filepath.Join(dir, webhooksFile)
+	if len(configs) == 0 || !r.complete(path) {
 		return
 	}
-	path := filepath.Join(dir, webhooksFile)
 	body, err := webhook.YAML(configs)
 	if err != nil {
 		r.problems.add(token.Position{Filename: path}, err.Error())
