@@ -12,13 +12,13 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/wire"
+	"github.com/kube-go/sdk/derive/internal/openapi"
 	"github.com/kube-go/sdk/derive/internal/value"
 )
 
@@ -43,59 +43,32 @@ func (v *Validator) decode(obj any, strict bool) (*unstructured.Unstructured, er
 	return u, nil
 }
 
-// normalize decodes metadata, and drops unknown fields and invalid nulls.
+// normalize decodes metadata, and drops unknown fields and invalid nulls. It returns the unknown fields in the order of
+// the server.
 func (v *Validator) normalize(content map[string]any) (unknown []string, err error) {
-	if _, ok := content["metadata"]; ok {
-		before := runtime.DeepCopyJSONValue(content["metadata"])
-		if err := value.Coerce(nil, content, nil, true); err != nil {
-			return nil, err
+	var paths []string
+	coerce := func(s *openapi.Schema, resource bool) error {
+		more, err := value.Coerce(nil, content, s, resource)
+		paths = append(paths, more...)
+		if err != nil {
+			return err
 		}
-		for _, path := range droppedFields("metadata", before, content["metadata"]) {
-			unknown = append(unknown, fmt.Sprintf("unknown field %q", path))
-		}
-	}
-	for _, path := range value.Prune(content, v.root, true) {
-		unknown = append(unknown, fmt.Sprintf("unknown field %q", path))
-	}
-	value.PruneNulls(content, v.root)
-	if err := value.Coerce(nil, content, v.root, false); err != nil {
-		return nil, err
-	}
-	return unknown, nil
-}
-
-// droppedFields returns the paths of the metadata fields that are unknown.
-func droppedFields(path string, before, after any) []string {
-	prev, ok := before.(map[string]any)
-	now, _ := after.(map[string]any)
-	if !ok {
 		return nil
 	}
-	var paths []string
-	for key, v := range prev {
-		if _, ok := now[key]; !ok && !isZero(v) {
-			paths = append(paths, path+"."+key)
+	if _, ok := content["metadata"]; ok {
+		if err := coerce(nil, true); err != nil {
+			return nil, err
 		}
 	}
-	slices.Sort(paths)
-	return paths
-}
-
-// isZero reports whether omitempty omits a value.
-func isZero(v any) bool {
-	switch v := v.(type) {
-	case nil:
-		return true
-	case string:
-		return v == ""
-	case int64:
-		return v == 0
-	case map[string]any:
-		return len(v) == 0
-	case []any:
-		return len(v) == 0
+	paths = append(paths, value.Prune(content, v.root, true)...)
+	value.PruneNulls(content, v.root)
+	if err := coerce(v.root, false); err != nil {
+		return nil, err
 	}
-	return false
+	for _, path := range paths {
+		unknown = append(unknown, fmt.Sprintf("unknown field %q", path))
+	}
+	return unknown, nil
 }
 
 // contentOf returns the content of an object as decoded JSON, and the duplicate fields.

@@ -112,6 +112,38 @@ func TestKindWithoutADefinitionIsReflected(t *testing.T) {
 	}
 }
 
+// TestUnknownFieldsOfMetadataAreErrors promises that metadata is decoded strictly at every depth: in nested fields, with
+// empty values, and in embedded resources.
+func TestUnknownFieldsOfMetadataAreErrors(t *testing.T) {
+	const schema = `{type: object, properties: {templates: {type: array, items: {type: object,
+		x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}}}}`
+	v := validator(t, schema, nil)
+	ignoring := validator(t, schema, &validation.Options{FieldValidation: metav1.FieldValidationIgnore})
+	for _, tt := range []struct{ name, in, want string }{
+		{"a field", `metadata: {name: x, lables: {a: b}}`, `unknown field "metadata.lables"`},
+		{"an empty field", `metadata: {name: x, lables: {}}`, `unknown field "metadata.lables"`},
+		{"a field in the wrong case", `metadata: {name: x, Labels: {a: b}}`, `unknown field "metadata.Labels"`},
+		{
+			"a field of an owner",
+			`metadata: {name: x, ownerReferences: [{apiVersion: v1, kind: Pod, name: x, uid: "1", controler: true}]}`,
+			`unknown field "metadata.ownerReferences[0].controler"`,
+		},
+		{
+			"a field of an embedded resource",
+			"zz: 1\nmetadata: {name: x}\nspec: {templates: [{apiVersion: v1, kind: Pod, metadata: {lables: {a: b}}}]}",
+			`unknown field "zz", unknown field "spec.templates[0].metadata.lables"`,
+		},
+	} {
+		err := v.Create([]byte(tt.in))
+		if want := "strict decoding error: " + tt.want; err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: Create = %v, want %s", tt.name, err, want)
+		}
+		if err := ignoring.Create([]byte(tt.in)); err != nil {
+			t.Errorf("%s: Create = %v, want nil with FieldValidation Ignore", tt.name, err)
+		}
+	}
+}
+
 func TestCreateDecodesAllRepresentations(t *testing.T) {
 	v := validator(t, `{type: object, required: [a], properties: {a: {type: string, maxLength: 3}}}`, nil)
 	const head = `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"x"},`

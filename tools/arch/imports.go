@@ -586,7 +586,6 @@ func allowed() map[string]map[string]string {
 			"k8s.io/apimachinery/pkg/api/validation":            "the API server's rules for metadata",
 			"k8s.io/apimachinery/pkg/apis/meta/v1":              "the API server's reasons, and the modes of field validation",
 			"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured": "objects of any kind",
-			"k8s.io/apimachinery/pkg/runtime":                   "copies values",
 			"k8s.io/apimachinery/pkg/runtime/schema":            "the names of kinds",
 			"k8s.io/apimachinery/pkg/util/validation/field":     "the API server's errors",
 			"sigs.k8s.io/yaml":                                  "reads YAML like kubectl",

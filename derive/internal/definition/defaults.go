@@ -120,7 +120,7 @@ func (d *defaults) form(path *field.Path, s *openapi.Schema, v any, in surroundi
 		if !ok {
 			return nil
 		}
-		if err := value.Coerce(nil, obj, in.root, true); err != nil {
+		if _, err := value.Coerce(nil, obj, in.root, true); err != nil {
 			return field.ErrorList{field.Invalid(path, v, fmt.Sprintf("must result in valid metadata: %v", err))}
 		}
 		if errs := value.CheckMeta(nil, obj, in.root, true); len(errs) > 0 {
@@ -128,7 +128,7 @@ func (d *defaults) form(path *field.Path, s *openapi.Schema, v any, in surroundi
 		}
 		return nil
 	}
-	if err := value.Coerce(path, v, s, s.EmbeddedResource); err != nil {
+	if _, err := value.Coerce(path, v, s, s.EmbeddedResource); err != nil {
 		return field.ErrorList{err}
 	}
 	return value.CheckMeta(path, v, s, s.EmbeddedResource)

@@ -4,6 +4,7 @@
 package value
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,9 +22,18 @@ import (
 	"github.com/kube-go/sdk/derive/internal/openapi"
 )
 
-// Coerce normalizes the metadata of embedded resources: it drops unknown fields. It returns an error if a field has the
-// wrong type.
-func Coerce(path *field.Path, v any, s *openapi.Schema, resource bool) *field.Error {
+// Coerce normalizes the metadata of embedded resources: it drops unknown fields, and returns their paths, sorted. It
+// returns an error if a field has the wrong type.
+func Coerce(path *field.Path, v any, s *openapi.Schema, resource bool) (unknown []string, err *field.Error) {
+	c := &coercer{}
+	err = c.coerce(path, v, s, resource)
+	slices.Sort(c.unknown)
+	return c.unknown, err
+}
+
+type coercer struct{ unknown []string }
+
+func (c *coercer) coerce(path *field.Path, v any, s *openapi.Schema, resource bool) *field.Error {
 	if s == nil && !resource {
 		return nil
 	}
@@ -31,7 +41,7 @@ func Coerce(path *field.Path, v any, s *openapi.Schema, resource bool) *field.Er
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			if resource || s.EmbeddedResource {
-				if err := coerceMeta(path, v, key); err != nil {
+				if err := c.meta(path, v, key); err != nil {
 					return err
 				}
 			}
@@ -39,13 +49,13 @@ func Coerce(path *field.Path, v any, s *openapi.Schema, resource bool) *field.Er
 			if s != nil && s.Properties[key] != nil {
 				sub, below = s.Properties[key], path.Child(key)
 			}
-			if err := Coerce(below, v[key], sub, false); err != nil {
+			if err := c.coerce(below, v[key], sub, false); err != nil {
 				return err
 			}
 		}
 	case []any:
 		for i, item := range v {
-			if err := Coerce(path.Index(i), item, s.Item(), false); err != nil {
+			if err := c.coerce(path.Index(i), item, s.Item(), false); err != nil {
 				return err
 			}
 		}
@@ -53,14 +63,14 @@ func Coerce(path *field.Path, v any, s *openapi.Schema, resource bool) *field.Er
 	return nil
 }
 
-func coerceMeta(path *field.Path, v map[string]any, key string) *field.Error {
+func (c *coercer) meta(path *field.Path, v map[string]any, key string) *field.Error {
 	switch key {
 	case "apiVersion", "kind":
 		if _, ok := v[key].(string); !ok {
 			return field.Invalid(path.Child(key), v[key], "must be a string")
 		}
 	case "metadata":
-		meta, err := MetaOf(v)
+		meta, unknown, err := decodeMeta(v[key])
 		if err != nil {
 			return field.Invalid(path.Child("metadata"), v[key], err.Error())
 		}
@@ -72,8 +82,34 @@ func coerceMeta(path *field.Path, v map[string]any, key string) *field.Error {
 			delete(m, "creationTimestamp")
 		}
 		v[key] = m
+		for _, name := range unknown {
+			if path != nil {
+				name = path.String() + "." + name
+			}
+			c.unknown = append(c.unknown, name)
+		}
 	}
 	return nil
+}
+
+// decodeMeta decodes metadata, and returns the paths of its unknown fields. Fields in the wrong case are unknown, too.
+func decodeMeta(v any) (meta *metav1.ObjectMeta, unknown []string, err error) {
+	if meta, err = MetaOf(map[string]any{"metadata": v}); err != nil {
+		return nil, nil, err
+	}
+	b, err := wire.MarshalJSON(map[string]any{"metadata": v})
+	if err != nil {
+		return nil, nil, fmt.Errorf("encode metadata: %w", err)
+	}
+	err = wire.UnmarshalStrict(b, wire.MediaTypeJSON, &metav1.PartialObjectMetadata{})
+	strict, ok := errors.AsType[*wire.StrictError](err)
+	if !ok {
+		return meta, nil, err
+	}
+	for _, p := range strict.Problems {
+		unknown = append(unknown, p.Path)
+	}
+	return meta, unknown, nil
 }
 
 // MetaOf decodes the metadata of an object.
