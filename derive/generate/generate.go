@@ -211,6 +211,13 @@ func (r *run) plan(pkg *load.Package) {
 		return r.method(t, "DeepCopyInto") != nil || r.method(t, "DeepCopy") != nil ||
 			r.planned[t.Obj()] && r.declared(pkg, t.Obj().Name()) == nil
 	})
+	for _, obj := range from { // a type that needs both methods may have one
+		named, ok := types.Unalias(obj.Type()).(*types.Named)
+		if ok && named.Obj().Pkg() == pkg.Types && copiable(named) && r.copiedByOne(named) &&
+			!slices.Contains(p.copied, named.Obj()) {
+			p.copied = append(p.copied, named.Obj())
+		}
+	}
 	for _, obj := range p.copied {
 		r.planned[obj] = true
 	}
@@ -239,10 +246,16 @@ func (r *run) method(t *types.Named, name string) *types.Func {
 	return nil
 }
 
+// copiedByOne reports whether a type has one of the methods for copies, and not the other.
+func (r *run) copiedByOne(t *types.Named) bool {
+	return (r.method(t, "DeepCopyInto") == nil) != (r.method(t, "DeepCopy") == nil)
+}
+
 // source returns the Go file of a package, or nil if it can't be generated or a kind has no definition.
 func (r *run) source(p *plan) []byte {
 	f := r.file(p)
-	for _, k := range p.kinds {
+	for i, k := range p.kinds {
+		r.sameType(k, p.kinds[:i])
 		if obj := r.declared(p.pkg, k.Name); k.Root == nil && obj != nil {
 			r.unmade = true
 			r.problems.add(k.Pos, fmt.Sprintf("%s can't be generated, since it is declared at %s: remove it there, or mark that type with "+
@@ -260,6 +273,20 @@ func (r *run) source(p *plan) []byte {
 		f.Kinds = append(f.Kinds, emit.Kind{Kind: k, CRD: body})
 	}
 	return r.render(p, f)
+}
+
+// sameType reports a kind whose Go type would have the name of an earlier kind of the package. Two kinds of one version
+// have been reported.
+func (r *run) sameType(k *kind.Kind, earlier []*kind.Kind) {
+	for _, other := range earlier {
+		if other.Name != k.Name || other.APIVersion() == k.APIVersion() {
+			continue
+		}
+		r.unmade = true
+		r.problems.add(k.Pos, fmt.Sprintf("the package already has a kind %s, at %s: move each of them to a package of "+
+			"its own", k.Name, r.problems.relative(other.Pos)))
+		return
+	}
 }
 
 // file returns the Go file of a package without its kinds.

@@ -211,6 +211,56 @@ func TestRunWithoutKindsMakesNothing(t *testing.T) {
 	}
 }
 
+// TestKindsGetTheMethodsForCopiesThatTheyLack promises that a type with one of DeepCopyInto and DeepCopy gets the other
+// one, which calls it, and that the spec may be an alias of a generic type.
+func TestKindsGetTheMethodsForCopiesThatTheyLack(t *testing.T) {
+	files := run(t, newModule(t, txtar.Parse([]byte(`
+-- api/types.go --
+// +groupName=things.example.com
+package api
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+//kube:resource group=things.example.com version=v1 kind=Thing
+//kube:subresource status
+type ThingSpec struct{ Names []string `+"`json:\"names,omitempty\"`"+` }
+
+func (in *ThingSpec) DeepCopy() *ThingSpec { return new(*in) }
+
+type ThingStatus struct{ Names []string `+"`json:\"names,omitempty\"`"+` }
+
+func (in *ThingStatus) DeepCopyInto(out *ThingStatus) { *out = *in }
+
+// +kubebuilder:object:root=true
+type Root struct {
+	metav1.TypeMeta   `+"`json:\",inline\"`"+`
+	metav1.ObjectMeta `+"`json:\"metadata,omitempty\"`"+`
+}
+
+func (in *Root) DeepCopyInto(out *Root) { *out = *in }
+
+type Base[T any] struct{ Values map[string]T `+"`json:\"values,omitempty\"`"+` }
+
+//kube:resource group=things.example.com version=v1 kind=Other
+type OtherSpec = Base[string]
+`))), "./...")
+	text := string(files.Files[0].Content)
+	for _, want := range []string{
+		"func (in *ThingSpec) DeepCopyInto(out *ThingSpec) {\n\t*out = *in.DeepCopy()\n}",
+		"func (in *ThingStatus) DeepCopy() *ThingStatus {", "func (in *Root) DeepCopy() *Root {",
+		"out.Spec.Values = make(map[string]string, len(in.Spec.Values))",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the file lacks %q:\n%s", want, text)
+		}
+	}
+	for _, absent := range []string{"ThingSpec) DeepCopy()", "ThingStatus) DeepCopyInto(", "Root) DeepCopyInto("} {
+		if strings.Contains(text, absent) {
+			t.Errorf("the file has %q:\n%s", absent, text)
+		}
+	}
+}
+
 func TestTypesMayReferToKindsThatAreGenerated(t *testing.T) {
 	dir := newModule(t, txtar.Parse([]byte(`
 -- api/types.go --

@@ -149,14 +149,29 @@ func (w *Writer) byHand(obj *types.TypeName) written {
 	return own
 }
 
-// Kind writes the methods of a generated kind, which has only these fields.
-func (w *Writer) Kind(name string, fields ...string) {
+// Kind writes the methods of a generated kind, which has metadata, a spec, and a status unless it is nil.
+//
+// Errors: [*RefusedError], with the type that can't be copied.
+func (w *Writer) Kind(name string, spec, status *types.TypeName) (*types.TypeName, error) {
 	var body strings.Builder
 	in, out := w.params()
-	for _, f := range fields {
-		fmt.Fprintf(&body, "\t%[2]s.%[1]s.DeepCopyInto(&%[3]s.%[1]s)\n", f, in, out)
+	fmt.Fprintf(&body, "\t%[1]s.ObjectMeta.DeepCopyInto(&%[2]s.ObjectMeta)\n", in, out)
+	for _, f := range []struct {
+		name string
+		typ  *types.TypeName
+	}{{"Spec", spec}, {"Status", status}} {
+		if f.typ == nil {
+			continue
+		}
+		named, ok := types.Unalias(f.typ.Type()).(*types.Named)
+		if ok && (w.Generated(named) || w.Method(named, "DeepCopyInto") != nil) {
+			fmt.Fprintf(&body, "\t%[2]s.%[1]s.DeepCopyInto(&%[3]s.%[1]s)\n", f.name, in, out)
+		} else if err := w.value(&body, f.typ.Type(), in+"."+f.name, out+"."+f.name, 0); err != nil { // of an alias
+			return f.typ, err
+		}
 	}
 	w.methods(name, body.String(), written{})
+	return nil, nil
 }
 
 // Object writes DeepCopyObject, a method of runtime.Object. The argument is the name of the imported package.

@@ -94,11 +94,9 @@ func (r *renderer) kind(k Kind) {
 	}
 	r.descriptor(k)
 	if k.Root == nil {
-		fields := []string{"ObjectMeta", "Spec"}
-		if k.Status != nil {
-			fields = append(fields, "Status")
+		if obj, err := r.copies.Kind(k.Name, k.Spec, k.Status); err != nil {
+			r.Refused(obj, err.(*deepcopy.RefusedError)) //nolint:errorlint,forcetypeassert // the only kind that Kind returns
 		}
-		r.copies.Kind(k.Name, fields...)
 		r.copies.Object(k.Name, r.im.name(RuntimePath, "runtime"))
 	}
 }

@@ -296,14 +296,26 @@ func (s *scan) packageMarkers() {
 }
 
 // ofPackage reports whether a marker belongs to the package. It does if the package may have it, and its comment is
-// outside of all declarations and not on a line where one ends. A loose marker belongs to it from any position.
+// outside of all declarations and their doc comments, and not on a line where a declaration ends. A loose marker belongs
+// to it from any position.
 func (s *scan) ofPackage(m *Marker, group *ast.CommentGroup) bool {
 	if s.program.set.Loose(m.Marker) {
 		return true
 	}
 	return s.program.set.On(m.Marker)&marker.Package != 0 && !slices.ContainsFunc(s.file.Decls, func(d ast.Decl) bool {
-		return group.Pos() > d.Pos() && (group.Pos() < d.End() || s.sameLine(group.Pos(), d.End()))
+		return group == docOf(d) || group.Pos() > d.Pos() && (group.Pos() < d.End() || s.sameLine(group.Pos(), d.End()))
 	})
+}
+
+// docOf returns the doc comment of a declaration; nil for none.
+func docOf(d ast.Decl) *ast.CommentGroup {
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		return d.Doc
+	case *ast.GenDecl:
+		return d.Doc
+	}
+	return nil
 }
 
 // parse returns the markers of a comment.

@@ -78,10 +78,10 @@ func (s *source) packageMarkers(markers *marker.Set) (lines []string) {
 		}
 	}
 	for _, group := range s.file.Comments {
-		inside := slices.ContainsFunc(s.file.Decls, func(d ast.Decl) bool {
-			return group.Pos() > d.Pos() && group.Pos() < d.End()
+		ofDecl := slices.ContainsFunc(s.file.Decls, func(d ast.Decl) bool {
+			return group == docOf(d) || group.Pos() > d.Pos() && group.Pos() < d.End()
 		})
-		if inside {
+		if ofDecl {
 			continue
 		}
 		for _, c := range group.List {
@@ -97,4 +97,15 @@ func (s *source) packageMarkers(markers *marker.Set) (lines []string) {
 		}
 	}
 	return lines
+}
+
+// docOf returns the doc comment of a declaration; nil for none.
+func docOf(d ast.Decl) *ast.CommentGroup {
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		return d.Doc
+	case *ast.GenDecl:
+		return d.Doc
+	}
+	return nil
 }
