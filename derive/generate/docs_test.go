@@ -60,6 +60,21 @@ type HouseSpec struct {
 	// +kubebuilder:example={"a/2"}
 	Rooms []string ` + "`json:\"rooms,omitempty\"`" + `
 
+	// +kubebuilder:validation:items:XValidation:rule="self != 'a'",message="not a"
+	// +kubebuilder:validation:MaxItems=2
+	Rules []string ` + "`json:\"rules,omitempty\"`" + `
+
+	// +k8s:eachVal=+k8s:eachVal=+k8s:maxLength=4
+	// +k8s:eachVal=+k8s:eachVal=+k8s:neq="b"
+	Floors Floors ` + "`json:\"floors,omitempty\"`" + `
+
+	// +k8s:subfield(name)=+k8s:maxLength=5
+	// +k8s:subfield(name)=+k8s:neq="c"
+	// +k8s:subfield(rooms)=+k8s:eachVal=+k8s:neq="d"
+	// +k8s:subfield(rooms)=+k8s:required
+	// +k8s:subfield(rooms)=+k8s:maxItems=2
+	Narrow *Inner ` + "`json:\"narrow,omitempty\"`" + `
+
 	Template corev1.PodTemplateSpec ` + "`json:\"template\"`" + `
 	Door     shared.Door            ` + "`json:\"door\"`" + `
 	Doors    map[string]*shared.Door ` + "`json:\"doors,omitempty\"`" + `
@@ -73,7 +88,17 @@ type HouseSpec struct {
 type Inner struct {
 	// +kubebuilder:validation:XValidation:rule="self != '<a>'",message="not <a>"
 	Name string ` + "`json:\"name\"`" + `
+
+	Rooms []string ` + "`json:\"rooms,omitempty\"`" + `
 }
+
+// Floors have rooms.
+// +kubebuilder:validation:MaxItems=2
+type Floors []Rooms
+
+// Rooms have names.
+// +kubebuilder:validation:MaxItems=2
+type Rooms []string
 
 // HouseSpecName is never used as a type with fields.
 type HouseSpecSpec string
@@ -118,6 +143,13 @@ func TestMarkdownSaysWhatOneWantsToKnow(t *testing.T) {
 		"**`rooms`** (\\[\\]string)\n\n  Rooms are of the form \\<floor>/\\<room>, for example:\n\n  ```\n  rooms:\n  - <1>/<2>\n  ```\n\n  - one\n  - two\n\n" +
 			"  At most 3 items. Items are unique. Example: `[\"a/2\"]`. Each item: matches ``^a|b`{2}$``.\n",
 		"**`template`** ([PodTemplateSpec](https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.37/#podtemplatespec-v1-core), **required**)",
+		"**`rules`** (\\[\\]string)\n\n  At most 2 items.\n\n  - Rule of each item: `self != 'a'`, otherwise: not a\n",
+		"**`floors`** ([Floors](#floors))\n\n  Each item: each item: at most 4 characters.\n\n" +
+			"  - Rule of each item of each item: `self != \"b\"`, otherwise: may not be \"b\"\n",
+		"**`narrow`** ([Inner](#inner))\n\n  Requires the field `rooms`. " +
+			"Field `name`: at most 5 characters. Field `rooms`: 1 to 2 items.\n\n" +
+			"  - Rule of field `name`: `self != \"c\"`, otherwise: may not be \"c\"\n" +
+			"  - Rule of each item of field `rooms`: `self != \"d\"`, otherwise: may not be \"d\"\n",
 		"**`doors`** (map\\[string\\][Door](#door))",
 		"**`more[].wide`** (boolean, **required**)",
 		"  - Rule: `self != '<a>'`, otherwise: not \\<a>\n",

@@ -111,25 +111,51 @@ func topology(s *jsonschema.Schema) []string {
 	return list
 }
 
-// inner describes the validation of the items of a list, or of the values of a map.
-func inner(s *jsonschema.Schema) []string {
-	what, of := "Each item", s.Items
-	if of == nil && isMap(s) {
-		what, of = "Each value", s.AdditionalProperties
+// inner describes the validation of the items of a list, and of the values of a map. It also describes what markers add
+// to the fields of a named type, whose own validation is documented with the type. With added, s has only additions.
+func inner(s *jsonschema.Schema, added bool) (list []string, rules []Rule) {
+	added = added || s.Ref != ""
+	visit := func(what string, of *jsonschema.Schema) {
+		moreFacts, moreRules := inner(of, added)
+		for _, fact := range append(facts(of), moreFacts...) {
+			list = append(list, strings.ToUpper(what[:1])+what[1:]+": "+strings.ToLower(fact[:1])+fact[1:])
+		}
+		for _, r := range append(rulesOf(of), moreRules...) {
+			r.Of = strings.TrimPrefix(r.Of+" of "+what, " of ")
+			rules = append(rules, r)
+		}
 	}
-	if of == nil {
-		return nil
+	switch {
+	case s.Items != nil:
+		visit("each item", s.Items)
+	case isMap(s):
+		visit("each value", s.AdditionalProperties)
 	}
-	var list []string
-	for _, fact := range append(facts(of), inner(of)...) {
-		list = append(list, what+": "+strings.ToLower(fact[:1])+fact[1:])
+	if !added {
+		return list, rules
 	}
-	return list
+	for _, name := range s.Required {
+		list = append(list, fmt.Sprintf("Requires the field %s.", code(name)))
+	}
+	if s.Properties != nil {
+		for p := s.Properties.Oldest(); p != nil; p = p.Next() {
+			visit("field "+code(p.Key), p.Value)
+		}
+	}
+	return list, rules
 }
 
-func rulesOf(s *jsonschema.Schema) []structural.Rule {
+// rulesOf returns the rules of a value itself.
+func rulesOf(s *jsonschema.Schema) []Rule {
 	rules, _ := s.Extras[structural.KeyValidations].([]structural.Rule)
-	return rules
+	return ofValue(rules)
+}
+
+func ofValue(rules []structural.Rule) (list []Rule) {
+	for _, r := range rules {
+		list = append(list, Rule{Rule: r})
+	}
+	return list
 }
 
 // basicName returns a name for a type without one.

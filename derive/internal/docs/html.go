@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"html/template"
 	"strings"
-
-	"github.com/kube-go/sdk/derive/internal/structural"
 )
 
 //go:embed page.html
@@ -22,7 +20,7 @@ func (p *Page) HTML() ([]byte, error) {
 		"prose":     func(text string) template.HTML { return template.HTML(htmlText(text)) },
 		"line":      func(text string) template.HTML { return template.HTML(unwrapped(htmlText(text))) },
 		"generated": func() template.HTML { return template.HTML(generatedBy) },
-		"rule":      func(r structural.Rule) string { return ruleText(r, verbatim) },
+		"rule":      func(r Rule) string { return ruleText(r, verbatim) },
 		"kindFacts": kindFactPairs,
 	}).Parse(pageTemplate)
 	if err != nil {

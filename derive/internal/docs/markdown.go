@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/kube-go/sdk/derive/internal/kind"
-	"github.com/kube-go/sdk/derive/internal/structural"
 )
 
 // Markdown returns a page as Markdown. Fields are items of lists, not rows of tables, so that their descriptions may
@@ -109,7 +108,7 @@ func (w *markdownWriter) field(f Field) {
 }
 
 // rules writes CEL rules.
-func (w *markdownWriter) rules(indent string, rules []structural.Rule) {
+func (w *markdownWriter) rules(indent string, rules []Rule) {
 	if len(rules) > 0 {
 		w.printf("\n")
 	}
@@ -119,8 +118,11 @@ func (w *markdownWriter) rules(indent string, rules []structural.Rule) {
 }
 
 // ruleText returns a CEL rule with its message, which a function escapes.
-func ruleText(r structural.Rule, escape func(string) string) string {
-	text := "Rule: " + code(r.Rule)
+func ruleText(r Rule, escape func(string) string) string {
+	text := "Rule: " + code(r.Rule.Rule)
+	if r.Of != "" {
+		text = fmt.Sprintf("Rule of %s: %s", r.Of, code(r.Rule.Rule))
+	}
 	switch {
 	case r.Message != "":
 		return text + ", otherwise: " + escape(r.Message)

@@ -33,7 +33,7 @@ type Type struct {
 
 	Is     []Part   // the definition of a type that is not a struct
 	Facts  []string // the validation, in Markdown
-	Rules  []structural.Rule
+	Rules  []Rule
 	Fields []Field
 	UsedBy []Part // the types that have a field of it
 }
@@ -47,7 +47,13 @@ type Field struct {
 	Default  string // as JSON, or empty
 	Doc      string
 	Facts    []string
-	Rules    []structural.Rule
+	Rules    []Rule
+}
+
+// Rule is a CEL rule of a value, or of the items, values or fields in it.
+type Rule struct {
+	structural.Rule
+	Of string // such as "each item", or empty for the value itself
 }
 
 // Part is a part of a text, which may be a link.
@@ -125,7 +131,7 @@ func (b *builder) anchor(name string) string {
 func (b *builder) kind(k *kind.Kind) {
 	doc := b.Describe(k)
 	b.defs = doc.Definitions
-	t := &Type{Name: k.Name, Anchor: b.anchor(k.Name), Doc: k.Description, Kind: k, Rules: k.Rules}
+	t := &Type{Name: k.Name, Anchor: b.anchor(k.Name), Doc: k.Description, Kind: k, Rules: ofValue(k.Rules)}
 	t.Diagrams = b.Diagrams(k)
 	b.page.Kinds = append(b.page.Kinds, t)
 	root := doc
@@ -157,7 +163,8 @@ func (b *builder) typeOf(def string) *Type {
 		b.fields(t, "", s)
 	} else {
 		t.Is = b.parts(t, s)
-		t.Facts = append(t.Facts, inner(s)...)
+		moreFacts, moreRules := inner(s, false)
+		t.Facts, t.Rules = append(t.Facts, moreFacts...), append(t.Rules, moreRules...)
 	}
 	return t
 }
@@ -207,13 +214,14 @@ func (b *builder) fields(t *Type, prefix string, s *jsonschema.Schema) {
 // field documents one field.
 func (b *builder) field(t *Type, prefix, name string, of, s *jsonschema.Schema) {
 	path := prefix + name
+	moreFacts, moreRules := inner(s, false)
 	f := Field{
 		Path:     path,
 		Anchor:   b.anchor(t.Name + "-" + path),
 		Required: slices.Contains(of.Required, name),
 		Doc:      s.Description,
-		Facts:    append(facts(s), inner(s)...),
-		Rules:    rulesOf(s),
+		Facts:    append(facts(s), moreFacts...),
+		Rules:    append(rulesOf(s), moreRules...),
 	}
 	if s.Default != nil {
 		f.Default = jsonText(s.Default)

@@ -85,9 +85,9 @@ func TestSplitDef(t *testing.T) {
 }
 
 func TestMessagesOfRulesAreEscapedForTheirFormat(t *testing.T) {
-	page := &Page{Types: []*Type{{Name: "Size", Anchor: "size", Rules: []structural.Rule{{
+	page := &Page{Types: []*Type{{Name: "Size", Anchor: "size", Rules: ofValue([]structural.Rule{{
 		Rule: "self < 5", Message: "must be < 5, such as `{n<5}`",
-	}}}}}
+	}})}}}
 	const markdown = "- Rule: `self < 5`, otherwise: must be \\< 5, such as `{n<5}`\n"
 	if got := string(page.Markdown()); !strings.Contains(got, markdown) {
 		t.Errorf("Markdown lacks %q:\n%s", markdown, got)
