@@ -5,6 +5,7 @@ package evolution_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,7 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/derive/evolution"
+	"github.com/kube-go/sdk/derive/validation"
 )
 
 // base is a definition that tests modify. SCHEMA is a placeholder for the schema of .spec.f.
@@ -305,6 +308,28 @@ func TestWhyDescribesTheEffect(t *testing.T) {
 				t.Errorf("Compare = %v, %v, want %q", changes, err, tt.want)
 			}
 		})
+	}
+}
+
+// TestEmbeddedResourcesAreCheckedInEveryUpdate promises that the effect of a new embedded resource is that of a server,
+// which rejects updates of a stored object that change other fields.
+func TestEmbeddedResourcesAreCheckedInEveryUpdate(t *testing.T) {
+	const before, key = `{type: object, x-kubernetes-preserve-unknown-fields: true`, `, x-kubernetes-embedded-resource: true}`
+	changes, err := evolution.Compare(withField(t, before+"}"), withField(t, before+key))
+	const want = "as is every update of a stored object without them"
+	if err != nil || len(changes) != 1 || !strings.Contains(changes[0].Why, want) {
+		t.Errorf("Compare = %v, %v, want one change, with %q", changes, err, want)
+	}
+	after := strings.NewReplacer("SCHEMA", before+key, "\n    - {jsonPath: .spec.color}", " []",
+		"{specReplicasPath: .spec.replicas, statusReplicasPath: .status.replicas}", "null").Replace(base)
+	v, err := validation.New(parse(t, after), "v1", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const object = `{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"x"%s},"spec":{"f":{"kind":"Pod"}}}`
+	stored, updated := fmt.Appendf(nil, object, ""), fmt.Appendf(nil, object, `,"labels":{"a":"b"}`)
+	if err := v.Update(updated, stored); !errors.Is(err, core.ErrInvalid) {
+		t.Errorf("Update of another field = %v, want an invalid error", err)
 	}
 }
 

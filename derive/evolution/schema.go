@@ -96,7 +96,8 @@ func (d *comparison) unknown(b, a *structural.Schema, at place) {
 	case !b.EmbeddedResource && a.EmbeddedResource:
 		d.add(at, finding{
 			Breaking, structural.KeyEmbeddedResource, "", "true",
-			"apiVersion, kind and valid metadata are required; " + tighter,
+			"apiVersion, kind and valid metadata are required: writes without them are rejected, as is every update of a " +
+				"stored object without them",
 		})
 	case b.EmbeddedResource && !a.EmbeddedResource && !a.PreserveUnknownFields:
 		d.add(at, finding{Breaking, structural.KeyEmbeddedResource, "true", "", "apiVersion, kind and metadata are dropped unless the schema has them"})
