@@ -58,6 +58,9 @@ func (r *run) refused(p definition.Problem, a assembled) {
 		return
 	}
 	msg := cmp.Or(p.Message, "it is invalid")
+	if at := about.rest; strings.HasPrefix(at, "default.") || strings.HasPrefix(at, "default[") { // inside of the default
+		msg = strings.ReplaceAll(at, ".[", "[") + ": " + msg
+	}
 	msg = fmt.Sprintf("%s: %sservers reject this: %s", label, quotesHint(msg), msg)
 	r.program.Mistake(r.program.Package(v.Package), pos, msg)
 }
@@ -99,6 +102,7 @@ func isKey(p definition.Problem) bool {
 type declared struct {
 	field *types.Var
 	typ   types.Type
+	rest  string // of the path, such as the name of a keyword
 }
 
 // mistakenAt reports whether the declaration of a field or type, or its comments, have mistakes.
@@ -175,7 +179,7 @@ func (r *run) declaredAt(k *kind.Kind, path string) (pos token.Position, label s
 	for first := true; ; first = false {
 		m := step.FindStringSubmatch(path)
 		if m == nil {
-			about.typ = at
+			about.typ, about.rest = at, path
 			return pos, label, about
 		}
 		path = path[len(m[0]):]

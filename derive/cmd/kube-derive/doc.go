@@ -145,7 +145,8 @@
 // <group>_<version>_<kind>_full.yaml has all fields, with their descriptions as comments. The values are examples,
 // defaults and other valid values, which are checked against the whole schema, including CEL rules. If the schema of a
 // Go type allows values that the type can't decode, such as for durations and addresses, the samples have values that
-// it can decode. For your own string types, set a value with +kubebuilder:example=.
+// it can decode. For your own string types, set a value with +kubebuilder:example=. A run overwrites the files, so copy
+// a sample before you edit it.
 //
 // # kube-derive diff
 //

@@ -161,7 +161,8 @@ and the catalogs of yaml-language-server expect it there.
 			long: `
 Writes two objects that servers accept for each served version of a kind. The smallest one
 is in <group>_<version>_<kind>.yaml. The one in <group>_<version>_<kind>_full.yaml has all
-fields, with their descriptions as comments.
+fields, with their descriptions as comments. Copy a sample before you edit it: a run overwrites
+the files.
 
 	kube-derive sample ./api/... --out config/samples`,
 		},
