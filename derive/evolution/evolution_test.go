@@ -314,7 +314,8 @@ func TestWhyDescribesTheEffect(t *testing.T) {
 // TestEmbeddedResourcesAreCheckedInEveryUpdate promises that the effect of a new embedded resource is that of a server,
 // which rejects updates of a stored object that change other fields.
 func TestEmbeddedResourcesAreCheckedInEveryUpdate(t *testing.T) {
-	const before, key = `{type: object, x-kubernetes-preserve-unknown-fields: true`, `, x-kubernetes-embedded-resource: true}`
+	const before = `{type: object, x-kubernetes-preserve-unknown-fields: true`
+	const key = `, x-kubernetes-embedded-resource: true}`
 	changes, err := evolution.Compare(withField(t, before+"}"), withField(t, before+key))
 	const want = "as is every update of a stored object without them"
 	if err != nil || len(changes) != 1 || !strings.Contains(changes[0].Why, want) {

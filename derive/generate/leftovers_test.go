@@ -210,8 +210,8 @@ type BetaSpec struct{}
 	}
 }
 
-// TestMarkersOfOtherPackagesStay promises that a run does not write roles or webhook configurations that lack the markers
-// of packages that it has not read.
+// TestMarkersOfOtherPackagesStay promises that a run does not write roles or webhook configurations that lack the
+// markers of packages that it has not read.
 func TestMarkersOfOtherPackagesStay(t *testing.T) {
 	dir := newModule(t, txtar.Parse([]byte(twoPackages+`
 -- more/more.go --
@@ -222,8 +222,8 @@ package more
 `)))
 	write(t, run(t, dir, "./..."))
 	before := tree(t, dir)
-	const text = ": it also has the markers of example.com/test/more, which this run does not read: name all packages of " +
-		"the file in one run, or remove the file if they no longer have markers"
+	const text = ": it also has the markers of example.com/test/more, which this run does not read: name all packages " +
+		"of the file in one run, or remove the file if they no longer have markers"
 	const want = "config/rbac/role.yaml" + text + "\nconfig/webhook/manifests.yaml" + text
 	o := &generate.Options{Dir: dir}
 	if _, err := generate.Run(t.Context(), []string{"./run"}, o); err == nil || err.Error() != want {

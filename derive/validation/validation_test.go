@@ -112,8 +112,8 @@ func TestKindWithoutADefinitionIsReflected(t *testing.T) {
 	}
 }
 
-// TestUnknownFieldsOfMetadataAreErrors promises that metadata is decoded strictly at every depth: in nested fields, with
-// empty values, and in embedded resources.
+// TestUnknownFieldsOfMetadataAreErrors promises that metadata is decoded strictly at every depth: in nested fields,
+// with empty values, and in embedded resources.
 func TestUnknownFieldsOfMetadataAreErrors(t *testing.T) {
 	const schema = `{type: object, properties: {templates: {type: array, items: {type: object,
 		x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}}}}`

@@ -296,8 +296,8 @@ func (s *scan) packageMarkers() {
 }
 
 // ofPackage reports whether a marker belongs to the package. It does if the package may have it, and its comment is
-// outside of all declarations and their doc comments, and not on a line where a declaration ends. A loose marker belongs
-// to it from any position.
+// outside of all declarations and their doc comments, and not on a line where a declaration ends. A loose marker
+// belongs to it from any position.
 func (s *scan) ofPackage(m *Marker, group *ast.CommentGroup) bool {
 	if s.program.set.Loose(m.Marker) {
 		return true

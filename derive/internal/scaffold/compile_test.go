@@ -154,7 +154,8 @@ func unquote(b []byte, p *Percent) error {
 	return err
 }
 `,
-		"api/v1/policy_types.go", "type PolicySpec struct {\n", "type PolicySpec struct {\n\tShare Percent `json:\"share,omitempty\"`\n\n")
+		"api/v1/policy_types.go", "type PolicySpec struct {\n",
+		"type PolicySpec struct {\n\tShare Percent `json:\"share,omitempty\"`\n\n")
 	if err := tree.AddVersion("Policy", "", "v2"); err != nil {
 		t.Fatal(err)
 	}

@@ -180,7 +180,8 @@ func TestLinesAddedByHandAreNotAddedAgain(t *testing.T) {
 // TestCommentsAreNotElements promises that a definition is added although a comment mentions it.
 func TestCommentsAreNotElements(t *testing.T) {
 	const file = "internal/controller/controllers.go"
-	tree := open(t, started(t), file, "// definitions returns", "// Later also: kube.CRD[v1.Order]\n//\n// definitions returns")
+	tree := open(t, started(t),
+		file, "// definitions returns", "// Later also: kube.CRD[v1.Order]\n//\n// definitions returns")
 	if err := tree.AddKind(&scaffold.Kind{Name: "Order"}); err != nil {
 		t.Fatal(err)
 	}
@@ -256,11 +257,12 @@ func TestAddVersion(t *testing.T) {
 	}
 }
 
-// TestAddVersionCopiesPackageMarkers promises that the new package has the markers of the package that determine how its
-// types are read, and only those.
+// TestAddVersionCopiesPackageMarkers promises that the new package has the markers of the package that determine how
+// its types are read, and only those.
 func TestAddVersionCopiesPackageMarkers(t *testing.T) {
 	tree := open(t, started(t),
-		"api/v1/doc.go", "", "//kube:output rbac=config/rbac\n\n// +kubebuilder:rbac:groups=\"\",resources=pods,verbs=get\n\n"+
+		"api/v1/doc.go", "", "//kube:output rbac=config/rbac\n\n"+
+			"// +kubebuilder:rbac:groups=\"\",resources=pods,verbs=get\n\n"+
 			"// Package v1 is version v1.\n// +kubebuilder:validation:Optional\n// +versionName=v1\npackage v1\n",
 		"api/v1/more.go", "", "package v1\n\n// +kubebuilder:ac:generate=true\n\n// +kubebuilder:object:generate=true\n\n"+
 			"// Other is a type.\ntype Other struct{}\n",
@@ -269,8 +271,8 @@ func TestAddVersionCopiesPackageMarkers(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, texts := summary(t, tree)
-	const want = "// Package v2 is version v2 of the API group shop.example.org.\n//\n// +kubebuilder:validation:Optional\n" +
-		"// +kubebuilder:ac:generate=true\npackage v2\n"
+	const want = "// Package v2 is version v2 of the API group shop.example.org.\n//\n" +
+		"// +kubebuilder:validation:Optional\n// +kubebuilder:ac:generate=true\npackage v2\n"
 	if diff := cmp.Diff(want, texts["api/v2/doc.go"]); diff != "" {
 		t.Errorf("api/v2/doc.go (-want +got):\n%s", diff)
 	}
@@ -284,7 +286,8 @@ func TestGroupedKindsAreKinds(t *testing.T) {
 		"an empty line": marker + "\n\n// OrderSpec is.\ntype OrderSpec struct{}\n",
 	} {
 		tree := open(t, started(t), "api/v1/order_types.go", "", "package v1\n\n"+text)
-		if err := tree.AddKind(&scaffold.Kind{Name: "Order"}); err == nil || !strings.HasPrefix(err.Error(), "kind Order is in ") {
+		err := tree.AddKind(&scaffold.Kind{Name: "Order"})
+		if err == nil || !strings.HasPrefix(err.Error(), "kind Order is in ") {
 			t.Errorf("%s: AddKind = %v, want an error", name, err)
 		}
 		if err := tree.AddVersion("Order", "", "v2"); err != nil {
