@@ -39,7 +39,8 @@ type Declaration struct {
 	Part string
 
 	// Ready returns why the object is not ready, or nil. An error that is marked by [core.Terminal] is an error of the
-	// pass if there are higher waves. Default: [wait.Ready].
+	// pass if there are higher waves. Default: [wait.Ready], which needs a condition or an observedGeneration if Object
+	// has a custom type that declares status.conditions. If the controller of the kind never sets any, set Ready.
 	Ready wait.Condition[unstructured.Unstructured]
 
 	NoOwner    bool // mark the object by an annotation, although an owner reference is possible

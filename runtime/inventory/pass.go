@@ -17,7 +17,6 @@ import (
 	"github.com/kube-go/sdk/client/discovery"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/machine"
-	"github.com/kube-go/sdk/runtime/wait"
 )
 
 // Pass is one pass over an owner. It is not safe for concurrent use.
@@ -366,11 +365,12 @@ func (p *Pass) unreadyOne(ctx context.Context, d *declared) (why, err error) {
 		return nil, err
 	}
 	ok = ok && known.isOf(d.live) // which content may have read again
-	ready := d.Ready
-	if ready == nil {
-		ready = wait.Ready
+	u := &unstructured.Unstructured{Object: content}
+	if d.Ready != nil {
+		why = d.Ready(u)
+	} else {
+		why = isReady(d.target.sample, u)
 	}
-	why = ready(&unstructured.Unstructured{Object: content})
 	if ok && p.plan == nil {
 		known.checked, known.unready = true, why
 		p.applier.memos.set(d.target.key, known)
