@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/wire"
 	"github.com/kube-go/sdk/runtime/internal/kinds"
 )
 
@@ -111,7 +112,7 @@ func Watch[K any, P core.ObjectPtr[K]](
 type known struct {
 	uid     types.UID
 	version string
-	content uint64 // a hash: after a restore from a backup, another object may have the same version
+	content uint64 // see hash: after a restore from a backup, another object may have the same version
 	list    int    // the last list that contained it
 }
 
@@ -122,9 +123,10 @@ type follower[K any] struct {
 	trouble  func(error)
 	yield    func(core.WatchEvent[K], error) bool
 
-	known map[core.ObjectRef]known
-	seed  maphash.Seed
-	list  int // counts the lists
+	known   map[core.ObjectRef]known
+	seed    maphash.Seed
+	scratch []byte // is used again by each call of hash
+	list    int    // counts the lists
 }
 
 // take returns false when the consumer has left its loop.
@@ -154,7 +156,7 @@ func (f *follower[K]) take(ev Event) bool {
 }
 
 func (f *follower[K]) apply(ev Event) bool {
-	now := known{ev.Head.UID, ev.Head.ResourceVersion, maphash.Bytes(f.seed, ev.Object.Bytes()), f.list}
+	now := known{ev.Head.UID, ev.Head.ResourceVersion, f.hash(ev.Object), f.list}
 	old, was := f.known[ev.Head.Ref]
 	same := was && old.uid == now.uid
 	if same && old.version == now.version && old.content == now.content && now.version != "" {
@@ -181,6 +183,17 @@ func (f *follower[K]) apply(ev Event) bool {
 		change.Type = core.Modified
 	}
 	return f.yield(change, nil)
+}
+
+// hash returns a hash of an object. It is the same with and without the kind, which servers omit from the items of a
+// list in JSON, but not from the events of a watch.
+func (f *follower[K]) hash(obj wire.Packed) uint64 {
+	data, err := obj.AppendCompact(f.scratch[:0], nil)
+	if err != nil {
+		return maphash.Bytes(f.seed, obj.Bytes())
+	}
+	f.scratch = data
+	return maphash.Bytes(f.seed, data)
 }
 
 // sweep yields the deletion of each object that was not in the list.

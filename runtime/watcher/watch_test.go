@@ -91,6 +91,30 @@ func TestWatchYieldsMissedChangesAfterANewList(t *testing.T) {
 	})
 }
 
+// TestWatchIgnoresTheMissingKindOfListItems checks that an object is unchanged although a watch has sent it with its
+// kind and apiVersion, which servers omit from the items of a list.
+func TestWatchIgnoresTheMissingKindOfListItems(t *testing.T) {
+	const kind = `"kind":"ConfigMap","apiVersion":"v1",`
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, "a", "b")
+		server.Behave(fakesource.Behaviour{DropOnCut: true, OnItem: func(p wire.Packed) (wire.Packed, error) {
+			return wire.NewPacked(wire.JSON, bytes.Replace(p.Bytes(), []byte(kind), nil, 1)), nil
+		}})
+		want, _ := follow(t, server, &watcher.WatchOptions{Paged: true})
+		want("ADDED a uid-1@2", "ADDED b uid-2@3", "BOOKMARK@3 true")
+		b := configMap("b")
+		b.Kind, b.APIVersion = "ConfigMap", "v1"
+		if p, err := wire.Pack(b, wire.JSON); err != nil || !bytes.Contains(p.Bytes(), []byte(kind)) {
+			t.Fatalf("Pack = %s, %v, want a kind", p.Bytes(), err)
+		}
+		server.Put(b)
+		want("MODIFIED b uid-2@4")
+		server.Compact()
+		server.Cut(fakesource.Expired())
+		want("BOOKMARK@5 true")
+	})
+}
+
 func TestWatchNoticesOtherContentWithTheSameVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t, "a", "b")
