@@ -104,6 +104,7 @@ type hold struct {
 // book holds the series that have not ended, and the queue of series to write. It is a state machine without a clock
 // and without IO: its methods are its inputs.
 type book struct {
+	recorder   string // random characters for names
 	maxWaiting int
 	perSecond  float64 // the maximum rate of writes
 	series     map[identity]*series
@@ -125,9 +126,9 @@ type excess struct {
 	last  reference
 }
 
-func newBook(maxWaiting int, perSecond float64) *book {
+func newBook(recorder string, maxWaiting int, perSecond float64) *book {
 	return &book{
-		maxWaiting: maxWaiting, perSecond: perSecond,
+		recorder: recorder, maxWaiting: maxWaiting, perSecond: perSecond,
 		series: map[identity]*series{}, budgets: map[budgetOf]*list.Element{}, holds: map[string]*hold{},
 	}
 }
@@ -186,7 +187,7 @@ func (b *book) begin(now time.Time, id identity, note string) *series {
 		b.end(b.open.Front().Value.(*series))
 	}
 	b.serial = max(b.serial+1, now.UnixNano())
-	s := &series{id: id, name: eventName(id.regarding.Name, b.serial), note: note, first: now}
+	s := &series{id: id, name: eventName(id.regarding.Name, b.serial, b.recorder), note: note, first: now}
 	s.place = b.open.PushBack(s)
 	b.series[id] = s
 	return s

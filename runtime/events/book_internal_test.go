@@ -43,7 +43,7 @@ func TestSeriesIsDue(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := &series{first: epoch, count: tt.count, settled: tt.settled, settledAt: epoch.Add(tt.settledAt)}
 			if !tt.ended {
-				s.place = newBook(1, 1e6).open.PushBack(s)
+				s.place = newBook("r", 1, 1e6).open.PushBack(s)
 			}
 			if got := s.due(epoch.Add(tt.now)); got != tt.want {
 				t.Errorf("due() = %v, want %v", got, tt.want)
@@ -73,7 +73,7 @@ func wantWrites(t *testing.T, got []string, want ...string) {
 }
 
 func TestQuietSeriesEnds(t *testing.T) {
-	b, now := newBook(10, 1e6), epoch
+	b, now := newBook("r", 10, 1e6), epoch
 	for range 5 {
 		b.observe(now, named("a"), "")
 		b.observe(now, named("b"), "")
@@ -92,7 +92,7 @@ func TestQuietSeriesEnds(t *testing.T) {
 }
 
 func TestLastCountIsWrittenWhenASeriesEnds(t *testing.T) {
-	b := newBook(10, 1e6)
+	b := newBook("r", 10, 1e6)
 	for range 2 {
 		b.observe(epoch, named("a"), "")
 		writeAll(b, epoch)
@@ -105,7 +105,7 @@ func TestLastCountIsWrittenWhenASeriesEnds(t *testing.T) {
 }
 
 func TestRepetitionsDuringTheFirstWriteAreNotLost(t *testing.T) {
-	b := newBook(10, 1e6)
+	b := newBook("r", 10, 1e6)
 	b.observe(epoch, named("a"), "")
 	w, _, _ := b.next(epoch)
 	for range 3 {
@@ -116,7 +116,7 @@ func TestRepetitionsDuringTheFirstWriteAreNotLost(t *testing.T) {
 }
 
 func TestNewSeriesReplacesTheLeastRecentOne(t *testing.T) {
-	b := newBook(1, 1e6)
+	b := newBook("r", 1, 1e6)
 	for i := range b.maxOpen() {
 		b.observe(epoch, named(fmt.Sprint(i)), "")
 		writeAll(b, epoch)
@@ -135,7 +135,7 @@ func TestNewSeriesReplacesTheLeastRecentOne(t *testing.T) {
 }
 
 func TestFailingWriteIsDroppedAndDoesNotBlockOthers(t *testing.T) {
-	b := newBook(10, 1e6)
+	b := newBook("r", 10, 1e6)
 	b.observe(epoch, named("bad"), "")
 	b.observe(epoch, named("good"), "")
 	tries, written := 0, ""
@@ -178,7 +178,7 @@ func drive(b *book, now *time.Time, d time.Duration) (bad, others int) {
 }
 
 func TestInternalErrorPausesOnlyItsNamespace(t *testing.T) {
-	b, now := newBook(20, 1e6), epoch
+	b, now := newBook("r", 20, 1e6), epoch
 	bad := func(i int) identity {
 		id := named(fmt.Sprint(i))
 		id.regarding.Namespace = "bad"
@@ -212,7 +212,7 @@ func TestInternalErrorPausesOnlyItsNamespace(t *testing.T) {
 }
 
 func TestSuccessResetsTheFailures(t *testing.T) {
-	b := newBook(10, 1e6)
+	b := newBook("r", 10, 1e6)
 	for range 3 {
 		b.observe(epoch, named("a"), "")
 		for range maxTries - 1 {
@@ -230,7 +230,7 @@ func TestSuccessResetsTheFailures(t *testing.T) {
 }
 
 func TestNamesOfTheSameTimeAreUnique(t *testing.T) {
-	b := newBook(10, 1e6)
+	b := newBook("r", 10, 1e6)
 	b.observe(epoch, named("a"), "")
 	other := named("a")
 	other.reason = "Other"
@@ -241,7 +241,7 @@ func TestNamesOfTheSameTimeAreUnique(t *testing.T) {
 }
 
 func TestObjectHasABudgetOfSeries(t *testing.T) {
-	b, now := newBook(1000, 1e6), epoch
+	b, now := newBook("r", 1000, 1e6), epoch
 	reason := func(object string, n int) identity {
 		id := named(object)
 		id.reason = fmt.Sprint(n)
@@ -282,7 +282,7 @@ func TestBookKeepsItsBounds(t *testing.T) {
 	exact := 0
 	for seed := range uint64(60) {
 		m := &model{
-			rnd: rand.New(rand.NewPCG(seed, 0)), book: newBook(5, 2), now: epoch, server: map[string]int{},
+			rnd: rand.New(rand.NewPCG(seed, 0)), book: newBook("r", 5, 2), now: epoch, server: map[string]int{},
 			objects: 1 + int(seed%60), downUntil: epoch, badUntil: epoch, fails: seed%2 == 1,
 		}
 		for range 2000 {

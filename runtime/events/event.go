@@ -166,10 +166,11 @@ func (*object) KubeResource() core.Resource {
 // maxName is the maximum length of a name that is a DNS subdomain.
 const maxName = 253
 
-// eventName returns a name that is unique if serial is. It starts with the name of the object if that is a valid DNS
-// subdomain.
-func eventName(of string, serial int64) string {
-	suffix := fmt.Sprintf(".%016x", serial)
+// eventName returns a name that is unique if no other event of the recorder has the serial. It starts with the name of
+// the object if that is a valid DNS subdomain. It ends with characters of the recorder, since several recorders may read
+// the same time.
+func eventName(of string, serial int64, recorder string) string {
+	suffix := fmt.Sprintf(".%016x-%s", serial, recorder)
 	prefix := strings.TrimRight(of[:min(len(of), maxName-len(suffix))], ".-")
 	if len(validation.IsDNS1123Subdomain(prefix)) > 0 {
 		prefix = "event" // such as for the ClusterRole system:node

@@ -6,11 +6,12 @@ package events
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math"
-	"math/rand/v2"
+	mathrand "math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -125,7 +126,7 @@ func NewRecorder(c *client.Client, o *Options) *Recorder {
 		r.invalid = fmt.Errorf("event recorder: Options.StopTimeout: %v is negative; leave it zero for the default",
 			o.StopTimeout)
 	}
-	r.book = newBook(max(o.QueueSize, 0), o.RequestsPerSecond)
+	r.book = newBook(strings.ToLower(rand.Text()[:8]), max(o.QueueSize, 0), o.RequestsPerSecond)
 	return r
 }
 
@@ -336,7 +337,7 @@ func (r *Recorder) drain(ctx context.Context) {
 			continue
 		}
 		atLeast, _ := core.RetryAfter(err)
-		wait := max(atLeast, pause) + rand.N(pause/4)
+		wait := max(atLeast, pause) + mathrand.N(pause/4)
 		pause = min(2*pause, longestWait)
 		select {
 		case <-ctx.Done():
