@@ -65,6 +65,17 @@ func versionOf(version string) uint64 {
 	return n
 }
 
+// makeRoom forgets any one of the other objects if there are maxUnobserved.
+func makeRoom[T any](byRef map[core.ObjectRef][]T, ref core.ObjectRef) {
+	if _, known := byRef[ref]; known || len(byRef) < maxUnobserved {
+		return
+	}
+	for other := range byRef {
+		delete(byRef, other)
+		return
+	}
+}
+
 // unobserved is the writes of a controller's runs that a feed has not observed yet. Each method is one step. It reports
 // which written object has disappeared without a change. This happens if it is deleted before the feed, which was
 // disconnected, lists the objects again: neither the old nor the new list has the object. It also happens if the host
@@ -89,12 +100,7 @@ func (u *unobserved) wrote(w ownWrite, observed uint64) (check bool) {
 		u.byRef = make(map[core.ObjectRef][]ownWrite)
 	}
 	u.remove(w.ref, func(o ownWrite) bool { return o.key == w.key })
-	if len(u.byRef) == maxUnobserved {
-		for ref := range u.byRef { // any one
-			delete(u.byRef, ref)
-			break
-		}
-	}
+	makeRoom(u.byRef, w.ref)
 	u.byRef[w.ref] = append(u.byRef[w.ref], w)
 	return false
 }
@@ -142,7 +148,8 @@ func (u *unobserved) merge(version uint64) (check []ownWrite) {
 }
 
 // ownSteps is the writes of a controller's runs that have to be recognized in the changes that a feed delivers. Each
-// method is one step. A change counts as one of a key only if no other write lies between its two states.
+// method is one step. A change counts as one of a key only if no other write lies between its two states. Changes by
+// forgotten writes cause runs.
 type ownSteps struct {
 	byRef  map[core.ObjectRef][]*chain
 	listed uint64 // the version of the last list
@@ -210,6 +217,7 @@ func (o *ownSteps) set(ref core.ObjectRef, i int, c *chain) {
 	if o.byRef == nil {
 		o.byRef = make(map[core.ObjectRef][]*chain)
 	}
+	makeRoom(o.byRef, ref)
 	o.byRef[ref] = append(o.byRef[ref], c)
 }
 

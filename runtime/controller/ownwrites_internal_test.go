@@ -318,6 +318,13 @@ func TestChangeWithAWriteOfSomebodyElseIsNeverTakenForAnOwnOne(t *testing.T) {
 	}
 }
 
+// creation returns the creation of an object by a run.
+func creation(i uint64) ownWrite {
+	return ownWrite{
+		ref: core.ObjectRef{Name: fmt.Sprint(i)}, uid: types.UID(fmt.Sprint(i)), known: true, version: i + 1,
+	}
+}
+
 // TestMemoryForOwnWritesIsBounded records writes whose changes cause no run, so that nothing else removes them.
 func TestMemoryForOwnWritesIsBounded(t *testing.T) {
 	var o ownSteps
@@ -327,6 +334,17 @@ func TestMemoryForOwnWritesIsBounded(t *testing.T) {
 		if n := len(o.byRef); n > minPruned {
 			t.Fatalf("%d objects are remembered", n)
 		}
+	}
+	var behind ownSteps // of a feed that observes nothing
+	for i := range uint64(maxUnobserved + 10) {
+		behind.wrote(creation(i), 0)
+	}
+	if n := len(behind.byRef); n != maxUnobserved {
+		t.Errorf("%d objects are remembered for a feed that observes nothing, want at most %d", n, maxUnobserved)
+	}
+	last := creation(maxUnobserved + 9)
+	if !behind.take(last.key, last.ref, step{new: last.version, newUID: last.uid}) {
+		t.Error("the last write is not recognized, want that an earlier one is forgotten")
 	}
 	var u unobserved
 	for i := range uint64(20 * minPruned) {
