@@ -46,8 +46,12 @@ func (v *View[K]) Selection() Selection { return v.watch.selection }
 func (v *View[K]) Store() *reflector.Store[K] { return v.store }
 
 // Decoded returns the same view with a store that decodes each state of an object once, and returns the same object to
-// all readers, who must not change it; see [reflector.Decoded]. The reconciles of a controller get copies.
+// all readers, who must not change it; see [reflector.Decoded]. The reconciles of a controller get copies. If v is nil,
+// it returns nil, which is an error of a controller.
 func Decoded[K any](v *View[K]) *View[K] {
+	if v == nil {
+		return nil
+	}
 	v.decode.Do(func() {
 		d := &View[K]{watch: v.watch, store: reflector.Decoded(v.store)}
 		d.on = func(c *Cache) *View[K] { return Decoded(v.on(c)) }

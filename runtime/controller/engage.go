@@ -19,7 +19,8 @@ import (
 // open, see [client.Client.CloseIdleConnections].
 //
 // Errors: the cause of ctx; the error of a source that is invalid for the cluster, which does not affect other
-// clusters; an error if the controller already has a cluster of the same name, see [cache.Options.Cluster].
+// clusters; an error if the cache is nil, or if the controller already has a cluster of the same name, see
+// [cache.Options.Cluster].
 func (c *Controller[K]) Engage(ctx context.Context, other *cache.Cache) error {
 	return c.engine.engage(ctx, other)
 }
@@ -28,6 +29,9 @@ func (c *Controller[K]) Engage(ctx context.Context, other *cache.Cache) error {
 var errRunEnded = errors.New("controller: Run has ended")
 
 func (e *engine) engage(ctx context.Context, c *cache.Cache) error {
+	if c == nil {
+		return errNoCache
+	}
 	if err := e.reserve(c.Cluster()); err != nil {
 		return err
 	}

@@ -226,6 +226,13 @@ func TestTwoClustersOfOneNameAreAnError(t *testing.T) {
 	})
 }
 
+func TestEngageOfANilCacheIsAnError(t *testing.T) {
+	c := controller.New(controller.For[document](newWorld(t).cache), nil)
+	if err := c.Engage(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "the cache is nil") {
+		t.Errorf("Engage() of a nil cache = %v, want an error", err)
+	}
+}
+
 func TestInvalidSourceOfAnEngagedClusterEndsOnlyItsEngagement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hub, spoke := twoClusters(t)

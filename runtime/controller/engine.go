@@ -84,6 +84,7 @@ var (
 	errNoReconcile = errors.New("controller: the reconcile is nil: pass a function")
 	errNoTrigger   = errors.New("controller: Watches was called with a Trigger that has no function: pass one to Map or On")
 	errNoView      = errors.New("controller: a view is nil: pass one of cache.Of")
+	errNoCache     = errors.New("controller: the cache is nil: pass one of cache.New")
 	errStuck       = errors.New("controller: Run was called, but runs of the last Run have not returned yet")
 )
 

@@ -520,7 +520,9 @@ func TestMistakesOfTheProgramEndRunImmediately(t *testing.T) {
 	}
 	var none *cache.View[page]
 	for name, c := range map[string]*controller.Controller[document]{
-		"ForView":    controller.New(controller.ForView[document](nil), nil).Owns(controller.Source[page](w.cache)),
+		"ForView": controller.New(controller.ForView[document](nil), nil).Owns(controller.Source[page](w.cache)),
+		"Decoded": controller.New(controller.ForView(cache.Decoded[document](nil)), nil).
+			Owns(controller.Source[page](w.cache)),
 		"more views": controller.New(controller.ForView(viewOf[document](w), nil), nil),
 		"Owns":       controller.New(controller.For[document](w.cache), nil).Owns(controller.SourceView(none)),
 		"Reads": controller.New(controller.For[document](w.cache), nil).

@@ -132,8 +132,9 @@ func describe(obj core.Object) string {
 	return ", " + kind + " " + strconv.Quote(core.RefOf(obj).String())
 }
 
-func isNil(obj core.Object) bool {
-	v := reflect.ValueOf(obj)
+// isNil reports whether an interface holds nothing, or a nil pointer.
+func isNil(x any) bool {
+	v := reflect.ValueOf(x)
 	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
 

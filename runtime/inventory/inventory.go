@@ -58,7 +58,8 @@ type Applier struct {
 
 // New returns an applier. The manager is a name that is qualified by a domain, such as "example.com/database", and
 // unique among the controllers of the cluster: it is the field manager of all writes. It has at most 128 characters,
-// and at most 57 after the slash. Each method of the passes returns the error of an invalid manager.
+// and at most 57 after the slash. Each method of the passes returns the error of an invalid manager, or of a nil client
+// or view.
 func New(c *client.Client, manager string, o *Options) *Applier {
 	a := &Applier{
 		client: c, manager: manager, mark: manager + ownerSuffix,
@@ -72,7 +73,11 @@ func New(c *client.Client, manager string, o *Options) *Applier {
 	if o == nil {
 		return a
 	}
-	for _, v := range o.Views {
+	for i, v := range o.Views {
+		if isNil(v) {
+			a.invalid = errors.Join(a.invalid, fmt.Errorf("view %d of %d is nil: pass one of cache.Of", i+1, len(o.Views)))
+			continue
+		}
 		if v.Server() != c.Server() {
 			continue
 		}

@@ -220,6 +220,9 @@ func TestInvalidApplierFails(t *testing.T) {
 	if err == nil || err.Error() != "the client is nil: pass one of client.New" {
 		t.Errorf("Apply without a client: %v", err)
 	}
+	o := &inventory.Options{Views: []inventory.View{viewOf[corev1.ConfigMap](t, c.Server()), (*view)(nil), nil}}
+	_, err = inventory.New(c, manager, o).Begin(site(), nil, record).Apply(t.Context())
+	wantError(t, "Apply", err, "view 2 of 3 is nil: pass one of cache.Of\nview 3 of 3 is nil")
 }
 
 func TestNothingIsCreatedIfTheInventoryCannotBeStored(t *testing.T) {
