@@ -482,11 +482,13 @@ func TestOnResultReceivesEachRun(t *testing.T) {
 			got = append(got, r)
 		}})
 		terminal := core.Terminal(errNo)
-		s := play(fail(errNo), fail(errNo), again(time.Minute), again(0), fail(terminal))
+		s := play(fail(errNo), fail(errNo), again(time.Minute), again(0), fail(terminal), fail(terminal))
 		start(t, c, func(ctx context.Context, d *document) (controller.Action, error) {
 			<-time.After(time.Millisecond)
 			return s.reconcile(ctx, d)
 		})
+		after(time.Hour)
+		c.ReconcileAll()
 		after(time.Hour)
 		a := controller.Run{Key: controller.Key{Ref: ref("prod/a")}}
 		want := []controller.Result{
@@ -495,6 +497,7 @@ func TestOnResultReceivesEachRun(t *testing.T) {
 			{Run: a, Action: controller.RequeueAfter(time.Minute), Took: time.Millisecond},
 			{Run: a, Action: controller.RequeueAfter(0), RetryIn: 5 * time.Millisecond, Took: time.Millisecond},
 			{Run: a, Err: terminal, Failures: 2, Took: time.Millisecond},
+			{Run: a, Err: terminal, Failures: 1, Took: time.Millisecond},
 		}
 		same := cmp.Options{
 			cmp.Comparer(func(a, b error) bool { return a == b }),

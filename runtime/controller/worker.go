@@ -27,8 +27,8 @@ type Result struct {
 	Err    error  // the error of a failed run
 
 	// Failures is the number of consecutive runs of this object, including this one, that the back-off counts: runs
-	// that failed, and runs that requested another one as soon as the back-off allows, see [RequeueAfter]. It is 0 if
-	// Err is nil.
+	// that failed, and runs that requested another one as soon as the back-off allows, see [RequeueAfter]. It is 0 if Err
+	// is nil. After a terminal error, the next run begins again with 1 if it fails, since the back-off has ended.
 	Failures int
 
 	// RetryIn is the delay of the back-off until the next run, if this run failed or requested a run as soon as the
