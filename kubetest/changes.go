@@ -34,8 +34,8 @@ func ExploreChanges(t *testing.T, scenario func(t *testing.T) *Scenario) {
 		t.FailNow()
 	}
 	if len(all) == 0 {
-		t.Fatal("kubetest: ExploreChanges: after the story, there is no custom object with a field that can be changed and " +
-			"that the program has not created: create one in the story, or in Options.Objects")
+		t.Fatal("kubetest: ExploreChanges: no custom object has a field to change: create one in the story or in " +
+			"Options.Objects; objects that the program creates are not changed")
 	}
 	t.Run("changes", func(t *testing.T) {
 		for _, c := range all {

@@ -253,7 +253,7 @@ func (j *Journal) Counts() map[string]Counts {
 	return maps.Clone(j.counts)
 }
 
-// Author returns who has created an object. It is empty for an object that existed at the start.
+// Author returns the author of an object. It is empty for an object that existed at the start.
 func (j *Journal) Author(key store.Key) string {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -104,7 +104,7 @@ func TestEqualRequestsAreAnEndlessLoopOnlyAfterBegin(t *testing.T) {
 	}
 	j.Begin()
 	if request() {
-		t.Error("10,001 requests after Begin are no endless loop")
+		t.Error("10,001 equal requests at once are accepted after Begin")
 	}
 	if got, n := j.MostRequested(); got != "GET /api/v1/pods" || n != 10_001 {
 		t.Errorf("MostRequested = %s, %d", got, n)

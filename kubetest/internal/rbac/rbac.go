@@ -26,7 +26,7 @@ const (
 	serviceAccounts = "system:serviceaccounts"
 )
 
-// User is who sends a request.
+// User is the sender of a request.
 type User struct {
 	Name, UID string
 	Groups    []string
