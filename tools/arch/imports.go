@@ -82,6 +82,7 @@ func allowed() map[string]map[string]string {
 			"unsafe":      "sets fields without the cost of reflection",
 			"google.golang.org/protobuf/encoding/protowire": "tags and lengths of protobuf",
 			"k8s.io/apimachinery/pkg/api/resource":          "Quantity, which has its own protobuf encoding",
+			"k8s.io/apimachinery/pkg/runtime":               "RawExtension, which may hold an object that is not encoded",
 		},
 		"./core/internal/reviews": {
 			"./core/internal/protobuf": "the bounds for values",

@@ -24,6 +24,7 @@
 //   - An unknown field is skipped.
 //   - metav1.Time, metav1.MicroTime, metav1.FieldsV1 and resource.Quantity have their own encodings, which their
 //     methods define.
+//   - A runtime.RawExtension with an Object, but without Raw, is encoded with the JSON of the Object as Raw.
 //
 // A type is supported if encoding it loses nothing: each field has a tag with a number, or is not in JSON either, or is
 // an embedded metav1.TypeMeta, which is encoded outside of the message.

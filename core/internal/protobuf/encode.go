@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 var errNil = errors.New("nil element")
@@ -48,6 +49,13 @@ func (p *plan) encode(w *writer, obj address, depth int) error {
 	if depth == 0 {
 		return errDepth
 	}
+	if p.extension {
+		extension, err := withRaw(as[runtime.RawExtension](obj))
+		if err != nil {
+			return err
+		}
+		obj = address(extension)
+	}
 	for i := len(p.fields) - 1; i >= 0; i-- {
 		f := &p.fields[i]
 		v := f.in(obj)
@@ -76,6 +84,15 @@ func (p *plan) encode(w *writer, obj address, depth int) error {
 		}
 	}
 	return nil
+}
+
+// withRaw returns an extension with the JSON of its Object in Raw. The message has no field for the Object.
+func withRaw(e *runtime.RawExtension) (*runtime.RawExtension, error) {
+	if e.Raw != nil || e.Object == nil {
+		return e, nil
+	}
+	raw, err := e.MarshalJSON()
+	return &runtime.RawExtension{Raw: raw}, err
 }
 
 func (f *field) encodeList(w *writer, s *slice, depth int) (err error) {

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // maxNumber is the largest supported field number, the maximum of a tag of two bytes. Kubernetes uses numbers below
@@ -26,6 +27,7 @@ type plan struct {
 	fields   []field  // by ascending number, the order in which they are written
 	byNumber []*field // nil: there is no field with this number
 
+	extension  bool // the plan is that of runtime.RawExtension
 	quantities bool // in the message or a nested message; valid for the outermost plan only
 
 	once sync.Once // guards root
@@ -192,7 +194,7 @@ func (c compiler) message(t reflect.Type) (*plan, error) {
 	if p := c[t]; p != nil {
 		return p, nil
 	}
-	p := new(plan)
+	p := &plan{extension: t == reflect.TypeFor[runtime.RawExtension]()}
 	c[t] = p
 	if t.Kind() == reflect.Slice {
 		f, err := c.list(t)

@@ -17,9 +17,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/protowire"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kuberuntime "k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kube-go/sdk/core/internal/protobuf"
 )
@@ -311,6 +313,42 @@ func TestAppendDoesNotChangeTheObject(t *testing.T) {
 	}
 	if !reflect.DeepEqual(pod, before) { // a quantity caches its string
 		t.Errorf("Append changed the object (-before +after):\n%s", cmp.Diff(before, pod))
+	}
+}
+
+// unencodable is an object without a JSON encoding.
+type unencodable struct{ corev1.Pod }
+
+func (*unencodable) MarshalJSON() ([]byte, error) { return nil, errors.New("no JSON") }
+
+func TestObjectOfAnExtensionBecomesItsRawJSON(t *testing.T) {
+	blue := &corev1.ConfigMap{Data: map[string]string{"color": "blue"}}
+	for _, tt := range []struct {
+		name string
+		in   kuberuntime.RawExtension
+		want []byte
+	}{
+		{"an object", kuberuntime.RawExtension{Object: blue}, []byte(`{"metadata":{},"data":{"color":"blue"}}`)},
+		{"JSON", kuberuntime.RawExtension{Raw: []byte(`{"a":1}`)}, []byte(`{"a":1}`)},
+		{"an object with its JSON", kuberuntime.RawExtension{Raw: []byte(`{"a":1}`), Object: blue}, []byte(`{"a":1}`)},
+		{"nothing", kuberuntime.RawExtension{}, nil},
+	} {
+		revision := &appsv1.ControllerRevision{Data: tt.in}
+		msg, err := protobuf.Append(nil, revision)
+		got := new(appsv1.ControllerRevision)
+		if err == nil {
+			err = got.Unmarshal(msg)
+		}
+		if err != nil || !bytes.Equal(got.Data.Raw, tt.want) {
+			t.Errorf("%s: Raw = %s, %v, want %s", tt.name, got.Data.Raw, err, tt.want)
+		}
+		if diff := cmp.Diff(tt.in, revision.Data); diff != "" {
+			t.Errorf("%s: Append changed the object (-before +after):\n%s", tt.name, diff)
+		}
+	}
+	_, err := protobuf.Append(nil, &appsv1.ControllerRevision{Data: kuberuntime.RawExtension{Object: &unencodable{}}})
+	if err == nil || !strings.Contains(err.Error(), "ControllerRevision: data: json") {
+		t.Errorf("Append of an object without a JSON encoding = %v, want an error that names the field", err)
 	}
 }
 
