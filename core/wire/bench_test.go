@@ -7,6 +7,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"strconv"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -204,5 +206,22 @@ func bench(b *testing.B, data []byte, f func() error) {
 		if err := f(); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// BenchmarkDocumentsOfAList reports the time per item, which does not depend on the length of the list.
+func BenchmarkDocumentsOfAList(b *testing.B) {
+	for _, items := range []int{1_000, 10_000, 100_000} {
+		b.Run(strconv.Itoa(items), func(b *testing.B) {
+			text := `{"apiVersion":"v1","kind":"ConfigMapList","items":[{}` + strings.Repeat(",\n{}", items-1) + `]}`
+			for b.Loop() {
+				for _, err := range wire.Documents(strings.NewReader(text), nil) {
+					if err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*items), "ns/item")
+		})
 	}
 }

@@ -290,14 +290,15 @@ func (s *objects) list(data []byte, items member, line, depth int, tm typeMeta) 
 	if depth == maxListDepth {
 		return s.fail(line, fmt.Errorf("lists are nested more than %d deep", maxListDepth))
 	}
-	base := items.end - len(items.value)
+	base, counted := items.end-len(items.value), 0 // lines are counted up to there
 	return eachElement(items.value, func(start, end int) error {
-		at := line + bytes.Count(data[:base+start], []byte("\n"))
+		line += bytes.Count(data[counted:base+start], []byte("\n"))
+		counted = base + start
 		item := items.value[start:end]
 		if jsontext.Value(item).Kind() != '{' {
-			return s.fail(at, errors.New("want an object as item of the list"))
+			return s.fail(line, errors.New("want an object as item of the list"))
 		}
-		return s.object(withKind(item, tm), at, depth+1)
+		return s.object(withKind(item, tm), line, depth+1)
 	})
 }
 

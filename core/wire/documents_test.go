@@ -70,6 +70,12 @@ func TestDocumentsYieldsEveryObject(t *testing.T) {
 		{"a list of a kind that Go and JSON quote differently", `{"apiVersion":"v1\u0007","kind":"A\u007fList","items":[{"a":1}]}`, []string{"1:1 A\x7f {{" + `"apiVersion":"v1\u0007","kind":"A` + "\x7f" + `","a":1}`}},
 		{"an empty list", as("List") + "items: []\n---\n" + as("PodList") + "items:\n", nil},
 		{"a list in a list", `{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"AList","items":[{"a":1}]}]}`, []string{`1:1 A {"a":1}`}},
+		{
+			"lists over several lines",
+			"{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[\n" +
+				"{\"apiVersion\":\"v1\",\"kind\":\"AList\",\"items\":[\n\n{\"a\":1},\n{\"a\":2}]},\n{\"apiVersion\":\"v1\",\"kind\":\"B\",\"b\":3}]}",
+			[]string{`1:4 A {"a":1}`, `1:5 A {"a":2}`, `1:6 B {"b":3}`},
+		},
 		{"a kind that ends in List but is not a list", as("AllowList") + "a: 1\n", []string{`1:1 AllowList {"a":1}`}},
 		{"a group", "apiVersion: apps/v1\nkind: Deployment\na: 1\n", []string{`1:1 Deployment {"a":1}`}},
 	}
