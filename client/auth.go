@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kube-go/sdk/client/config"
 	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core"
@@ -28,7 +30,7 @@ func (c *Client) failure(resp *http.Response) error {
 	if call, _ := middleware.CallOf(ctx); call.Subresource == "proxy" { // the response is not from the API server
 		return err
 	}
-	if resp.StatusCode == http.StatusUnauthorized {
+	if rejectsCredentials(err) {
 		expired := checkCertificate(ctx, c.config)
 		if errors.Is(expired, config.ErrCertificateExpired) {
 			return fmt.Errorf("%w (%w)", err, expired)
@@ -61,7 +63,7 @@ func (c *Client) identityHint(err *core.StatusError) string {
 		return "the client certificate" + from + " did not reach the server: check whether a proxy terminates TLS"
 	case anonymous && c.conns.auth == nil:
 		return "no credentials were sent" + from + ": configure some"
-	case err.Status.Code != http.StatusUnauthorized:
+	case !rejectsCredentials(err):
 		return ""
 	case cfg.BearerTokenFile != "":
 		return "the server rejects the token in " + cfg.BearerTokenFile + from + ": check whether it is for this cluster"
@@ -82,6 +84,13 @@ func (c *Client) identityHint(err *core.StatusError) string {
 		return "no credentials were sent" + from + ": configure some"
 	}
 	return "" // a custom Transport may send its own credentials
+}
+
+// rejectsCredentials reports whether the server does not recognize the client's credentials. A Status without that
+// reason is from an admission webhook, for example.
+func rejectsCredentials(err *core.StatusError) bool {
+	return err.Status.Code == http.StatusUnauthorized &&
+		(!isStatus(err) || err.Status.Reason == metav1.StatusReasonUnauthorized)
 }
 
 // expired reports whether a token contains an expiration that has passed.

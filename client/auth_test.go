@@ -328,6 +328,25 @@ func TestInvalidCredentialsAreRejectedByNew(t *testing.T) {
 	}
 }
 
+// TestPluginRunsOnceForADenialOfAWebhook has a webhook that denies with the code of a rejected credential.
+func TestPluginRunsOnceForADenialOfAWebhook(t *testing.T) {
+	s := testserver.New(t, func(w http.ResponseWriter, _ *http.Request) {
+		testserver.Fail(w, 401, "", `admission webhook "v.example.com" denied the request: bad signature`)
+	})
+	plugin := newCredentialPlugin(t)
+	plugin.print(t, "token", pair{})
+	cfg := s.Config()
+	cfg.Exec = plugin.exec()
+	c := testserver.NewClient(t, &client.Options{Config: cfg})
+	_, err := client.Namespaced[leanConfigMap](c, "prod").Create(t.Context(), leanWeb(), nil)
+	if err == nil || !strings.HasSuffix(err.Error(), "bad signature") {
+		t.Errorf("error = %v, want one that ends with the message of the webhook", err)
+	}
+	if runs, sent := plugin.runs(t), len(s.Asked()); runs != 1 || sent != 1 {
+		t.Errorf("%d runs of the plugin and %d requests, want 1 and 1", runs, sent)
+	}
+}
+
 // TestErrorOfAnExpiredCertificateNamesTheCause checks that the server's rejection is returned with the local cause.
 func TestErrorOfAnExpiredCertificateNamesTheCause(t *testing.T) {
 	ca := newAuthority(t)

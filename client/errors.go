@@ -43,13 +43,16 @@ func (e *OpError) Error() string {
 // operation.
 func (e *OpError) missing() bool {
 	se, ok := e.Err.(*core.StatusError) //nolint:errorlint // a wrapping error contains more information
-	if !ok || e.Ref.Name == "" || !errors.Is(se, core.ErrNotFound) {
-		return false
-	}
 	plural, _, _ := strings.Cut(e.Resource, "/")
 	plural, _, _ = strings.Cut(plural, ".")
-	d := se.Status.Details
-	return d != nil && d.Name == e.Ref.Name && d.Kind == plural
+	return ok && names(se, plural, e.Ref.Name)
+}
+
+// names reports whether the server responded that the object with a name does not exist. Other responses with the same
+// code may concern something else, such as those of admission webhooks.
+func names(err *core.StatusError, plural, name string) bool {
+	d := err.Status.Details
+	return name != "" && errors.Is(err, core.ErrNotFound) && d != nil && d.Name == name && d.Kind == plural
 }
 
 // Unwrap returns Err.
@@ -98,19 +101,24 @@ func (e *NotServedError) Error() string {
 // Unwrap returns the server's response, which matches core.ErrNotFound.
 func (e *NotServedError) Unwrap() error { return e.Err }
 
-// notServed recognizes the response for a path that the server does not serve: "not found" without the name of an
-// object. The response of a node or a pod to a long-running request, such as for logs, may look the same.
+// unknownPath is the message of the Status that API servers send for a path that they do not serve, if its group and
+// version exist. For other paths, the response is not a Status.
+const unknownPath = "the server could not find the requested resource"
+
+// notServed recognizes the response for a path that the server does not serve. Admission webhooks and aggregated API
+// servers send other messages with the same code. The response of a node or a pod to a long-running request, such as
+// for logs, may look the same.
 func notServed(r *request.Request, err error) error {
 	t := r.Target
 	if t.Resource.Plural == "" || longRunning(r) && r.Verb != "watch" {
 		return err
 	}
 	se, ok := errors.AsType[*core.StatusError](err) // inside a RetryError if the request was sent more than once
-	if !ok || !errors.Is(se, core.ErrNotFound) {
-		return err
-	}
-	if d := se.Status.Details; d != nil && (d.Name != "" || d.Kind != "") {
+	if !ok || !errors.Is(se, core.ErrNotFound) || isStatus(se) && se.Status.Message != unknownPath {
 		return err
 	}
 	return &NotServedError{Resource: t.Resource, Subresource: t.Subresource, Err: err}
 }
+
+// isStatus reports whether the body of a response was a Status.
+func isStatus(err *core.StatusError) bool { return err.Body == nil }

@@ -6,8 +6,10 @@ package client_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -159,8 +161,9 @@ func TestConflictOfACreateMeansThatTheObjectExists(t *testing.T) {
 // missing object.
 func TestMissingKindIsNotAMissingObject(t *testing.T) {
 	const unknownPath = "404 page not found\n"
-	status := func(details string) string {
-		return `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"gone","reason":"NotFound","code":404` + details + `}`
+	status := func(message, details string) string {
+		return `{"kind":"Status","apiVersion":"v1","status":"Failure","message":` + strconv.Quote(message) +
+			`,"reason":"NotFound","code":404` + details + `}`
 	}
 	widgets := core.Resource{Group: "example.com", Version: "v1", Kind: "Widget", Plural: "widgets"}
 	deployments := core.Resource{Group: "apps", Version: "v1", Kind: "Deployment", Plural: "deployments"}
@@ -192,11 +195,19 @@ func TestMissingKindIsNotAMissingObject(t *testing.T) {
 			"get nodes/status w: the server does not serve nodes/status in version v1: enable the subresource, or do without it",
 		},
 		{
-			"a Status without an object", widgets, false, jsonType, status(`,"details":{}`),
+			"a Status without an object", widgets, false, jsonType,
+			status("the server could not find the requested resource", `,"details":{}`),
 			"get widgets.example.com w: the server does not serve widgets.example.com in version v1: " +
 				"install its CustomResourceDefinition, enable the API, or correct the group and version",
 		},
-		{"a Status of the object", widgets, false, jsonType, status(`,"details":{"name":"w","kind":"widgets"}`), ""},
+		{
+			"a Status of the object", widgets, false, jsonType,
+			status(`widgets "w" not found`, `,"details":{"name":"w","kind":"widgets"}`), "",
+		},
+		{
+			"a Status of an aggregated server", widgets, false, jsonType,
+			status("the server could not find the metric queue_length for widgets", ""), "",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			api := client.Dynamic(cannedClient(t, 404, tc.contentType, tc.body), tc.res)
@@ -213,6 +224,25 @@ func TestMissingKindIsNotAMissingObject(t *testing.T) {
 				t.Errorf("error = %v, want %q", err, tc.want)
 			}
 		})
+	}
+}
+
+// TestDenialsOfWebhooksKeepTheirMessage has a webhook that denies with a code that has another meaning in responses of
+// API servers.
+func TestDenialsOfWebhooksKeepTheirMessage(t *testing.T) {
+	for _, code := range []int{401, 404} {
+		const message = `admission webhook "v.example.com" denied the request: no quota`
+		body := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":%q,"code":%d}`, message, code)
+		s := testserver.New(t, func(w http.ResponseWriter, _ *http.Request) {
+			testserver.Reply(w, code, jsonType, []byte(body))
+		})
+		cfg := s.Config()
+		cfg.BearerToken = "abcdefgh"
+		c := testserver.NewClient(t, &client.Options{Config: cfg})
+		_, err := client.Namespaced[leanConfigMap](c, "prod").Create(t.Context(), leanWeb(), nil)
+		if err == nil || !strings.HasSuffix(err.Error(), "server said: "+message) {
+			t.Errorf("error of a denial with %d = %v, want one that ends with the message %s", code, err, message)
+		}
 	}
 }
 

@@ -116,7 +116,8 @@ func (a *API[K]) modifyOnce(
 	case errors.Is(err, core.ErrConflict):
 		tooLate = true
 	case create && there: // and deleted since
-		tooLate = errors.Is(err, core.ErrNotFound)
+		se, ok := errors.AsType[*core.StatusError](err)
+		tooLate = ok && names(se, a.target.Resource.Plural, name)
 	case create: // and created since
 		tooLate = errors.Is(err, core.ErrAlreadyExists)
 	}

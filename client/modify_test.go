@@ -332,6 +332,25 @@ func TestCreateOrUpdateToleratesOtherWriters(t *testing.T) {
 	})
 }
 
+// TestCreateOrUpdateDoesNotRepeatADenial has a webhook that denies with the code of a deleted object.
+func TestCreateOrUpdateDoesNotRepeatADenial(t *testing.T) {
+	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			testserver.Reply(w, 200, jsonType, configMapJSON(t, "web", "green"))
+			return
+		}
+		testserver.Fail(w, 404, "", `admission webhook "v.example.com" denied the request: quota not found`)
+	})
+	cms := client.Namespaced[leanConfigMap](s.Client(t), "prod")
+	_, err := cms.CreateOrUpdate(t.Context(), "web", func(cm *leanConfigMap) error {
+		cm.Data = map[string]string{"color": "blue"}
+		return nil
+	}, nil)
+	if n := len(s.Asked()); n != 2 || err == nil || !strings.HasSuffix(err.Error(), "quota not found") {
+		t.Errorf("error after %d requests: %v, want that of the webhook after 2", n, err)
+	}
+}
+
 // TestEntryReadsAndWritesAnObject checks the methods of an entry.
 func TestEntryReadsAndWritesAnObject(t *testing.T) {
 	s := newShelf(t, nil)
@@ -393,5 +412,12 @@ func TestGetOrNilReturnsNilOnlyForAMissingObject(t *testing.T) {
 	got, err := client.Namespaced[leanConfigMap](unknown.Client(t), "prod").GetOrNil(t.Context(), "web", nil)
 	if _, ok := errors.AsType[*client.NotServedError](err); !ok || got != nil {
 		t.Errorf("GetOrNil of an unknown kind = %v, %v, want a NotServedError", got, err)
+	}
+	aggregated := testserver.New(t, func(w http.ResponseWriter, _ *http.Request) {
+		testserver.Fail(w, 404, metav1.StatusReasonNotFound, "the server could not find the metric queue_length for pods")
+	})
+	got, err = client.Namespaced[leanConfigMap](aggregated.Client(t), "prod").GetOrNil(t.Context(), "web", nil)
+	if err != nil || got != nil {
+		t.Errorf("GetOrNil of an object that an aggregated server does not have = %v, %v, want nil, nil", got, err)
 	}
 }

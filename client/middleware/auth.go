@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,6 +14,10 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kube-go/sdk/core/wire"
 )
 
 const authorization = "Authorization"
@@ -39,8 +42,9 @@ type Authorization func(context.Context) (value string, renew Renew, err error)
 // Authorize authenticates with credentials that change. If the server rejects a credential with status 401, it is
 // renewed. If there is a new credential then, and the body can be sent again, the request is sent again, once. This
 // applies to requests that upgrade the connection too. If renewing fails, the request fails with that error. If the
-// server rejects the new credential too, nothing is renewed for ten seconds. The 401 of a backend behind the proxy of
-// the API server does not concern the credential.
+// server rejects the new credential too, nothing is renewed for ten seconds. Some responses with status 401 do not
+// concern the credential: those of backends behind the proxy of the API server, and denials by admission webhooks,
+// which are a Status with a reason other than Unauthorized.
 func Authorize(find Authorization) Func {
 	return func(next http.RoundTripper) http.RoundTripper { return &authorizer{next: next, find: find} }
 }
@@ -63,7 +67,7 @@ func (a *authorizer) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	resp, renew, err := a.send(r, r.Body)
 	if err != nil || resp.StatusCode != http.StatusUnauthorized || renew == nil || !a.mayRenew() ||
-		!fromAPIServer(callOf(r)) && !isStatus(resp) {
+		!rejects(resp, callOf(r)) {
 		return resp, err
 	}
 	renewed, err := renew(r.Context())
@@ -90,12 +94,17 @@ func (a *authorizer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// isStatus reports whether the body of a response is a Status, which an API server sends, unlike most backends.
-func isStatus(resp *http.Response) bool {
+// rejects reports whether a response with status 401 rejects the credential. An API server then sends a Status with the
+// reason Unauthorized, and a server in front of it may send any other body. Most backends behind the proxy send no
+// Status, and the Status of an admission webhook usually has no reason.
+func rejects(resp *http.Response, call Call) bool {
 	start, _ := io.ReadAll(io.LimitReader(resp.Body, drainedBytes)) // the reader of the body gets the error
 	resp.Body = &keptBody{io.MultiReader(bytes.NewReader(start), resp.Body), resp.Body}
-	var body struct{ Kind string }
-	return json.Unmarshal(start, &body) == nil && body.Kind == "Status"
+	status := wire.UnmarshalStatus(start, resp.Header.Get("Content-Type"))
+	if status == nil {
+		return fromAPIServer(call)
+	}
+	return status.Reason == metav1.StatusReasonUnauthorized
 }
 
 func (a *authorizer) mayRenew() bool {

@@ -16,8 +16,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kuberuntime "k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kube-go/sdk/client/middleware"
+	"github.com/kube-go/sdk/core/wire"
 )
 
 // closing is a body that records whether it was closed.
@@ -123,17 +126,26 @@ func TestAuthorize(t *testing.T) {
 	}
 }
 
-// TestAuthorizeIgnoresBackends checks that the 401 of a backend behind the proxy of the API server renews no credential
-// and repeats no request, and that its body stays complete.
-func TestAuthorizeIgnoresBackends(t *testing.T) {
+// TestAuthorizeIgnoresBackendsAndWebhooks checks that a 401 of a backend behind the proxy of the API server, or of an
+// admission webhook, renews no credential and repeats no request, and that its body stays complete.
+func TestAuthorizeIgnoresBackendsAndWebhooks(t *testing.T) {
+	const (
+		rejected = `{"kind":"Status","apiVersion":"v1","code":401,"reason":"Unauthorized"}`
+		denied   = `{"kind":"Status","apiVersion":"v1","code":401,"message":"admission webhook \"a\" denied the request"}`
+	)
 	for _, tc := range []struct {
-		subresource, body string
-		renewed           int
+		subresource, contentType, body string
+		renewed                        int
 	}{
-		{"proxy", "log in", 0},
-		{"proxy", `{"error":"log in"}`, 0},
-		{"proxy", `{"kind":"Status","code":401}`, 1},
-		{"", "log in", 1},
+		{"proxy", "text/html", "log in", 0},
+		{"proxy", wire.MediaTypeJSON, `{"error":"log in"}`, 0},
+		{"proxy", wire.MediaTypeJSON, rejected, 1},
+		{"", "text/html", "log in", 1},
+		{"", "", "", 1},
+		{"", wire.MediaTypeJSON, rejected, 1},
+		{"", wire.MediaTypeProtobuf, protobufStatus(t, &metav1.Status{Code: 401, Reason: "Unauthorized"}), 1},
+		{"", wire.MediaTypeJSON, denied, 0},
+		{"", wire.MediaTypeProtobuf, protobufStatus(t, &metav1.Status{Code: 401, Message: "denied"}), 0},
 	} {
 		renewed, sent := 0, 0
 		mw := middleware.Authorize(func(context.Context) (string, middleware.Renew, error) {
@@ -144,7 +156,10 @@ func TestAuthorizeIgnoresBackends(t *testing.T) {
 		})
 		server := middleware.RoundTripperFunc(func(*http.Request) (*http.Response, error) {
 			sent++
-			return &http.Response{StatusCode: http.StatusUnauthorized, Body: io.NopCloser(strings.NewReader(tc.body))}, nil
+			return &http.Response{
+				StatusCode: http.StatusUnauthorized, Header: http.Header{"Content-Type": {tc.contentType}},
+				Body: io.NopCloser(strings.NewReader(tc.body)),
+			}, nil
 		})
 		ctx := middleware.WithCall(t.Context(), middleware.Call{Verb: "create", Subresource: tc.subresource})
 		resp, err := mw(server).RoundTrip(httptest.NewRequestWithContext(ctx, http.MethodPost, "https://kube/", nil))
@@ -154,10 +169,26 @@ func TestAuthorizeIgnoresBackends(t *testing.T) {
 		body, err := io.ReadAll(resp.Body)
 		resp.Body.Close()
 		if renewed != tc.renewed || sent != 1+tc.renewed || string(body) != tc.body || err != nil {
-			t.Errorf("%s of %q: renewed %d times, sent %d times, body %q, %v; want renewed %d times",
+			t.Errorf("%q of %q: renewed %d times, sent %d times, body %q, %v; want renewed %d times",
 				tc.body, tc.subresource, renewed, sent, body, err, tc.renewed)
 		}
 	}
+}
+
+// protobufStatus returns a Status as an API server sends it to a client that prefers protobuf.
+func protobufStatus(t testing.TB, status *metav1.Status) string {
+	t.Helper()
+	status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+	message, err := status.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	envelope := kuberuntime.Unknown{TypeMeta: kuberuntime.TypeMeta{APIVersion: "v1", Kind: "Status"}, Raw: message}
+	body, err := envelope.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "k8s\x00" + string(body)
 }
 
 // TestAuthorizePausesWhileCredentialsAreRejected checks that a source whose credentials are always rejected is not

@@ -240,7 +240,10 @@ func (c *cluster) evict(path string) (int, object) {
 		case "forbidden":
 			return status(403, "Forbidden", "not you")
 		case "not served":
-			return 404, object{"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404, "reason": "NotFound"}
+			return 404, object{
+				"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404, "reason": "NotFound",
+				"message": "the server could not find the requested resource",
+			}
 		case "gone":
 			c.timers.Go(func() { c.end(name) })
 			return status(404, "NotFound", "pods \""+name+"\" not found")

@@ -123,7 +123,11 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	path := strings.Split(strings.TrimPrefix(r.URL.Path, "/apis/events.k8s.io/v1/namespaces/"), "/")
 	s.requests = append(s.requests, r.Method+" "+path[0])
 	if s.refuse != nil {
-		if code := s.refuse(r.Method); code != 0 {
+		switch code := s.refuse(r.Method); code {
+		case 0:
+		case http.StatusNotFound: // of a proxy
+			return fakeapi.Response(code, "no such page"), nil
+		default:
 			return fakeapi.Response(code, &metav1.Status{Code: int32(code), Message: "no"}), nil
 		}
 	}

@@ -248,9 +248,17 @@ func TestFailureOfTheServerIsReturned(t *testing.T) {
 			want: core.ErrConflict, wantMsg: "changed the object 5 times", calls: 10,
 		},
 		{
-			name:   "a kind that is not served is not a deleted object",
-			server: &server{stored: doc(), refuse: map[string]int{"PATCH": 404}}, cached: doc(),
+			name: "a kind that is not served is not a deleted object",
+			server: &server{
+				stored: doc(), refuse: map[string]int{"PATCH": 404},
+				message: "the server could not find the requested resource",
+			}, cached: doc(),
 			want: core.ErrNotFound, wantMsg: "does not serve", calls: 1,
+		},
+		{
+			name:   "a denial of a webhook does not mean that the object is deleted",
+			server: &server{stored: doc(), refuse: map[string]int{"PATCH": 404}, message: "no quota"}, cached: doc(),
+			want: core.ErrNotFound, wantMsg: "server said: no quota", calls: 1,
 		},
 	}
 	for _, tt := range tests {

@@ -47,6 +47,7 @@ func as(uid types.UID, d *document) *document {
 type server struct {
 	stored   *document      // nil: deleted
 	refuse   map[string]int // method → status code
+	message  string         // of these refusals
 	restless bool           // the finalizers change before each request
 	busy     int            // the number of patches that conflict with writes of other fields
 	requests []string       // methods
@@ -72,7 +73,7 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 		s.stored.Finalizers = []string{fmt.Sprintf("a/b%d", len(s.requests))}
 	}
 	if code := s.refuse[r.Method]; code != 0 {
-		return fakeapi.Response(code, &metav1.Status{Code: int32(code), Message: "no"}), nil
+		return fakeapi.Response(code, &metav1.Status{Code: int32(code), Message: s.message}), nil
 	}
 	if r.Method == http.MethodPatch && s.busy > 0 {
 		s.busy--

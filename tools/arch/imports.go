@@ -228,8 +228,10 @@ func allowed() map[string]map[string]string {
 		"./client/internal/spelling":     {},
 		"./client/internal/testserver":   {"all": "only tests link it"},
 		"./client/middleware": {
-			"./client/internal/backoff": "the delays between attempts",
-			"./client/internal/plain":   "makes warnings safe to print",
+			"./client/internal/backoff":            "the delays between attempts",
+			"./client/internal/plain":              "makes warnings safe to print",
+			"./core/wire":                          "decodes the Status of a rejected credential",
+			"k8s.io/apimachinery/pkg/apis/meta/v1": "the ecosystem's vocabulary: StatusReason",
 		},
 		"./client/node": {
 			"./client":                "sends requests",

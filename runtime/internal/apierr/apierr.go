@@ -22,8 +22,12 @@ func Fatal(err error) bool {
 	return refused || unreachable
 }
 
-// NotFound reports whether the server serves the kind but has no such object.
+// NotFound reports whether the server serves the kind but has no such object. A response that names no object is an
+// error, since an admission webhook may deny a write with the same code.
 func NotFound(err error) bool {
-	_, notServed := errors.AsType[*client.NotServedError](err)
-	return errors.Is(err, core.ErrNotFound) && !notServed
+	se, ok := errors.AsType[*core.StatusError](err)
+	if !ok || !errors.Is(se, core.ErrNotFound) || se.Status.Details == nil {
+		return false
+	}
+	return se.Status.Details.Name != "" || se.Status.Details.Kind != ""
 }
