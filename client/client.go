@@ -78,8 +78,8 @@ type Options struct {
 	Transport http.RoundTripper
 
 	// ResponseHeaderTimeout is the maximum time from sending a request to the header of its response, for each attempt. It
-	// does not apply to watches, logs, streams and proxied requests. Default: 2 min, because API servers give up after
-	// one.
+	// does not apply to watches, logs, streams and proxied requests. An idempotent request without a response is sent
+	// once more. Default: 2 min, because API servers give up after one.
 	ResponseHeaderTimeout time.Duration
 
 	// Logger logs each HTTP request at debug level, each retry at info level, and each new warning of the server.

@@ -37,7 +37,8 @@
 //
 // A failed request is retried for up to 30 seconds if that is safe and may succeed: if the server is too busy, if a
 // server that responded before cannot be reached, and, for requests whose repetition has no further effect, if the
-// connection breaks, even within the first 8 MiB of the response. Options.Retry configures this, see
+// connection breaks, even within the first 8 MiB of the response. After a broken connection, or without a response for
+// two minutes, it is retried once even later. Options.Retry configures this, see
 // [middleware.Retry]; [middleware.WithAttempts] disables it for one call. A [Feed] has no retries, because its callers
 // have their own. A body that the server rejects because of its encoding is sent again as JSON. Redirects are not
 // followed.

@@ -23,7 +23,8 @@ type silentError struct{ after time.Duration }
 // Error returns the time without a response.
 func (e *silentError) Error() string { return fmt.Sprintf("no response for %v", e.after) }
 
-// Timeout and Temporary implement net.Error, so that the request is retried.
+// Timeout and Temporary implement net.Error, so that an idempotent request is retried, once after more than
+// RetryOptions.MaxElapsedTime.
 func (*silentError) Timeout() bool   { return true }
 func (*silentError) Temporary() bool { return true }
 

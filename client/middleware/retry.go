@@ -21,7 +21,9 @@ type RetryOptions struct {
 	// at most twice, because its caller needs retries of its own when the watch ends.
 	MaxAttempts int
 
-	// MaxElapsedTime is the maximum time between the first attempt and the start of a retry. Default: 30 s.
+	// MaxElapsedTime is the maximum time between the first attempt and the start of a retry. Default: 30 s. One retry may
+	// be later, if the connection broke or there was no response in time: noticing that takes 30 seconds or more, and a
+	// new connection may work.
 	MaxElapsedTime time.Duration
 
 	// InitialBackoff is the delay after the first attempt. The delay doubles after each further attempt up to MaxBackoff,
@@ -173,11 +175,12 @@ type retrier struct {
 	answered *atomic.Bool // whether there was ever a response
 }
 
-// RoundTrip sends a request until it succeeds, or until a retry cannot help or there is no time for it.
+// RoundTrip sends a request until it succeeds, or until a retry cannot help or there is no time for it. After
+// MaxElapsedTime, one retry is made if the connection broke.
 func (t *retrier) RoundTrip(r *http.Request) (*http.Response, error) {
 	call, start := callOf(r), time.Now()
 	most := t.attempts(r.Context(), call)
-	this := r
+	this, late := r, false
 	for n := 1; ; n++ {
 		resp, err := t.next.RoundTrip(this)
 		if err == nil && call.Idempotent && !call.LongRunning && n < most {
@@ -192,7 +195,9 @@ func (t *retrier) RoundTrip(r *http.Request) (*http.Response, error) {
 			return finish(resp, err, n, start)
 		}
 		wait := max(out.asked, t.delay(n))
-		if !t.mayWait(r.Context(), call, start, wait) {
+		wasLate := late
+		late = wait > t.options.MaxElapsedTime-time.Since(start) // a sum could overflow
+		if late && (wasLate || !out.broken) || !t.mayWait(r.Context(), call, wait) {
 			return finish(resp, err, n, start)
 		}
 		t.tell(r.Context(), Retrying{Call: call, Attempt: n, Status: out.status, Err: err, Wait: wait})
@@ -223,13 +228,11 @@ func (t *retrier) delay(n int) time.Duration {
 	return backoff.Delay(n, t.options.InitialBackoff, t.options.MaxBackoff)
 }
 
-// mayWait reports whether there is time for the delay, and a token for the next attempt.
-func (t *retrier) mayWait(ctx context.Context, call Call, start time.Time, wait time.Duration) bool {
+// mayWait reports whether there is time for the delay before the deadline, and a token for the next attempt.
+func (t *retrier) mayWait(ctx context.Context, call Call, wait time.Duration) bool {
 	deadline, ok := ctx.Deadline()
 	switch {
 	case ok && time.Until(deadline) <= wait:
-		return false
-	case wait > t.options.MaxElapsedTime-time.Since(start): // a sum could overflow
 		return false
 	case !t.budget.take():
 		t.options.Logger.LogAttrs(ctx, slog.LevelInfo, "request not sent again: the retry budget is exhausted", call.attr())

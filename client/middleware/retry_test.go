@@ -309,6 +309,57 @@ func TestRetryOfKnownServer(t *testing.T) {
 	})
 }
 
+// TestBrokenConnectionIsRetriedOnceAfterTheTimeLimit has attempts that take longer than MaxElapsedTime, as those on
+// dead connections do.
+func TestBrokenConnectionIsRetriedOnceAfterTheTimeLimit(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		call     middleware.Call
+		steps    []step
+		deadline time.Duration // zero for none
+		status   int
+		sent     int
+	}{
+		{name: "a new connection works", call: get, steps: []step{{err: reset}, {status: 200}}, status: 200, sent: 2},
+		{
+			name: "a truncated response", call: get, steps: []step{{status: 200, cut: true}, {status: 200}},
+			status: 200, sent: 2,
+		},
+		{name: "all connections are dead", call: get, steps: []step{{err: reset}}, sent: 2},
+		{
+			name: "the server responds with an error", call: get, steps: []step{{err: reset}, {status: 503}},
+			status: 503, sent: 2,
+		},
+		{name: "a gateway timeout", call: get, steps: []step{{status: 504}, {status: 200}}, status: 504, sent: 1},
+		{name: "a write with an unknown outcome", call: create, steps: []step{{err: reset}, {status: 200}}, sent: 1},
+		{
+			name: "the deadline is during the delay", call: get, deadline: 30*time.Second + 10*time.Millisecond,
+			steps: []step{{err: reset}, {status: 200}}, sent: 1,
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx := t.Context()
+				if tc.deadline != 0 {
+					var cancel context.CancelFunc
+					ctx, cancel = context.WithTimeout(ctx, tc.deadline)
+					defer cancel()
+				}
+				s := &script{steps: tc.steps}
+				slow := middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+					time.Sleep(30 * time.Second)
+					return s.RoundTrip(r)
+				})
+				status, _, err := call(ctx, mustRetry(t, nil)(slow), tc.call, "")
+				if status != tc.status || (err == nil) != (tc.status != 0) || len(s.bodies) != tc.sent {
+					t.Errorf("response after %d requests = %d, %v; want %d after %d",
+						len(s.bodies), status, err, tc.status, tc.sent)
+				}
+			})
+		})
+	}
+}
+
 // TestRetryDeadline checks that no request waits past its deadline: it returns the last failure immediately.
 func TestRetryDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
