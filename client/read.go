@@ -71,6 +71,10 @@ var errBreak = errors.New("break")
 // All iterates over the collection page by page. It decodes each object when it yields it, and holds no list.
 // ListOptions.Limit is the size of a page, by default 500.
 //
+// The response of a page stays open while its objects are yielded, and API servers abort it after one minute. If a loop
+// takes longer for a page, and the client has not received the rest of the page until then, the loop ends with an
+// error. So slow work on large objects needs a lower Limit.
+//
 // All pages show the state of the first page while the server keeps that state, usually for five minutes. A longer
 // iteration continues at the same position in the current state: it yields an object that exists all the time exactly
 // once, and may miss an object that is created or deleted meanwhile. With ResourceVersionMatch Exact, it returns an

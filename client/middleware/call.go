@@ -11,7 +11,7 @@ import (
 // Call describes an HTTP request to an API server in the terms of Kubernetes. A request for a path that is not a
 // resource, such as /version, has no Resource.
 type Call struct {
-	Verb        string // the RBAC verb, such as "list"; "apply" for server-side apply
+	Verb        string // such as "list", as for RBAC; "apply" for server-side apply; "create" for exec and the like
 	Group       string // empty for the core group
 	Version     string
 	Resource    string // plural

@@ -48,6 +48,9 @@ type ExecOptions struct {
 // matters. And containerd does not report the end of a process that left more than about 100 KiB of its input unread,
 // so the stream lasts until its context ends; give the context a deadline.
 //
+// Without Stdin and TTY, the stream breaks if the process writes no output for a long time: container runtimes end it
+// after four hours without data by default. A process that is silent for longer needs an input.
+//
 // Errors: [core.ErrNotFound]; [core.ErrBadRequest] for a container that does not exist. [Process.Wait] returns the
 // error of a command that can't be started.
 func (a *API) Exec(ctx context.Context, name string, o *ExecOptions) (*Process, error) {

@@ -115,7 +115,7 @@ func (f *PortForwarder) DialContext(ctx context.Context, _, address string) (net
 // is a port of the service. The context applies to the dialling only.
 //
 // The connection has no half-close: it ends when either side closes it. If nothing listens on the port, the first Read
-// returns the error.
+// returns the error. A connection without data ends, too: container runtimes end it after four hours by default.
 //
 // Errors: [core.ErrNotFound] for a pod that does not exist; [core.ErrBadRequest] for a pod that does not run.
 func (f *PortForwarder) Dial(ctx context.Context, port string) (net.Conn, error) {

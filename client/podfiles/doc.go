@@ -21,6 +21,10 @@
 // through symbolic links that exist or are part of the download; a link to a target outside is rejected. [Options]
 // limits the size of a download.
 //
+// # Permissions
+//
+// The verbs get and create for pods/exec, see client/pod.
+//
 // # Errors
 //
 // A [*PartialError] lists the files that could not be copied; the others have been copied. If the container has no tar,

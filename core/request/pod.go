@@ -272,7 +272,8 @@ func Attach(t Target, o *AttachOptions) (*Request, error) {
 	return stream(t, "AttachOptions.", url.Values{}, *o)
 }
 
-// stream builds a request for an upgrade. Its RBAC verb is create, although the method is GET.
+// stream builds a request for an upgrade. Its verb is create, because it must not be sent twice, although the method is
+// GET. Servers check the permissions to get and, since Kubernetes 1.35, to create.
 func stream(t Target, field string, q url.Values, o AttachOptions) (*Request, error) {
 	path, err := t.path(needObject)
 	if err != nil {

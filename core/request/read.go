@@ -29,7 +29,7 @@ type ListOptions struct {
 	FieldSelector string
 
 	// Limit is the largest number of items in a page. Default for a single page: no limit; for iterators over pages:
-	// 500.
+	// 500. A page of large objects that are processed slowly must be small, see client.API.All.
 	Limit int64
 	// Continue is the token of the previous page. It can't be combined with ResourceVersion or ResourceVersionMatch.
 	Continue string

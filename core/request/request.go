@@ -16,7 +16,7 @@ import (
 
 // Request is one HTTP request to an API server, relative to the server's address.
 type Request struct {
-	Verb        string // the RBAC verb, such as "list"; "apply" for server-side apply
+	Verb        string // such as "list", as for RBAC; "apply" for server-side apply; "create" for exec and the like
 	Method      string
 	Path        string // escaped, starts with a slash
 	Query       url.Values
