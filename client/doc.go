@@ -33,7 +33,8 @@
 // A verb waits until its context ends, but at most two minutes for the header of a response, see
 // Options.ResponseHeaderTimeout. This limit does not apply to watches, logs and streams. An HTTP/2 connection that
 // receives nothing is closed after 30 seconds: it is pinged after 20 seconds, and the server must respond within 10. An
-// HTTP/1.1 connection, which streams use, is closed within 45 seconds.
+// HTTP/1.1 connection, which streams use, is closed within 45 seconds; before Linux 6.15, that of a stream with an
+// input or a forwarded port may last 15 minutes.
 //
 // A failed request is retried for up to 30 seconds if that is safe and may succeed: if the server is too busy, if a
 // server that responded before cannot be reached, and, for requests whose repetition has no further effect, if the

@@ -269,6 +269,7 @@ func newHTTP(cfg *config.Config, upgrade bool, cert *tls.Certificate, b *bounds)
 		Timeout: dialTimeout,
 		// TCP detects a dead peer in 40 seconds. HTTP/1.1 needs this, because it has no pings.
 		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 20 * time.Second, Interval: 5 * time.Second, Count: 4},
+		Control:         limitUnacknowledged(upgrade),
 	}
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
