@@ -25,7 +25,7 @@ import (
 // for each field of each custom object that the program has not created, with the values that
 // [validation.Validator.Changes] finds.
 //
-// A run fails if objects change without end, if the program ends, or if the last state differs from that before the
+// A run fails if objects change without end, if the program fails, or if the last state differs from that before the
 // change. Each run is a subtest, as those of [Explore].
 func ExploreChanges(t *testing.T, scenario func(t *testing.T) *Scenario) {
 	t.Helper()
@@ -155,7 +155,8 @@ func (e *exploration) update(c change, to *unstructured.Unstructured) {
 		e.t.Fatalf("kubetest: ExploreChanges: %v", err)
 	}
 	if got, ok := e.serve(http.MethodPut, c.path, body); !ok {
-		e.t.Fatalf("kubetest: ExploreChanges: the server refuses the change of %s of %s: %v", c.Path, c.object, got.Object["message"])
+		e.t.Fatalf("kubetest: ExploreChanges: the server refuses the change of %s of %s: %v",
+			c.Path, c.object, got.Object["message"])
 	}
 	e.server.Settle()
 }

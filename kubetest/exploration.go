@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -47,14 +48,14 @@ var (
 
 // exploration is a run of a scenario. It runs the program and causes the fault.
 type exploration struct {
-	t         *testing.T
-	requested *atomic.Int64 // the number of requests
-	scenario  *Scenario
-	server    *Server
-	api       *api.Server // for the program
-	fault     *explore.Fault
-	stop      context.CancelCauseFunc
-	running   sync.WaitGroup
+	t        *testing.T
+	sent     *atomic.Int64 // the number of requests
+	scenario *Scenario
+	server   *Server
+	api      *api.Server // for the program
+	fault    *explore.Fault
+	stop     context.CancelCauseFunc
+	running  sync.WaitGroup
 
 	mu       sync.Mutex // guards the fields below
 	requests []journal.Request
@@ -104,12 +105,13 @@ func (e *exploration) run(ctx context.Context) {
 		case <-time.After(delay):
 		}
 		p, err := e.runOnce(ctx)
+		_, faulty := e.outcome()
 		switch {
 		case stopped(ctx, err), errors.Is(err, errPanic), err == nil && !p.handler.dead.Load():
 			return
 		case p.handler.dead.Load():
 			delay = p.outage
-		case !e.faulty() || restarts == maxRestarts:
+		case !faulty || restarts == maxRestarts:
 			e.t.Errorf("kubetest: Explore: the program has ended: %v", err)
 			return
 		default:
@@ -164,10 +166,11 @@ func (e *exploration) setProcess(p *process) {
 	e.process = p
 }
 
-func (e *exploration) faulty() bool {
+// outcome returns the requests that have changed objects, and whether the fault has happened.
+func (e *exploration) outcome() (requests []journal.Request, reached bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.reached
+	return slices.Clone(e.requests), e.reached
 }
 
 // crash ends the program without giving it the time to write anything more. It starts again after the outage.
@@ -213,7 +216,9 @@ func (e *exploration) reach(req journal.Request) bool {
 }
 
 // inject causes the fault of the run if a request is the one of the fault. It returns whether it has served the request.
-func (e *exploration) inject(w http.ResponseWriter, r *http.Request, req journal.Request, serve func(http.ResponseWriter)) bool {
+func (e *exploration) inject(
+	w http.ResponseWriter, r *http.Request, req journal.Request, serve func(http.ResponseWriter),
+) bool {
 	if !e.reach(req) {
 		return false
 	}

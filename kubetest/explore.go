@@ -151,8 +151,8 @@ func explored(
 	t *testing.T, scenario func(*testing.T) *Scenario, fault *explore.Fault, then func(*exploration),
 ) (r *result) {
 	t.Helper()
-	var requests atomic.Int64
-	defer watch(&requests)()
+	var sent atomic.Int64
+	defer watch(&sent)()
 	skipped := false
 	synctest.Test(t, func(t *testing.T) {
 		defer func() { skipped = t.Skipped() }()
@@ -166,7 +166,7 @@ func explored(
 		if sc.Quiet < 0 || sc.Quiet > time.Hour {
 			t.Fatalf("kubetest: Scenario.Quiet is %s: use a time up to an hour, or 0 for the default", sc.Quiet)
 		}
-		e := &exploration{t: t, scenario: sc, fault: fault, requested: &requests}
+		e := &exploration{t: t, scenario: sc, fault: fault, sent: &sent}
 		s := start(t, sc.Options, e)
 		writes := func() string {
 			return fmt.Sprintf("to repeat: go test -run '^%s$'\nthe writes:\n%s", t.Name(), s.journal)
@@ -183,12 +183,13 @@ func explored(
 		}
 		s.Settle()
 		world := e.world()
+		requests, reached := e.outcome()
 		e.checkChange()
 		if then != nil {
 			then(e)
 		}
 		if !t.Failed() {
-			r = &result{scenario: sc, world: world, requests: e.requests, reached: e.reached, log: writes()}
+			r = &result{scenario: sc, world: world, requests: requests, reached: reached, log: writes()}
 		}
 	})
 	if skipped { // only in the bubble

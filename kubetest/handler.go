@@ -42,7 +42,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.api.ServeHTTP(w, r.WithContext(api.Observe(r.Context(), observer)))
 	}
 	if e := h.server.explore; e != nil {
-		e.requested.Add(1)
+		e.sent.Add(1)
 		defer func() {
 			if matters {
 				e.wrote(req)

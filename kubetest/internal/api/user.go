@@ -93,7 +93,8 @@ func (c *call) refusal(verb string) *apierrors.StatusError {
 	if r.Namespace != "" {
 		scope = fmt.Sprintf("in the namespace %q", r.Namespace)
 	}
-	text := fmt.Sprintf("User %q cannot %s resource %q in API group %q %s", c.user.Name, verb, r.FullResource(), r.Group, scope)
+	text := fmt.Sprintf("User %q cannot %s resource %q in API group %q %s",
+		c.user.Name, verb, r.FullResource(), r.Group, scope)
 	if reason != "" {
 		text += ": " + reason
 	}

@@ -67,13 +67,13 @@ type recent struct {
 // New returns an empty journal. Ignore, which may be nil, returns true for objects whose changes do not matter.
 func New(ignore func(*unstructured.Unstructured) bool) *Journal {
 	return &Journal{
-		start: time.Now(), ignore: ignore, requests: make(map[Request]int), names: make(map[string]string), uids: make(map[string]bool), counts: make(map[string]Counts),
-		made: make(map[store.Key]string),
+		start: time.Now(), ignore: ignore, requests: make(map[Request]int), names: make(map[string]string),
+		uids: make(map[string]bool), counts: make(map[string]Counts), made: make(map[store.Key]string),
 	}
 }
 
-// Request counts a request and identifies it. Name is that of the object that it creates, or empty. After Begin, it returns false if there are so many equal ones in a minute
-// that the program must be in an endless loop.
+// Request counts a request and identifies it. Name is that of the object that it creates, or empty. After Begin, it
+// returns false if there are so many equal ones in a minute that the program must be in an endless loop.
 func (j *Journal) Request(author string, r *http.Request, name string) (Request, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
