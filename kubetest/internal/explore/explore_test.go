@@ -72,36 +72,36 @@ func world(t *testing.T, normalize func(*unstructured.Unstructured), pods ...str
 
 func TestDifferencesThatDoNotMatter(t *testing.T) {
 	a := world(t, nil, `
-metadata: {name: a, namespace: shop, uid: u1, resourceVersion: "5", generation: 1, annotations: {kubetest/another-client: "true"}}
+metadata: {name: a, namespace: shop, uid: 00000001-uid-of-it, resourceVersion: "5", generation: 1, annotations: {kubetest/another-client: "true"}}
 status:
   observedGeneration: 1
   conditions: [{type: Ready, lastTransitionTime: "2000-01-01T00:00:00Z"}, {type: Bound}]
   pod: web-12345
-  podUID: u2
+  podUID: 00000002-uid-of-it
   fsm: {generation: 1, state: Ready}
   inventory: [{kind: Pod, name: x, hash: h1}, {kind: Pod, name: y}]
 `, `
 metadata:
-  {name: web-12345, generateName: web-, uid: u2, ownerReferences: [{kind: Pod, name: a, uid: u1}, {kind: Pod, name: b}]}
+  {name: web-12345, generateName: web-, uid: 00000002-uid-of-it, ownerReferences: [{kind: Pod, name: a, uid: 00000001-uid-of-it}, {kind: Pod, name: b}]}
 spec: {n: 1}
 `, `
-metadata: {name: web-22222, generateName: web-, uid: u3}
+metadata: {name: web-22222, generateName: web-, uid: 00000003-uid-of-it}
 spec: {n: 2}
 `)
 	b := world(t, nil, `
-metadata: {name: web-77777, generateName: web-, uid: u5}
+metadata: {name: web-77777, generateName: web-, uid: 00000005-uid-of-it}
 spec: {n: 2}
 `, `
 metadata:
-  {name: web-99999, generateName: web-, uid: u6, ownerReferences: [{kind: Pod, name: b}, {kind: Pod, name: a, uid: u4}]}
+  {name: web-99999, generateName: web-, uid: 00000006-uid-of-it, ownerReferences: [{kind: Pod, name: b}, {kind: Pod, name: a, uid: 00000004-uid-of-it}]}
 spec: {n: 1}
 `, `
-metadata: {name: a, namespace: shop, uid: u4, resourceVersion: "9", generation: 2, creationTimestamp: "2001-01-01T00:00:00Z"}
+metadata: {name: a, namespace: shop, uid: 00000004-uid-of-it, resourceVersion: "9", generation: 2, creationTimestamp: "2001-01-01T00:00:00Z"}
 status:
   observedGeneration: 2
   conditions: [{type: Bound}, {type: Ready, lastTransitionTime: "2000-01-01T00:10:00Z"}]
   pod: web-99999
-  podUID: u6
+  podUID: 00000006-uid-of-it
   fsm: {generation: 2, state: Ready}
   inventory: [{kind: Pod, name: y}, {kind: Pod, name: x, hash: h2}]
 `)

@@ -27,6 +27,9 @@ const (
 	deletions = "(deletions)"
 )
 
+// minUID is the length of the shortest UID that is replaced. Shorter ones are not generated, and may be parts of words.
+const minUID = 16
+
 // absent is the value of a field that does not exist.
 const absent = "absent"
 
@@ -54,8 +57,8 @@ func NewWorld(
 		if normalize != nil {
 			normalize(obj)
 		}
-		if uid := obj.GetUID(); uid != "" {
-			pairs = append(pairs, string(uid), "uid")
+		if uid := string(obj.GetUID()); len(uid) >= minUID {
+			pairs = append(pairs, uid, "uid")
 		}
 		name := j.Name(key)
 		byName[name] = append(byName[name], obj.Object)

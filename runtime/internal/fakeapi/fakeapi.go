@@ -152,7 +152,9 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 	t, ok := s.target(r.URL.Path)
 	switch {
 	case !ok:
-		return answer(nil, fakesource.Status(404, metav1.StatusReasonNotFound))
+		err := fakesource.Status(404, metav1.StatusReasonNotFound)
+		err.Status.Message = "the server could not find the requested resource" // of a real server
+		return answer(nil, err)
 	case r.Method != http.MethodGet:
 		obj, created, err := t.write(r)
 		resp, err := answer(obj, err)
