@@ -32,15 +32,16 @@
 // generations, defaults, finalizers, server-side apply with managed fields, all types of patches, dry runs, the
 // subresources status, scale, eviction and binding, selectors, pages, and watches with bookmarks and streaming lists.
 // Custom resources are validated and pruned by their schemas and CEL rules. Objects that depend on deleted owners,
-// namespaces and definitions are deleted immediately. A client that impersonates a user has the permissions of the roles
-// on the server; others may do everything. The tests of package conformance pass with this server and with a real one.
+// namespaces and definitions are deleted immediately. A client that impersonates a user has the permissions of the
+// roles on the server; others may do everything. The tests of package conformance pass with this server and with a real
+// one.
 //
 // # What the server does not do
 //
 // No controllers and no kubelet run: a Deployment has no pods, and pods do not start. A test writes the status that it
 // needs with a client, such as that of a PodDisruptionBudget, which limits evictions. Objects of built-in kinds are
-// checked for unknown fields, wrong types and their metadata, but not by the other rules of their kinds. No webhooks are
-// called, and policies and quotas are not enforced; a warning reports this. Tables, logs, streams to containers and
+// checked for unknown fields, wrong types and their metadata, but not by the other rules of their kinds. No webhooks
+// are called, and policies and quotas are not enforced; a warning reports this. Tables, logs, streams to containers and
 // tokens of service accounts are not supported: requests for them are errors. Use a real cluster for such tests, for
 // example that of package tests/cluster.
 //

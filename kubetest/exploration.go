@@ -215,7 +215,8 @@ func (e *exploration) reach(req journal.Request) bool {
 	return true
 }
 
-// inject causes the fault of the run if a request is the one of the fault. It returns whether it has served the request.
+// inject causes the fault of the run if a request is the one of the fault. It returns whether it has served the
+// request.
 func (e *exploration) inject(
 	w http.ResponseWriter, r *http.Request, req journal.Request, serve func(http.ResponseWriter),
 ) bool {

@@ -25,8 +25,8 @@ type Scenario struct {
 	Options *Options
 
 	// Program is the program under test, such as a function that runs a manager. It returns when its context ends, or
-	// without an error when its work is done. It is called again after a crash: what must survive a crash is outside of it.
-	// It must not use the network, such as for HealthAddr of a manager: in a bubble, no time passes meanwhile. With a
+	// without an error when its work is done. It is called again after a crash: what must survive a crash is outside of
+	// it. It must not use the network, such as for HealthAddr of a manager: in a bubble, no time passes meanwhile. With a
 	// logger that writes to t.Output(), its logs are those of the run.
 	Program func(ctx context.Context, c *client.Client) error
 
@@ -47,8 +47,8 @@ type Scenario struct {
 	// compared. Nil returns false, but events and leases never matter.
 	Ignore func(obj *unstructured.Unstructured) bool
 
-	// Quiet is how long no object changes before Settle returns, at most an hour. Default: 10 minutes. A program that often
-	// renews leases is tested faster with a shorter time, which must be longer than its delays.
+	// Quiet is how long no object changes before Settle returns, at most an hour. Default: 10 minutes. A program that
+	// often renews leases is tested faster with a shorter time, which must be longer than its delays.
 	Quiet time.Duration
 
 	// AllowReplacements accepts that objects are created and deleted more or less often after a fault.
@@ -64,12 +64,12 @@ type Scenario struct {
 //   - The events of the program's watches are delayed by a minute.
 //   - The program does not run for a minute while the story writes.
 //
-// A run fails if the story reports an error, if objects change without end, if a change of another client is lost, or if
-// the last state differs from that without faults: if other objects exist or have other fields, or if objects were
+// A run fails if the story reports an error, if objects change without end, if a change of another client is lost, or
+// if the last state differs from that without faults: if other objects exist or have other fields, or if objects were
 // created or deleted more or less often. UIDs, times, versions and generations may differ, as may events and leases.
 //
-// Each run is a subtest in its own bubble of testing/synctest, and some run at the same time. The log of a failed one has
-// all writes, and the command that repeats it.
+// Each run is a subtest in its own bubble of testing/synctest, and some run at the same time. The log of a failed one
+// has all writes, and the command that repeats it.
 //
 //	kubetest.Explore(t, func(t *testing.T) *kubetest.Scenario { // called for each run
 //		return &kubetest.Scenario{

@@ -27,8 +27,8 @@ import (
 
 const cleanup = "e2e.example.com/cleanup" // the finalizer of copied ConfigMaps
 
-// copier is a process that copies each ConfigMap of the namespace shop into the namespace copies. It has one of the bugs
-// of TestExploreFindsBugs, or none.
+// copier is a process that copies each ConfigMap of the namespace shop into the namespace copies. It has one of the
+// bugs of TestExploreFindsBugs, or none.
 type copier struct {
 	bug               string
 	originals, copies *kube.API[corev1.ConfigMap]

@@ -16,8 +16,8 @@ const (
 )
 
 // Settle waits until no object has changed for ten minutes, except for events and leases. It only works in a bubble of
-// testing/synctest, where time passes at once. The test fails if objects still change after four hours, which is an endless
-// loop of a controller or of several that undo each other's changes.
+// testing/synctest, where time passes at once. The test fails if objects still change after four hours, which is an
+// endless loop of a controller or of several that undo each other's changes.
 func (s *Server) Settle() {
 	s.t.Helper()
 	requireBubble(s.t.Fatal)

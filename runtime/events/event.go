@@ -167,8 +167,8 @@ func (*object) KubeResource() core.Resource {
 const maxName = 253
 
 // eventName returns a name that is unique if no other event of the recorder has the serial. It starts with the name of
-// the object if that is a valid DNS subdomain. It ends with characters of the recorder, since several recorders may read
-// the same time.
+// the object if that is a valid DNS subdomain. It ends with characters of the recorder, since several recorders may
+// read the same time.
 func eventName(of string, serial int64, recorder string) string {
 	suffix := fmt.Sprintf(".%016x-%s", serial, recorder)
 	prefix := strings.TrimRight(of[:min(len(of), maxName-len(suffix))], ".-")

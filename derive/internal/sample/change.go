@@ -19,8 +19,8 @@ type Change struct {
 	Object   map[string]any
 }
 
-// Changes yields changes of a valid object: for each value, except for those of its metadata and status, another one, and
-// its removal; for each optional field, list and map, a value that is added. Servers accept each change and its
+// Changes yields changes of a valid object: for each value, except for those of its metadata and status, another one,
+// and its removal; for each optional field, list and map, a value that is added. Servers accept each change and its
 // reversal. Objects have their default values, and no status.
 func (s *Sampler) Changes(obj map[string]any) iter.Seq[Change] {
 	return func(yield func(Change) bool) {

@@ -137,9 +137,9 @@ func (s *Store) Show(h *Hold) {
 	s.notify()
 }
 
-// Changes returns the changes of a resource after a version that the holds do not hide, and the version up to which they
-// are complete. If it returns none, the channel is closed when there may be more. It returns ErrExpired for a version
-// that is too old.
+// Changes returns the changes of a resource after a version that the holds do not hide, and the version up to which
+// they are complete. If it returns none, the channel is closed when there may be more. It returns ErrExpired for a
+// version that is too old.
 func (s *Store) Changes(
 	gr schema.GroupResource, after uint64, holds []*Hold,
 ) (changes []Change, upTo uint64, more <-chan struct{}, err error) {
