@@ -88,9 +88,10 @@ type place struct {
 
 // controllers is the file that lists the controllers of a project.
 const (
-	controllers   = "internal/controller/controllers.go"
-	controllerDir = "internal/controller"
-	endToEnd      = "test/e2e/e2e_test.go"
+	controllers     = "internal/controller/controllers.go"
+	controllerTests = "internal/controller/controllers_test.go"
+	controllerDir   = "internal/controller"
+	endToEnd        = "test/e2e/e2e_test.go"
 )
 
 // kindFiles returns the paths of the templates of a kind.
@@ -282,6 +283,10 @@ func (t *Tree) expand(k *Kind, at place) ([]File, error) {
 		!bytes.Contains(test, []byte("\nfunc start(t *testing.T) (context.Context, *kube.Client, string)")) {
 		// The test of the kind calls them.
 		list = slices.DeleteFunc(list, func(name string) bool { return path.Dir(name) == "test/e2e" })
+	}
+	if test := t.files[controllerTests]; !bytes.Contains(test, []byte("\nconst user = ")) ||
+		!bytes.Contains(test, []byte("\nfunc manifests() []string")) {
+		list = slices.DeleteFunc(list, func(name string) bool { return name == "internal/controller/widget_test.go" })
 	}
 	var files []File
 	for _, name := range list {

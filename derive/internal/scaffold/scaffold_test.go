@@ -50,7 +50,8 @@ func TestFiles(t *testing.T) {
 	want := []string{
 		"Dockerfile", "Makefile", "README.md", "api/v1/doc.go", "api/v1/policy_types.go", "config/deploy/controller.yaml",
 		"config/deploy/namespace.yaml", "config/samples/policy.yaml", ".dockerignore", ".gitignore", "go.mod", ".golangci.yml",
-		"internal/controller/controllers.go", "internal/controller/policy.go", "internal/controller/policy_test.go", "main.go",
+		"internal/controller/controllers.go", "internal/controller/controllers_test.go", "internal/controller/policy.go",
+		"internal/controller/policy_test.go", "main.go",
 		"test/e2e/e2e_test.go", "test/e2e/policy_test.go",
 	}
 	if diff := cmp.Diff(want, paths); diff != "" {

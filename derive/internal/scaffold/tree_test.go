@@ -425,7 +425,7 @@ func TestMistakesChangeNothing(t *testing.T) {
 		{"an existing plural", []string{"api/v1/policy_types.go", "plural=policies", "plural=orders"}, kind(scaffold.Kind{Name: "Order"}), "kind Order has the plural orders, as Policy"},
 		{"an existing type", []string{"api/v1/more.go", "", "package v1\n\ntype OrderSpec struct{}\n"}, kind(scaffold.Kind{Name: "Order"}), "api/v1/more.go declares OrderSpec"},
 		{"an existing file", []string{"config/samples/order.yaml", "", "x: y\n"}, kind(scaffold.Kind{Name: "Order"}), "the project has config/samples/order.yaml already"},
-		{"a file that the project has", nil, kind(scaffold.Kind{Name: "Controllers"}), "internal/controller/controllers.go already"},
+		{"a file that the project has", nil, kind(scaffold.Kind{Name: "Controllers"}), "internal/controller/controllers.go, internal/controller/controllers_test.go already"},
 		{"another group in the package", []string{"api/other/v1/o.go", "", strings.ReplaceAll(second, "shop.", "other.")}, kind(scaffold.Kind{Name: "Order", Group: "other.example.com"}), "api/other/v1 is version v1 of the group other.example.org, and can't have a kind of other.example.com/v1: set -group=other.example.org and -version=v1"},
 		{"no group", []string{"api/v1/policy_types.go", "//kube:resource", "// resource"}, kind(scaffold.Kind{Name: "Order"}), "it has no group: set one with -group"},
 		{"several groups", []string{"api/other/v1/o.go", "", strings.ReplaceAll(second, "shop.", "other.")}, kind(scaffold.Kind{Name: "Order"}), "the project has the groups other.example.org, shop.example.org: choose one with -group"},

@@ -21,10 +21,10 @@ func TestWidgetController(t *testing.T) {
 		return &kubetest.Scenario{
 			Options: &kubetest.Options{
 				Definitions: definitions(),
-				Files:       []string{"../../config/rbac/role.yaml", "../../config/deploy/*.yaml"},
+				Files:       manifests(),
 				Objects:     []kube.Object{v1.NewWidget("prod", "hello", v1.WidgetSpec{Message: "hi"})},
 			},
-			User: "system:serviceaccount:widget-system:widget-controller",
+			User: user,
 			Program: func(ctx context.Context, c *kube.Client) error {
 				m := kube.NewManager(c, nil)
 				Add(m, c)
