@@ -82,8 +82,7 @@ func exploreBoxes(t *testing.T, bug string) {
 func TestExploreChangesAcceptsProgramsThatFollow(t *testing.T) { exploreBoxes(t, "") }
 
 func TestExploreChangesFindsBugs(t *testing.T) {
-	findsBug(t, "never shrinks", exploreBoxes,
-		"/change_spec.size_of_boxes.example.com_shop_one",
+	findsBug(t, "never shrinks", exploreBoxes, "change_spec.size_of_boxes.example.com_shop_one",
 		"the last state, after spec.size of boxes.example.com shop/one was changed from 1 to 2 and back:",
 		`configmaps shop/one: data.size is "2", before "1"`)
 }

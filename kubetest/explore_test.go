@@ -200,56 +200,71 @@ func TestExploreAcceptsProgramsThatTolerateFaults(t *testing.T) { exploreCopier(
 const bugEnv = "KUBETEST_BUG"
 
 func TestExploreFindsBugs(t *testing.T) {
-	for bug, want := range map[string][]string{
+	for bug, tt := range map[string]struct {
+		fault string // the name of its test, or empty if the runs without faults find the bug
+		want  []string
+	}{
 		"forgets deletions": {
-			"/outage_at_story_DELETE_configmaps_shop_a", "configmaps copies/a exists, but not without faults",
+			"outage_at_story_DELETE_configmaps_shop_a", []string{"configmaps copies/a exists, but not without faults"},
 		},
 		"fails if the copy exists": {
-			"/crash_after_POST_configmaps_copies_b ", `shop/b: metadata.annotations.copied is absent, without faults "true"`,
+			"crash_after_POST_configmaps_copies_b",
+			[]string{`shop/b: metadata.annotations.copied is absent, without faults "true"`},
 		},
 		"remembers what it has done": {
-			"/crash_after_POST_configmaps_copies_b-x ", "configmaps copies/b-* 2 exists, but not without faults",
+			"crash_after_POST_configmaps_copies_b-x", []string{"configmaps copies/b-* 2 exists, but not without faults"},
 		},
 		"makes copies again": {
-			"/cut_connections_after_POST_configmaps_copies_b ",
-			"configmaps copies/b was deleted 1 times, without faults 0 times",
+			"cut_connections_after_POST_configmaps_copies_b",
+			[]string{"configmaps copies/b was deleted 1 times, without faults 0 times"},
 		},
 		"overwrites": {
-			"/another_client_before_PUT_configmaps_shop_b", "the program has undone the change of another client: the annotation",
-			"configmaps/b",
+			"another_client_before_PUT_configmaps_shop_b", []string{
+				"the program has undone the change of another client: the annotation", "configmaps/b",
+			},
 		},
-		"changes objects every minute": {
+		"may not delete": {"", []string{
+			`the program lacks a permission: configmaps "a" is forbidden: User "jane" cannot delete resource "configmaps" in API ` +
+				`group "" in the namespace "copies"`,
+		}},
+		"changes objects every minute": {"", []string{
 			"objects still change after 4h0m0s: configmaps shop/", "has changed 10 times in the last 10m0s",
-		},
-		"requests without end": {
+		}},
+		"requests without end": {"", []string{
 			"a program is in an endless loop: it has sent GET /api/v1/namespaces/shop/configmaps/a 10001 times in a minute",
-		},
-		"ends with an error":            {"the program has ended: out of order"},
-		"panics":                        {"the program panics: out of order", "to repeat: go test -run"},
-		"does not end with its context": {"the program has not returned within 1h0m0s after its context had ended"},
+		}},
+		"ends with an error": {"", []string{"the program has ended: out of order"}},
+		"panics":             {"", []string{"the program panics: out of order", "to repeat: go test -run"}},
+		"does not end with its context": {"", []string{
+			"the program has not returned within 1h0m0s after its context had ended",
+		}},
 	} {
 		t.Run(bug, func(t *testing.T) {
 			t.Parallel()
-			findsBug(t, bug, exploreCopier, want...)
+			findsBug(t, bug, exploreCopier, tt.fault, tt.want...)
 		})
 	}
 }
 
 // findsBug checks that the test of a program with a bug fails, and that its output has some texts. It runs in another
-// process.
-func findsBug(t *testing.T, bug string, explore func(t *testing.T, bug string), want ...string) {
+// process, and there only the subtest whose name ends with sub, unless that is empty.
+func findsBug(t *testing.T, bug string, explore func(t *testing.T, bug string), sub string, want ...string) {
 	t.Helper()
 	if os.Getenv(bugEnv) != "" {
 		explore(t, bug)
 		return
 	}
-	test := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
+	run := "^" + t.Name() + "$"
+	if sub != "" {
+		run = "^" + t.Name() + "/.*/" + sub + "$"
+	}
+	test := exec.CommandContext(t.Context(), os.Args[0], "-test.run="+run)
 	test.Env = append(os.Environ(), bugEnv+"=1")
 	output, err := test.CombinedOutput()
 	if err == nil {
 		t.Error("the test succeeds, want a failure")
 	}
-	for _, text := range want {
+	for _, text := range append(want, sub) {
 		if !strings.Contains(string(output), text) {
 			t.Errorf("the output does not contain %q:\n%s", text, output)
 		}

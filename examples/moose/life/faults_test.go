@@ -19,7 +19,7 @@ import (
 func TestMooseIsReleasedInSpiteOfFaults(t *testing.T) {
 	kubetest.Explore(t, func(t *testing.T) *kubetest.Scenario {
 		moose := &v1.Moose{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "forest", Name: "bull"}, Spec: v1.MooseSpec{Weight: 60},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "forest", Name: "bull"}, Spec: v1.MooseSpec{Weight: 40},
 		}
 		return &kubetest.Scenario{
 			Options: &kubetest.Options{
@@ -30,7 +30,7 @@ func TestMooseIsReleasedInSpiteOfFaults(t *testing.T) {
 				mooses := kube.Namespaced[v1.Moose](s.Client(nil), "forest")
 				s.Settle()
 				m, err := mooses.Get(t.Context(), "bull", nil)
-				if err != nil || m.Status.FSM.State != "Released" || m.Status.Weight != 60 {
+				if err != nil || m.Status.FSM.State != "Released" || m.Status.Weight != 40 {
 					t.Errorf("the moose is %+v, %v; want it released with its weight", m, err)
 				}
 				if err := mooses.Delete(t.Context(), "bull", nil); err != nil {
