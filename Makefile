@@ -21,7 +21,8 @@ SLOWEST := $(addprefix ./,wasm/conformance wasm/host client runtime/manager runt
 # The packages of UNITS that make race leaves to make no-race, because the race detector multiplies their long times.
 # Tests of packages that use them from several goroutines run with it: derive/cmd/kube-derive, client,
 # runtime/reflector, kubetest.
-SEQUENTIAL := derive/generate core/wire $(addprefix kubetest/internal/,builtin defaults definition fields)
+SEQUENTIAL := derive/generate derive/internal/sample derive/internal/scaffold core/wire \
+	$(addprefix kubetest/internal/,builtin defaults definition fields)
 
 # Developer tools of others are pinned in tools/go.mod.
 LINT := $(CURDIR)/.bin/golangci-lint
