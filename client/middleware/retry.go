@@ -22,8 +22,8 @@ type RetryOptions struct {
 	MaxAttempts int
 
 	// MaxElapsedTime is the maximum time between the first attempt and the start of a retry. Default: 30 s. One retry may
-	// be later, if the connection broke or there was no response in time: noticing that takes 30 seconds or more, and a
-	// new connection may work.
+	// be later, if the connection broke or the server did not respond in time: noticing that takes 30 seconds or more, and
+	// a new connection may work.
 	MaxElapsedTime time.Duration
 
 	// InitialBackoff is the delay after the first attempt. The delay doubles after each further attempt up to MaxBackoff,
@@ -175,8 +175,8 @@ type retrier struct {
 	answered *atomic.Bool // whether there was ever a response
 }
 
-// RoundTrip sends a request until it succeeds, or until a retry cannot help or there is no time for it. After
-// MaxElapsedTime, one retry is made if the connection broke.
+// RoundTrip sends a request until it succeeds, or until a retry cannot help or would be too late. After MaxElapsedTime,
+// one retry is made if the connection broke.
 func (t *retrier) RoundTrip(r *http.Request) (*http.Response, error) {
 	call, start := callOf(r), time.Now()
 	most := t.attempts(r.Context(), call)

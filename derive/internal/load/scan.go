@@ -303,19 +303,8 @@ func (s *scan) ofPackage(m *Marker, group *ast.CommentGroup) bool {
 		return true
 	}
 	return s.program.set.On(m.Marker)&marker.Package != 0 && !slices.ContainsFunc(s.file.Decls, func(d ast.Decl) bool {
-		return group == docOf(d) || group.Pos() > d.Pos() && (group.Pos() < d.End() || s.sameLine(group.Pos(), d.End()))
+		return group == marker.DocOf(d) || group.Pos() > d.Pos() && (group.Pos() < d.End() || s.sameLine(group.Pos(), d.End()))
 	})
-}
-
-// docOf returns the doc comment of a declaration; nil for none.
-func docOf(d ast.Decl) *ast.CommentGroup {
-	switch d := d.(type) {
-	case *ast.FuncDecl:
-		return d.Doc
-	case *ast.GenDecl:
-		return d.Doc
-	}
-	return nil
 }
 
 // parse returns the markers of a comment.

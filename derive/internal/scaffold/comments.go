@@ -79,7 +79,7 @@ func (s *source) packageMarkers(markers *marker.Set) (lines []string) {
 	}
 	for _, group := range s.file.Comments {
 		ofDecl := slices.ContainsFunc(s.file.Decls, func(d ast.Decl) bool {
-			return group == docOf(d) || group.Pos() > d.Pos() && group.Pos() < d.End()
+			return group == marker.DocOf(d) || group.Pos() > d.Pos() && group.Pos() < d.End()
 		})
 		if ofDecl {
 			continue
@@ -97,15 +97,4 @@ func (s *source) packageMarkers(markers *marker.Set) (lines []string) {
 		}
 	}
 	return lines
-}
-
-// docOf returns the doc comment of a declaration; nil for none.
-func docOf(d ast.Decl) *ast.CommentGroup {
-	switch d := d.(type) {
-	case *ast.FuncDecl:
-		return d.Doc
-	case *ast.GenDecl:
-		return d.Doc
-	}
-	return nil
 }

@@ -4,4 +4,6 @@ package controller
 const user = "system:serviceaccount:widget-system:widget-controller"
 
 // manifests returns the files that give the service account its permissions.
-func manifests() []string { return []string{"../../config/rbac/role.yaml", "../../config/deploy/*.yaml"} }
+func manifests() []string {
+	return []string{"../../config/rbac/role.yaml", "../../config/deploy/*.yaml"}
+}
