@@ -286,6 +286,7 @@ func (t *Tree) expand(k *Kind, at place) ([]File, error) {
 	}
 	if test := t.files[controllerTests]; !bytes.Contains(test, []byte("\nconst user = ")) ||
 		!bytes.Contains(test, []byte("\nfunc manifests() []string")) {
+		// The test of the controller uses them.
 		list = slices.DeleteFunc(list, func(name string) bool { return name == "internal/controller/widget_test.go" })
 	}
 	var files []File

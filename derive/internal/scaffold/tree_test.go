@@ -508,6 +508,25 @@ func TestWebhooksNeedNeitherInstallNorStart(t *testing.T) {
 	}
 }
 
+// TestTestsOfAKindNeedTheHelpersOfTheProject holds that a new kind has no test that does not compile, if authors have
+// changed the functions that it calls.
+func TestTestsOfAKindNeedTheHelpersOfTheProject(t *testing.T) {
+	tree := open(t, started(t), "internal/controller/controllers_test.go", "func manifests(", "func files(",
+		"test/e2e/e2e_test.go", "func start(", "func begin(")
+	if err := tree.AddKind(&scaffold.Kind{Name: "Order", Version: "v1"}); err != nil {
+		t.Fatal(err)
+	}
+	_, texts := summary(t, tree)
+	if texts["internal/controller/order.go"] == "" {
+		t.Error("the kind has no controller")
+	}
+	for path := range texts {
+		if strings.HasSuffix(path, "order_test.go") {
+			t.Errorf("%s is created", path)
+		}
+	}
+}
+
 // TestConfigurationsHaveOneName holds that one marker names each configuration, and none if a project has only
 // conversions.
 func TestConfigurationsHaveOneName(t *testing.T) {
