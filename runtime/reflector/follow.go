@@ -73,7 +73,7 @@ func (t *table) follow(ctx context.Context, form uint64, f func(Change)) error {
 // addFollower calls f with the existing objects, and adds it to the followers. The watch continues meanwhile: it waits
 // only for the changes that are left when all existing objects were delivered.
 func (t *table) addFollower(ctx context.Context, f *func(Change)) {
-	initial := t.subscribe(nil)
+	initial := t.subscribe(subscription{})
 	defer t.unsubscribe(initial)
 	deliver := func() {
 		for ctx.Err() == nil {

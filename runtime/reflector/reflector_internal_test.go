@@ -50,7 +50,7 @@ func TestTableReleasesNamespacesWaitersAndSubscriptions(t *testing.T) {
 
 func TestQueueOfABurstIsReleased(t *testing.T) {
 	table := newTable(core.Resource{})
-	s := table.subscribe(nil)
+	s := table.subscribe(subscription{})
 	for i := range 100 {
 		ref := core.ObjectRef{Name: string(rune('a' + i))}
 		_ = table.put(wire.Head{Ref: ref}, wire.NewPacked(wire.JSON, []byte(`{}`)), "1", 0, false)

@@ -72,7 +72,7 @@ func (t *table) deliveries(ctx context.Context, form uint64, held *atomic.Int64)
 			yield(Delivery{}, err)
 			return
 		}
-		sub := t.subscribe(held)
+		sub := t.subscribe(subscription{held: held})
 		defer t.unsubscribe(sub)
 		defer t.observe(Observer{Seen: func(string) { sub.alert() }, Gone: func(wire.Packed) {}})()
 		last := ""

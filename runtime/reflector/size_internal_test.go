@@ -28,7 +28,7 @@ func TestSizeOfATableIsThatOfItsObjectsAndIndexes(t *testing.T) {
 	var seen int64
 	stop := table.observe(Observer{Seen: func(string) {}, Gone: func(wire.Packed) {}, Size: func(n int64) { seen = n }})
 	held := new(atomic.Int64)
-	sub := table.subscribe(held)
+	sub := table.subscribe(subscription{held: held})
 	check := func(step int) {
 		t.Helper()
 		want, packed := int64(0), int64(0)

@@ -36,7 +36,7 @@ func TestConcurrentUse(t *testing.T) {
 	for range 2 {
 		working.Go(func() { read(t, store, writes/10) })
 		working.Go(func() { readShared(t, reflector.Decoded(store), writes/10) })
-		working.Go(func() { comeAndGo(t, store, writes/100) })
+		working.Go(func() { comeAndGo(t, store, writes/20) })
 	}
 	followed := &folder{t: t, state: make(map[core.ObjectRef]wire.Head)}
 	received := &folder{t: t, state: make(map[core.ObjectRef]wire.Head)}

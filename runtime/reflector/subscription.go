@@ -51,8 +51,7 @@ func (t *table) changes(ctx context.Context, form uint64) iter.Seq2[Change, erro
 			yield(Change{}, err)
 			return
 		}
-		sub := t.subscribe(nil)
-		sub.keeps = true
+		sub := t.subscribe(subscription{keeps: true})
 		defer t.unsubscribe(sub)
 		for {
 			if ctx.Err() != nil {
@@ -127,13 +126,12 @@ type pending struct {
 // loadBatch is the number of existing objects that are queued in one critical section. Writers wait for it.
 const loadBatch = 1000
 
-// subscribe starts a subscription with all existing objects. held counts the memory of the undelivered changes, unless
-// it is nil.
-func (t *table) subscribe(held *atomic.Int64) *subscription { return t.subscribeIn(loadBatch, held) }
+// subscribe starts a subscription with all existing objects, and with the fields keeps and held of the given one.
+func (t *table) subscribe(with subscription) *subscription { return t.subscribeIn(loadBatch, with) }
 
 // subscribeIn is subscribe with about batch objects in each batch.
-func (t *table) subscribeIn(batch int, held *atomic.Int64) *subscription {
-	s := &subscription{alerted: make(chan struct{}, 1), loading: true, held: held}
+func (t *table) subscribeIn(batch int, with subscription) *subscription {
+	s := &subscription{alerted: make(chan struct{}, 1), loading: true, held: with.held, keeps: with.keeps}
 	t.mu.Lock()
 	s.ready = t.ready
 	t.subscriptions[s] = struct{}{} // it receives changes from now on

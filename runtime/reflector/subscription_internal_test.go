@@ -21,7 +21,7 @@ import (
 func TestChangesWhileASubscriptionLoadsAreDeliveredOnce(t *testing.T) {
 	table, change := filled(t)
 	refOf := func(i int) core.ObjectRef { return core.ObjectRef{Namespace: "prod", Name: strconv.Itoa(i)} }
-	s := table.subscribeIn(20, nil)
+	s := table.subscribeIn(20, subscription{})
 	got := map[core.ObjectRef]Change{}
 	receive := func(most int) {
 		for range most {
@@ -101,8 +101,7 @@ func TestSubscriptionFollowsTheTableWhileItLoads(t *testing.T) {
 		for ref, states := range m.states {
 			m.states[ref] = states[len(states)-1:] // the subscriber receives nothing of the others
 		}
-		m.sub = m.table.subscribeIn(1+r.IntN(4), nil)
-		m.sub.keeps = true
+		m.sub = m.table.subscribeIn(1+r.IntN(4), subscription{keeps: true})
 		for range r.IntN(60) {
 			switch i := r.IntN(12); r.IntN(6) {
 			case 0, 1:
@@ -259,7 +258,7 @@ func TestObjectThatReturnsBeforeItsDeliveryIsAdded(t *testing.T) {
 		if live {
 			table.drop(ref, "1001")
 		}
-		sub := table.subscribe(nil)
+		sub := table.subscribe(subscription{})
 		change(0, "second")
 		table.drop(ref, "1002")
 		change(0, "third")
@@ -285,7 +284,7 @@ func TestRefOfAChangeKeepsNoStateAlive(t *testing.T) {
 	for _, followed := range []bool{false, true} {
 		table := newTable(core.Resource{})
 		var change Change
-		sub := table.subscribe(nil)
+		sub := table.subscribe(subscription{})
 		receive := func() {
 			if c, ok, _ := table.next(sub); ok && !followed {
 				change = c

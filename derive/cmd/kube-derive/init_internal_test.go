@@ -33,7 +33,7 @@ func TestInitWritesFiles(t *testing.T) {
 Change the kind in api/v1/order_types.go and its reconcile in internal/controller/order.go, then run make generate.
 go tool kube-derive add adds kinds, versions and webhooks.
 `
-	if code != 0 || stdout != next || stderr != "kube-derive init: wrote 18 files to shop\n" {
+	if code != 0 || stdout != next || stderr != "kube-derive init: wrote 19 files to shop\n" {
 		t.Fatalf("init = %d\nstdout: %s\nstderr: %s", code, stdout, stderr)
 	}
 	mod, err := os.ReadFile(filepath.Join(dir, "shop", "go.mod"))
