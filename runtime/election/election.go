@@ -68,7 +68,7 @@ const (
 // Errors of an [Elector].
 var (
 	// ErrLost is the error of a term that ended because the lease could not be renewed in time, or was taken away.
-	ErrLost = errors.New("the leadership is lost")
+	ErrLost = errors.New("the lease is lost")
 
 	// ErrNotLeader is the error of a request that [Elector.Fence] refuses.
 	ErrNotLeader = errors.New("this replica is not the leader")

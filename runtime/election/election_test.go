@@ -427,7 +427,7 @@ func TestALostTermHasAReason(t *testing.T) {
 			result := r.start(t.Context(), untilEnd)
 			time.Sleep(5 * time.Second)
 			change(t, client.Namespaced[coordinationv1.Lease](c.server.Client(), "prod"))
-			want := "lease prod/shop: the leadership is lost: " + reason
+			want := "lease prod/shop: the lease is lost: " + reason
 			if err := <-result; !errors.Is(err, election.ErrLost) || err.Error() != want {
 				t.Errorf("Run = %v, want %s", err, want)
 			}

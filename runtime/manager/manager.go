@@ -434,8 +434,7 @@ func (m *Manager) campaign(ctx context.Context, term termFunc, giveUp func(error
 			result = m.lead(ctx, giveUp)
 			return result
 		})
-		stopped := result == election.ErrLost || result == sharding.ErrLost // everything, after the loss
-		lost := errors.Is(err, election.ErrLost) || errors.Is(err, sharding.ErrLost)
+		stopped, lost := result == election.ErrLost, errors.Is(err, election.ErrLost) // everything has stopped
 		switch {
 		case ctx.Err() == nil && !stopped:
 			return err

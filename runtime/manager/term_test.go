@@ -25,7 +25,6 @@ import (
 	"github.com/kube-go/sdk/runtime/internal/fakeapi"
 	"github.com/kube-go/sdk/runtime/internal/terms"
 	"github.com/kube-go/sdk/runtime/manager"
-	"github.com/kube-go/sdk/runtime/sharding"
 )
 
 // duty is the object that two replicas want to reconcile. No run of one may overlap with a run of the other.
@@ -348,7 +347,7 @@ func TestServersHaveTimeToStopAfterSlowControllers(t *testing.T) {
 
 // TestFenceOfAManagerRefusesWrites checks that a client with the fence of a manager writes only in a term.
 func TestFenceOfAManagerRefusesWrites(t *testing.T) {
-	for name, want := range map[string]error{"election": election.ErrNotLeader, "sharding": sharding.ErrLost, "": nil} {
+	for name, want := range map[string]error{"election": election.ErrNotLeader, "sharding": election.ErrLost, "": nil} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, option := newServer(), divisions[name]

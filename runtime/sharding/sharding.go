@@ -60,10 +60,6 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// ErrLost is the error of a term that ended because the lease of this replica could not be renewed in time, or because
-// somebody has deleted or restored a Lease of the group.
-var ErrLost = errors.New("the membership is lost")
-
 // Member is one replica of a group. Create one with [New].
 //
 // # Sharded views
@@ -240,14 +236,15 @@ func (m *Member) followOn(w *window, f func(*core.Shard)) (stop func()) {
 }
 
 // Run joins the group, calls work, and leaves the group after one term. The context of work ends with ctx, with the
-// cause [ErrLost] when the term is lost, or at the latest when Run returns. If work continues after the end of ctx, the
-// term may still be lost: a controller in it notices that. Other work can read [Status.Joined]. After work has
+// cause [election.ErrLost] when the term is lost, or at the latest when Run returns. If work continues after the end of
+// ctx, the term may still be lost: a controller in it notices that. Other work can read [Status.Joined]. After work has
 // returned, and what it has begun with Begin has ended, Run gives the objects to the other members. If that is
 // impossible for RenewDeadline, Run returns, and the others take the objects after LeaseDuration.
 //
 // It returns the error of work; the cause of ctx if the replica has not joined, or work has returned nil after the end
-// of ctx; an error that wraps ErrLost if the term was lost before the work ended; or the error of an invalid option. It
-// does not return before work does. After ErrLost, call Run again to join as a new member.
+// of ctx; an error that wraps election.ErrLost if the term was lost before the work ended, also because somebody has
+// deleted or restored a Lease of the group; or the error of an invalid option. It does not return before work does.
+// After election.ErrLost, call Run again to join as a new member.
 func (m *Member) Run(ctx context.Context, work func(context.Context) error) error {
 	if m.invalid != nil {
 		return m.invalid
@@ -275,12 +272,12 @@ func (m *Member) Run(ctx context.Context, work func(context.Context) error) erro
 	case t.ended && !t.lost:
 		return t.outcome(ctx)
 	case t.lost || errors.Is(err, election.ErrLost):
-		lost := fmt.Errorf("shards %s/%s: %w", o.Namespace, o.Name, ErrLost)
+		lost := fmt.Errorf("shards %s/%s: %w", o.Namespace, o.Name, election.ErrLost)
 		if status := m.Status(); status.Err != nil {
 			lost = fmt.Errorf("%w: %w", lost, status.Err)
 		}
 		m.logger.Warn("this replica is not a member any more", "err", lost)
-		if t.err != nil && !errors.Is(t.err, ErrLost) {
+		if t.err != nil && !errors.Is(t.err, election.ErrLost) {
 			lost = fmt.Errorf("%w; %w", lost, t.err)
 		}
 		return lost
@@ -399,7 +396,7 @@ func (t *turn) run(ctx context.Context, work func(context.Context) error) error 
 	defer cancel(nil)
 	inner, lose := terms.Begin(outer)
 	defer lose(nil)
-	defer context.AfterFunc(term, func() { lose(ErrLost) })()
+	defer context.AfterFunc(term, func() { lose(election.ErrLost) })()
 	defer context.AfterFunc(ctx, func() {
 		if term.Err() == nil {
 			cancel(context.Cause(ctx))
@@ -474,13 +471,13 @@ func (t *turn) fail(ctx context.Context) error {
 	m.state = m.state.end()
 	m.elector = nil // the lease may be renewed while the work continues
 	m.mu.Unlock()
-	t.lose(ErrLost)
+	t.lose(election.ErrLost)
 	m.publish(before, slots{})
 	if !t.ended {
 		t.end(<-t.result)
 	}
 	if t.lost {
-		return ErrLost
+		return election.ErrLost
 	}
 	t.late()
 	return t.outcome(ctx)

@@ -26,6 +26,7 @@ import (
 	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/client/pod"
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/runtime/election"
 	"github.com/kube-go/sdk/runtime/internal/fakeapi"
 	"github.com/kube-go/sdk/runtime/sharding"
 )
@@ -111,7 +112,7 @@ func (r *replica) launch(t *testing.T) {
 				<-ctx.Done()
 				return context.Cause(ctx)
 			})
-			if !errors.Is(err, sharding.ErrLost) {
+			if !errors.Is(err, election.ErrLost) {
 				r.result <- err
 				return
 			}
@@ -374,14 +375,14 @@ func TestFenceRefusesWritesAndExec(t *testing.T) {
 		}
 		time.Sleep(5 * time.Second)
 		for name, call := range calls {
-			if err := call(); errors.Is(err, sharding.ErrLost) {
+			if err := call(); errors.Is(err, election.ErrLost) {
 				t.Errorf("%s of a member = %v", name, err)
 			}
 		}
 		c.end(a)
 		for name, call := range calls {
-			if err := call(); !errors.Is(err, sharding.ErrLost) {
-				t.Errorf("%s after the term = %v, want %v", name, err, sharding.ErrLost)
+			if err := call(); !errors.Is(err, election.ErrLost) {
+				t.Errorf("%s after the term = %v, want %v", name, err, election.ErrLost)
 			}
 		}
 		if _, err := leases.Get(t.Context(), "web", nil); err != nil {
@@ -411,15 +412,15 @@ func TestFenceRefusesWritesOfWorkThatContinues(t *testing.T) {
 				}
 				_, err := client.Namespaced[coordinationv1.Lease](fenced, "prod").Create(t.Context(),
 					&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{GenerateName: "late-"}}, nil)
-				if !errors.Is(err, sharding.ErrLost) {
-					t.Errorf("a write after the term = %v, want %v", err, sharding.ErrLost)
+				if !errors.Is(err, election.ErrLost) {
+					t.Errorf("a write after the term = %v, want %v", err, election.ErrLost)
 				}
 				time.Sleep(time.Second)
 			}
 			return nil
 		})
-		if !errors.Is(err, sharding.ErrLost) {
-			t.Errorf("Run = %v, want %v", err, sharding.ErrLost)
+		if !errors.Is(err, election.ErrLost) {
+			t.Errorf("Run = %v, want %v", err, election.ErrLost)
 		}
 	})
 }
@@ -506,8 +507,8 @@ func TestALossBeforeTheEndOfTheWorkIsAnError(t *testing.T) {
 			<-ctx.Done()
 			return nil
 		})
-		if !errors.Is(err, sharding.ErrLost) {
-			t.Errorf("Run() = %v, want %v", err, sharding.ErrLost)
+		if !errors.Is(err, election.ErrLost) {
+			t.Errorf("Run() = %v, want %v", err, election.ErrLost)
 		}
 	})
 }

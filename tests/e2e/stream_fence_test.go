@@ -17,7 +17,6 @@ import (
 	"github.com/kube-go/sdk/client/pod"
 	"github.com/kube-go/sdk/kube"
 	"github.com/kube-go/sdk/runtime/election"
-	"github.com/kube-go/sdk/runtime/sharding"
 )
 
 // testFencedStreams checks that a client with the fence of a manager may exec, attach and forward ports in a term only:
@@ -45,7 +44,7 @@ func testFencedStreams(t *testing.T, c *kube.Client, pods *kube.API[corev1.Pod])
 			options: kube.ManagerOptions{
 				Sharding: "many", ShardingOptions: &kube.ShardingOptions{Namespace: ns, Identity: "here"},
 			},
-			lost: sharding.ErrLost,
+			lost: election.ErrLost,
 			end:  func() error { return leases.Delete(limit(t), "many-shards", nil) },
 		},
 	} {
