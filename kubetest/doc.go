@@ -22,8 +22,8 @@
 //		})
 //	}
 //
-// Clients send HTTP through connections in memory. So a server starts in milliseconds, and works in the bubbles of
-// package testing/synctest, where <-time.After(time.Hour) returns at once. It also works in other tests.
+// Clients use connections in memory. So a server starts in milliseconds, and works in the bubbles of testing/synctest,
+// where <-time.After(time.Hour) returns at once. It also works in other tests.
 //
 // # What the server does
 //
@@ -33,17 +33,17 @@
 // subresources status, scale, eviction and binding, selectors, pages, and watches with bookmarks and streaming lists.
 // Custom resources are validated and pruned by their schemas and CEL rules. Objects that depend on deleted owners,
 // namespaces and definitions are deleted immediately. A client that impersonates a user has the permissions of the
-// roles on the server; others may do everything. The tests of package conformance pass with this server and with a real
-// one.
+// roles on the server; others may do everything. Webhooks are called with Options.Webhooks. The tests of package
+// conformance pass with this server and with a real one.
 //
 // # What the server does not do
 //
 // No controllers and no kubelet run: a Deployment has no pods, and pods do not start. A test writes the status that it
 // needs with a client, such as that of a PodDisruptionBudget, which limits evictions. Objects of built-in kinds are
-// checked for unknown fields, wrong types and their metadata, but not by the other rules of their kinds. No webhooks
-// are called, and policies and quotas are not enforced; a warning reports this. Tables, logs, streams to containers and
-// tokens of service accounts are not supported: requests for them are errors. Use a real cluster for such tests, for
-// example that of package tests/cluster.
+// checked for unknown fields, wrong types and their metadata, but not by the other rules of their kinds. Policies and
+// quotas are not enforced; a warning reports this. Webhooks do not review what the server itself deletes. Webhooks with
+// matchConditions or for scale, eviction and binding, tables, logs, streams to containers and tokens of service accounts
+// are not supported: requests for them are errors. Use a real cluster for such tests, as package tests/cluster starts.
 //
 // # Faults
 //

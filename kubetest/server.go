@@ -5,6 +5,7 @@ package kubetest
 
 import (
 	"crypto/rand"
+	"net/http"
 	"reflect"
 	"strings"
 	"sync/atomic"
@@ -32,6 +33,13 @@ type Options struct {
 	// Files are patterns, as of filepath.Glob, for YAML or JSON files whose objects exist when the server starts, such as
 	// "../config/rbac/*.yaml". They may also be CustomResourceDefinitions. Each pattern must match a file.
 	Files []string
+
+	// Webhooks serves the webhooks of the server, such as a [http.ServeMux] with kube.ValidateHandler, kube.MutateHandler
+	// and kube.ConversionHandler. They are called as the configurations of webhooks on the server say, such as those of
+	// Files, and the definitions. The host of a request is that of the service, such as "shop-webhook.shop.svc", without
+	// TLS. A handler must return when the context of its request ends, and a conversion must not send requests to the
+	// server. The objects that exist when the server starts are not reviewed. Nil calls no webhooks.
+	Webhooks http.Handler
 
 	// Objects exist when the server starts, too: typed or unstructured objects, with their status and metadata, except for
 	// the resource version. A type whose resource is not known needs its apiVersion and kind. The server creates their
@@ -65,7 +73,7 @@ func start(t testing.TB, o *Options, e *exploration) *Server {
 	}
 	s := &Server{
 		t: t, address: newAddress(), explore: e,
-		api: api.New(func(panicked string) { t.Errorf("kubetest: %s", panicked) }),
+		api: api.New(func(panicked string) { t.Errorf("kubetest: %s", panicked) }, o.Webhooks),
 	}
 	var ignore func(*unstructured.Unstructured) bool
 	if e != nil {

@@ -642,6 +642,7 @@ func allowed() map[string]map[string]string {
 		"./kubetest/internal/rbac":           {},
 		"./kubetest/internal/store":          {},
 		"./kubetest/internal/typed":          {},
+		"./kubetest/internal/webhook":        {},
 		"./kubetest/internal/cmd/record":     {"all": "a generator, which no user links"},
 
 		"./contrib/otel": {

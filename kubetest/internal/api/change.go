@@ -163,19 +163,31 @@ func (c *call) patch() error {
 func (c *call) change(
 	dryRun []string, manager, fieldValidation string, f func(*write) (*unstructured.Unstructured, error),
 ) (obj *unstructured.Unstructured, err error) {
+	reviews := c.admissionOf(dryRun, manager, fieldValidation)
 	if manager == "" { // https://kubernetes.io/docs/reference/using-api/server-side-apply/#managers
 		manager, _, _ = strings.Cut(c.UserAgent(), "/")
 	}
 	if fieldValidation == "" {
 		fieldValidation = metav1.FieldValidationWarn
 	}
-	err = c.transact(c.Context(), len(dryRun) > 0, func(tx *store.Tx) (err error) {
-		obj, err = f(&write{
-			Server: c.Server, tx: tx, kind: c.kind, ref: c.ref, subresource: c.subresource, manager: manager,
-			validation: fieldValidation, warn: c.warn,
+	var warnings []string
+	err = afterReviews(c.Context(), func() error {
+		warnings = nil
+		return c.transact(c.Context(), len(dryRun) > 0, func(tx *store.Tx) (err error) {
+			w := &write{
+				Server: c.Server, tx: tx, kind: c.kind, ref: c.ref, subresource: c.subresource, manager: manager,
+				validation: fieldValidation, admission: reviews,
+				warn: func(text string) { warnings = append(warnings, text) },
+			}
+			if err = w.refuseSubresource(); err == nil {
+				obj, err = f(w)
+			}
+			return err
 		})
-		return err
 	})
+	for _, text := range warnings {
+		c.warn(text)
+	}
 	return obj, err
 }
 

@@ -84,8 +84,12 @@ func (w *write) checkBuiltin(obj, live *unstructured.Unstructured) error {
 // warnWithoutEffect warns that the server does not enforce a new object.
 func (w *write) warnWithoutEffect() {
 	switch {
-	case w.kind.Group == "admissionregistration.k8s.io":
-		w.warn("kubetest calls no webhooks and has no admission policies: use a real cluster to test them")
+	case w.kind.stored() == configurations(true), w.kind.stored() == configurations(false):
+		if w.Webhooks == nil {
+			w.warn("kubetest calls no webhooks without Options.Webhooks")
+		}
+	case w.kind.Group == configurations(true).Group:
+		w.warn("kubetest has no admission policies: use a real cluster to test them")
 	case w.kind.Group == "" && (w.kind.Kind == "ResourceQuota" || w.kind.Kind == "LimitRange"):
 		w.warn("kubetest has no quotas and limits: use a real cluster to test them")
 	}

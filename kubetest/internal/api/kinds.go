@@ -4,7 +4,9 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync"
 
@@ -121,14 +123,15 @@ func dropEmptyLists(value any) {
 
 // kinds are the served kinds. It is safe for concurrent use.
 type kinds struct {
-	builtin map[schema.GroupVersionResource]*kind
+	builtin  map[schema.GroupVersionResource]*kind
+	webhooks http.Handler // converts objects; nil if the server has no webhooks
 
 	mu     sync.Mutex // guards custom
 	custom map[schema.GroupVersionResource]*kind
 }
 
-func newKinds() *kinds {
-	return &kinds{builtin: builtinKinds(), custom: make(map[schema.GroupVersionResource]*kind)}
+func newKinds(webhooks http.Handler) *kinds {
+	return &kinds{builtin: builtinKinds(), webhooks: webhooks, custom: make(map[schema.GroupVersionResource]*kind)}
 }
 
 // builtinKinds returns the built-in kinds, which all servers share.
@@ -193,7 +196,7 @@ func (ks *kinds) find(gvr schema.GroupVersionResource) *kind {
 func (ks *kinds) set(crds []*unstructured.Unstructured) error {
 	custom := make(map[schema.GroupVersionResource]*kind)
 	for _, crd := range crds {
-		d, err := definition.New(crd)
+		d, err := definition.New(crd, ks.webhooks)
 		if err != nil {
 			return fmt.Errorf("%s: %w", crd.GetName(), err)
 		}
@@ -232,6 +235,19 @@ func (ks *kinds) where(f func(*kind) bool) *kind {
 		}
 	}
 	return nil
+}
+
+// otherVersions returns the other served versions of a kind, sorted.
+func (ks *kinds) otherVersions(of *kind) []*kind {
+	var others []*kind
+	ks.where(func(k *kind) bool {
+		if k != of && k.stored() == of.stored() && k.resource() == of.resource() {
+			others = append(others, k)
+		}
+		return false
+	})
+	slices.SortFunc(others, func(a, b *kind) int { return cmp.Compare(a.Version, b.Version) })
+	return others
 }
 
 // storedAs returns a kind whose objects are stored as a resource, or nil.

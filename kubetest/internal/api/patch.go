@@ -95,7 +95,7 @@ func (p *patch) decode(patched *fields.Patched) (*unstructured.Unstructured, err
 		}
 	case metav1.FieldValidationWarn:
 		for _, text := range append(patched.Problems, unknown...) {
-			p.warn(text)
+			p.write.warn(text)
 		}
 	}
 	return obj, nil
@@ -120,7 +120,7 @@ func (p *patch) apply(live *unstructured.Unstructured) (*unstructured.Unstructur
 	case p.write.validation == metav1.FieldValidationStrict:
 		return nil, problem
 	case p.write.validation == metav1.FieldValidationWarn:
-		p.warn(problem.Error())
+		p.write.warn(problem.Error())
 	}
 	obj, _, err = p.kind.complete(obj)
 	return obj, err

@@ -29,6 +29,9 @@ func (w *write) delete(o *metav1.DeleteOptions) (*unstructured.Unstructured, boo
 	if err := w.checkPreconditions(live, o.Preconditions); err != nil {
 		return nil, false, err
 	}
+	if err := w.approveDelete(live); err != nil {
+		return nil, false, err
+	}
 	obj := w.mark(w.key(), live, o)
 	waits := w.tx.Get(w.key()) != nil
 	w.settle()

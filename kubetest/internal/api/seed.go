@@ -121,6 +121,8 @@ func (s *Server) seeding(tx *store.Tx, k *kind, ref core.ObjectRef) *write {
 func (s *Server) add(plain *unstructured.Unstructured) error {
 	k := s.kinds.of(plain.GroupVersionKind())
 	switch {
+	case s.Webhooks == nil && k != nil && (k.stored() == configurations(true) || k.stored() == configurations(false)):
+		return errors.New("it needs Options.Webhooks, a handler of the webhooks")
 	case k == nil && plain.IsList():
 		return errors.New("it is a list: pass its items")
 	case k == nil:

@@ -5,6 +5,7 @@ package api
 
 import (
 	"context"
+	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -16,6 +17,8 @@ import (
 type Server struct {
 	Store   *store.Store
 	Watches *store.Hold // of all watches of the clients of this handler
+	// Webhooks serves the webhooks of the server. Without it, none are called.
+	Webhooks http.Handler
 
 	outer    *store.Hold // that of the server of which this one is a side, or nil
 	kinds    *kinds
@@ -25,9 +28,10 @@ type Server struct {
 
 // New returns a server without objects. It calls report after a panic while it serves a request, which is a fault of
 // the server.
-func New(report func(panicked string)) *Server {
+func New(report func(panicked string), webhooks http.Handler) *Server {
 	return &Server{
-		Store: store.New(), Watches: &store.Hold{}, kinds: newKinds(), invented: make(map[types.UID]bool), report: report,
+		Store: store.New(), Watches: &store.Hold{}, Webhooks: webhooks, kinds: newKinds(webhooks),
+		invented: make(map[types.UID]bool), report: report,
 	}
 }
 

@@ -50,7 +50,7 @@ func TestNothingIsLeftToDoAfterAWrite(t *testing.T) {
 // newServer returns a server with objects.
 func newServer(t *testing.T, objects ...core.Object) *Server {
 	t.Helper()
-	s := New(func(panicked string) { t.Error(panicked) })
+	s := New(func(panicked string) { t.Error(panicked) }, nil)
 	var seeds []Seed
 	for _, obj := range objects {
 		seeds = append(seeds, Seed{Object: obj})

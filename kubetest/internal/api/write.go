@@ -33,9 +33,10 @@ type write struct {
 	kind        *kind
 	ref         core.ObjectRef
 	subresource string
-	manager     string // of the fields that it sets
-	validation  string // the field validation
-	seed        bool   // the object keeps its status
+	manager     string     // of the fields that it sets
+	validation  string     // the field validation
+	admission   *admission // nil if no webhooks review the write
+	seed        bool       // the object keeps its status
 	warn        func(string)
 }
 
@@ -68,16 +69,26 @@ func (w *write) create(obj *unstructured.Unstructured, owned bool) (*unstructure
 	if obj.GetResourceVersion() != "" {
 		return nil, failure("resourceVersion should not be set on objects to be created")
 	}
-	w.nameOf(obj)
-	w.system(obj)
-	obj, err := w.check(obj, nil)
+	obj, managed, err := w.mutateNew(obj, owned)
 	if err != nil {
 		return nil, err
 	}
+	w.nameOf(obj)
+	w.system(obj)
+	if obj, err = w.check(obj, nil); err != nil {
+		return nil, err
+	}
+	if obj, err = w.approve(nil, obj); err != nil {
+		return nil, err
+	}
+	w.ref.Name = obj.GetName()
 	if w.tx.Get(w.key()) != nil {
 		return nil, w.alreadyExists(obj)
 	}
-	if !owned {
+	switch {
+	case managed != nil:
+		obj.SetManagedFields(managed)
+	case !owned:
 		if obj, err = w.own(nil, obj); err != nil {
 			return nil, err
 		}
@@ -90,6 +101,27 @@ func (w *write) create(obj *unstructured.Unstructured, owned bool) (*unstructure
 		w.settle()
 	}
 	return obj, nil
+}
+
+// mutateNew returns a new object after the mutating webhooks have changed it. If they have, it also returns the managed
+// fields, since nobody manages the fields that webhooks set.
+func (w *write) mutateNew(
+	obj *unstructured.Unstructured, owned bool,
+) (out *unstructured.Unstructured, managed []metav1.ManagedFieldsEntry, err error) {
+	if w.admission == nil {
+		return obj, nil, nil
+	}
+	before := wiped(obj)
+	if !owned {
+		if before, err = w.own(nil, before); err != nil {
+			return nil, nil, err
+		}
+	}
+	out, changed, err := w.mutate(nil, before)
+	if err != nil || !changed {
+		return obj.DeepCopy(), nil, err
+	}
+	return out, before.GetManagedFields(), w.matchNamespace(out)
 }
 
 // alreadyExists returns the error for a new object with the name of a stored one.
@@ -180,9 +212,20 @@ func (w *write) update(live, obj *unstructured.Unstructured, owned bool) (*unstr
 			return nil, err
 		}
 	}
-	w.keep(live, obj)
-	obj, err := w.check(obj, live)
+	obj, changed, err := w.mutate(live, obj)
 	if err != nil {
+		return nil, err
+	}
+	if changed {
+		if err := w.checkIdentity(live, obj); err != nil {
+			return nil, err
+		}
+	}
+	w.keep(live, obj)
+	if obj, err = w.check(obj, live); err != nil {
+		return nil, err
+	}
+	if obj, err = w.approve(live, obj); err != nil {
 		return nil, err
 	}
 	fields.KeepTimes(live, obj)

@@ -188,17 +188,29 @@ func (v *Version) Convert(obj *unstructured.Unstructured) (*unstructured.Unstruc
 	if from == v {
 		return out, nil
 	}
-	if v.def.webhook {
-		return nil, internal(fmt.Errorf("conversion webhook for %s failed: kubetest runs no webhooks: use version %s only",
-			obj.GroupVersionKind(), from.Resource.Version))
+	switch {
+	case !v.def.webhook:
+		out.SetAPIVersion(v.Resource.APIVersion())
+	case v.def.convert == nil:
+		return nil, failedConversion(obj, fmt.Errorf("set Options.Webhooks of kubetest, or use version %s only",
+			from.Resource.Version))
+	default:
+		converted, err := v.def.convert.Convert(out, v.Resource.APIVersion())
+		if err != nil {
+			return nil, failedConversion(obj, err)
+		}
+		out = converted
 	}
-	out.SetAPIVersion(v.Resource.APIVersion())
 	val, err := v.validator()
 	if err != nil {
 		return nil, internal(err)
 	}
 	val.Prune(out)
 	return out, nil
+}
+
+func failedConversion(obj *unstructured.Unstructured, err error) error {
+	return internal(fmt.Errorf("conversion webhook for %s failed: %w", obj.GroupVersionKind(), err))
 }
 
 func internal(err error) error {

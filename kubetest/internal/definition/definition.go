@@ -5,6 +5,7 @@ package definition
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/wire"
 	validator "github.com/kube-go/sdk/derive/validation"
+	"github.com/kube-go/sdk/kubetest/internal/webhook"
 )
 
 // Definition has the versions of a kind.
@@ -22,6 +24,7 @@ type Definition struct {
 	name     string
 	served   bool
 	webhook  bool
+	convert  *webhook.Converter // nil if there is no handler of webhooks
 	versions []*Version
 }
 
@@ -55,8 +58,9 @@ type Scale struct {
 	LabelSelectorPath  string `json:"labelSelectorPath"` // empty if the definition has none
 }
 
-// New returns the definition that a result of [Admit] describes.
-func New(crd *unstructured.Unstructured) (*Definition, error) {
+// New returns the definition that a result of [Admit] describes. The handler serves its conversion webhook; it may be
+// nil.
+func New(crd *unstructured.Unstructured, webhooks http.Handler) (*Definition, error) {
 	crd = crd.DeepCopy()
 	m, err := read(crd)
 	if err != nil {
@@ -64,6 +68,12 @@ func New(crd *unstructured.Unstructured) (*Definition, error) {
 	}
 	d := &Definition{
 		name: crd.GetName(), served: m.Status.isTrue(established), webhook: m.Spec.Conversion.Strategy == "Webhook",
+	}
+	if d.webhook && webhooks != nil {
+		field, _, _ := unstructured.NestedMap(crd.Object, "spec", "conversion", "webhook")
+		if d.convert, err = webhook.NewConverter(webhooks, field); err != nil {
+			return nil, fmt.Errorf("definition %s: %w", d.name, err)
+		}
 	}
 	for i := range m.Spec.Versions {
 		v, err := d.version(crd, m, &m.Spec.Versions[i])

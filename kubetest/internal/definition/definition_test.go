@@ -87,7 +87,7 @@ func parse(tb testing.TB, text string) *unstructured.Unstructured {
 
 func newDefinition(tb testing.TB, crd *unstructured.Unstructured) *definition.Definition {
 	tb.Helper()
-	d, err := definition.New(crd)
+	d, err := definition.New(crd, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestConvertNeedsAWebhook(t *testing.T) {
 		t.Errorf("Convert to the same version = %v, %v", got, err)
 	}
 	_, err = versions[1].Convert(obj)
-	const want = "conversion webhook for example.com/v1, Kind=Gear failed: kubetest runs no webhooks: use version v1 only"
+	const want = "conversion webhook for example.com/v1, Kind=Gear failed: set Options.Webhooks of kubetest, or use version v1 only"
 	if !errors.Is(err, core.ErrInternal) || !strings.Contains(err.Error(), want) {
 		t.Errorf("Convert to another version = %v, want %q", err, want)
 	}

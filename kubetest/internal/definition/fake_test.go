@@ -128,7 +128,7 @@ func (f *fake) definition(s step) (*unstructured.Unstructured, []string, error) 
 
 func (f *fake) object(s step) (*unstructured.Unstructured, []string, error) {
 	_, crd := f.find(s.Plural + "." + group)
-	def, err := definition.New(crd)
+	def, err := definition.New(crd, nil)
 	if err != nil {
 		f.tb.Fatal(err)
 	}
