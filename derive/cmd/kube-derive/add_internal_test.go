@@ -52,6 +52,7 @@ created internal/webhook/order_mutate.go
 created internal/webhook/order_mutate_test.go
 created internal/webhook/outside.go
 created internal/webhook/webhooks.go
+created internal/webhook/webhooks_test.go
 changed main.go
 changed test/e2e/e2e_test.go
 created test/e2e/webhooks_test.go

@@ -221,7 +221,8 @@ func TestAddVersion(t *testing.T) {
 		"+ api/v3alpha1/doc.go", "+ api/v3alpha1/policy_conversion.go", "+ api/v3alpha1/policy_types.go",
 		"~ config/deploy/controller.yaml", "+ config/samples/policy_v2.yaml", "+ config/samples/policy_v3alpha1.yaml",
 		"+ config/webhook/service.yaml", "+ internal/webhook/outside.go", "+ internal/webhook/policy_conversion.go",
-		"+ internal/webhook/policy_conversion_test.go", "+ internal/webhook/webhooks.go", "~ main.go", "~ test/e2e/e2e_test.go", "+ test/e2e/webhooks_test.go",
+		"+ internal/webhook/policy_conversion_test.go", "+ internal/webhook/webhooks.go",
+		"+ internal/webhook/webhooks_test.go", "~ main.go", "~ test/e2e/e2e_test.go", "+ test/e2e/webhooks_test.go",
 	}
 	if diff := cmp.Diff(want, lines); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)

@@ -159,7 +159,9 @@ func (t *Tree) webhookFile(k *Kind, at place, d *deployed, name string) (File, e
 
 // addServer adds the server of the webhooks.
 func (t *Tree) addServer(k *Kind, at place, d *deployed) error {
-	for _, name := range []string{webhooks, webhookDir + "/outside.go", "config/webhook/service.yaml"} {
+	for _, name := range []string{
+		webhooks, webhookDir + "/webhooks_test.go", webhookDir + "/outside.go", "config/webhook/service.yaml",
+	} {
 		f, err := t.webhookFile(k, at, d, name)
 		if err != nil {
 			return err

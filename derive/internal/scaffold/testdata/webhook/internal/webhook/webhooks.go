@@ -26,19 +26,27 @@ func converters() []func() (*conversion.Converter, error) {
 	return []func() (*conversion.Converter, error){}
 }
 
-// Add adds a server with the webhooks to a manager. All replicas serve them. The last parameter is the URL of a program
-// outside of the cluster, see CallAt.
-func Add(m *kube.Manager, c *kube.Client, addr, outside string) error {
-	all := handlers()
-	var definitions []string
+// webhooks returns the handlers of all webhooks by path, and the names of the definitions with conversions.
+func webhooks() (all map[string]http.Handler, definitions []string, err error) {
+	all = handlers()
 	for _, converter := range converters() {
 		conv, err := converter()
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
 		res := conv.Resource()
 		all["/convert/"+res.Plural] = webhook.Conversion(conv.Convert, nil)
 		definitions = append(definitions, res.Plural+"."+res.Group)
+	}
+	return all, definitions, nil
+}
+
+// Add adds a server with the webhooks to a manager. All replicas serve them. The last parameter is the URL of a program
+// outside of the cluster, see CallAt.
+func Add(m *kube.Manager, c *kube.Client, addr, outside string) error {
+	all, definitions, err := webhooks()
+	if err != nil {
+		return err
 	}
 	o := &webhook.Options{
 		Addr:        addr,
