@@ -31,6 +31,7 @@ func TestWebhooksConformance(t *testing.T) {
 
 func TestWebhookConfigurationsNeedAHandler(t *testing.T) {
 	text := failed(t, func(tb testing.TB) {
+		tb.Helper()
 		kubetest.Start(tb, &kubetest.Options{Objects: []core.Object{
 			&admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "shop"}},
 		}})

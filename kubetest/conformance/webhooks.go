@@ -308,8 +308,8 @@ func allow(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	return &admissionv1.AdmissionResponse{Allowed: true}
 }
 
-// annotate returns what sets an annotation, unless the object is a probe.
-func annotate(name, value string) func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+// annotate returns what sets the annotation by: webhook, unless the object is a probe.
+func annotate() func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	return func(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 		resp := allow(r)
 		obj := objectOf(r)
@@ -321,7 +321,7 @@ func annotate(name, value string) func(*admissionv1.AdmissionRequest) *admission
 			annotations = make(map[string]string)
 		}
 		annotations = maps.Clone(annotations)
-		annotations[name] = value
+		annotations["by"] = "webhook"
 		body, err := json.Marshal([]map[string]any{{"op": "add", "path": "/metadata/annotations", "value": annotations}})
 		if err != nil {
 			panic(err)

@@ -23,8 +23,9 @@ import (
 	"github.com/kube-go/sdk/kubetest/internal/webhook"
 )
 
-// admission has the reviews of a request by webhooks. A webhook may send requests to the server. So it is called between
-// transactions: a transaction that needs a review ends with an [*unreviewed] error, and begins again after the review.
+// admission has the reviews of a request by webhooks. A webhook may send requests to the server, so it is called
+// between transactions. A transaction that needs a review ends with an [*unreviewed] error, and begins again after the
+// review.
 type admission struct {
 	user     authenticationv1.UserInfo
 	dryRun   bool
@@ -74,8 +75,8 @@ func (c *call) admissionOf(dryRun []string, manager, fieldValidation string) *ad
 	}
 }
 
-// mutate returns the object of a create or an update after the mutating webhooks have changed it, and whether they have.
-// live is nil for a create.
+// mutate returns the object of a create or an update after the mutating webhooks have changed it, and whether they
+// have. live is nil for a create.
 func (w *write) mutate(live, obj *unstructured.Unstructured) (out *unstructured.Unstructured, changed bool, err error) {
 	if w.admission == nil {
 		return obj, false, nil

@@ -75,7 +75,8 @@ func (c *Converter) Convert(obj *unstructured.Unstructured, apiVersion string) (
 	}
 	switch r := got.Response; {
 	case got.TypeMeta != kind:
-		return nil, fmt.Errorf("the response is a %s of %s, and not a %s of %s", got.Kind, got.APIVersion, kind.Kind, kind.APIVersion)
+		return nil, fmt.Errorf("the response is a %s of %s, and not a %s of %s",
+			got.Kind, got.APIVersion, kind.Kind, kind.APIVersion)
 	case r == nil:
 		return nil, errors.New("the review has no response")
 	case r.UID != sent.Request.UID:

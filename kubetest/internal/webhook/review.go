@@ -139,7 +139,8 @@ func (h *Hook) call(
 		return false, apierrors.NewInternalError(fmt.Errorf(
 			"the webhook %q has matchConditions, which kubetest does not have: use a real cluster", h.Name))
 	case !slices.Contains(h.AdmissionReviewVersions, "v1"):
-		return false, &callError{h.Name, fmt.Errorf("admissionReviewVersions are %q, and kubetest sends reviews of v1", h.AdmissionReviewVersions)}
+		return false, &callError{h.Name, fmt.Errorf(
+			"admissionReviewVersions are %q, and kubetest sends reviews of v1", h.AdmissionReviewVersions)}
 	}
 	sent, err := r.review(v)
 	if err != nil {
