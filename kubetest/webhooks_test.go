@@ -4,14 +4,18 @@
 package kubetest_test
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/kube"
 	"github.com/kube-go/sdk/kubetest"
 	"github.com/kube-go/sdk/kubetest/conformance"
 )
@@ -40,4 +44,58 @@ func TestWebhookConfigurationsNeedAHandler(t *testing.T) {
 	if !strings.Contains(text, want) {
 		t.Errorf("the failure is %q, want %q", text, want)
 	}
+}
+
+// TestExploreCallsWebhooks runs a controller whose writes, and those of its users, are reviewed by its own webhooks.
+func TestExploreCallsWebhooks(t *testing.T) {
+	kubetest.Explore(t, func(t *testing.T) *kubetest.Scenario {
+		return &kubetest.Scenario{
+			Options: &kubetest.Options{Files: []string{"testdata/webhooks.yaml"}, Webhooks: newWebhooks()},
+			Program: func(ctx context.Context, c *kube.Client) error {
+				maps := kube.Namespaced[corev1.ConfigMap](c, "default")
+				ctl := kube.NewController(kube.For[corev1.ConfigMap](kube.NewCache(c, nil)), nil)
+				return ctl.Run(ctx, func(ctx context.Context, cm *corev1.ConfigMap) (kube.Action, error) {
+					if cm.Data["color"] == "" {
+						return kube.AwaitChange(), nil
+					}
+					_, err := maps.Apply(ctx, &corev1.ConfigMap{
+						ObjectMeta: metav1.ObjectMeta{Name: cm.Name}, Data: map[string]string{"seen": cm.Data["color"]},
+					}, &kube.ApplyOptions{FieldManager: "painter", Force: true})
+					return kube.AwaitChange(), err
+				})
+			},
+			Story: func(s *kubetest.Server) {
+				maps := kube.Namespaced[corev1.ConfigMap](s.Client(nil), "default")
+				cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"color": "blue"}}
+				if _, err := maps.Create(t.Context(), cm, nil); err != nil {
+					t.Fatal(err)
+				}
+				s.Settle()
+				got, err := maps.Get(t.Context(), "a", nil)
+				if err != nil || got.Labels["painted"] != "yes" || got.Data["seen"] != "blue" {
+					t.Errorf("the object is %+v, %v", got, err)
+				}
+				_, err = maps.Patch(t.Context(), "a", kube.MergePatch(`{"data":{"color":"red"}}`), nil)
+				if err == nil || !strings.Contains(err.Error(), "data.color: must not be red") {
+					t.Errorf("Patch = %v, want a denial", err)
+				}
+			},
+		}
+	})
+}
+
+// newWebhooks returns the webhooks of the controller.
+func newWebhooks() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/mutate", kube.MutateHandler(func(_ context.Context, r *kube.WebhookRequest[corev1.ConfigMap]) error {
+		metav1.SetMetaDataLabel(&r.Object.ObjectMeta, "painted", "yes")
+		return nil
+	}, nil))
+	mux.Handle("/validate", kube.ValidateHandler(func(_ context.Context, r *kube.WebhookRequest[corev1.ConfigMap]) error {
+		if r.Object.Data["color"] == "red" {
+			return errors.New("data.color: must not be red")
+		}
+		return nil
+	}, nil))
+	return mux
 }
