@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kube-go/sdk/client"
+	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
 )
 
@@ -229,16 +230,7 @@ func (c *webhookCase) mutating(all ...wanted) []*hook {
 	}
 	probe, hk := c.webhook("mutating-probe", probeWebhook())
 	config.Webhooks = append(config.Webhooks, probe)
-	api := client.ClusterWide[admissionregistrationv1.MutatingWebhookConfiguration](c.c)
-	if _, err := api.Create(c.Context(), config, nil); err != nil {
-		c.Fatal(err)
-	}
-	c.Cleanup(func() {
-		if err := api.Delete(context.Background(), c.ns, nil); err != nil {
-			c.Error(err)
-		}
-	})
-	c.await(hk)
+	install(c, config, hk)
 	return registered
 }
 
@@ -260,7 +252,14 @@ func (c *webhookCase) validating(all ...wanted) []*hook {
 		registered = append(registered, add(fmt.Sprintf("validating%d", i), &all[i]))
 	}
 	hk := add("validating-probe", probeWebhook())
-	api := client.ClusterWide[admissionregistrationv1.ValidatingWebhookConfiguration](c.c)
+	install(c, config, hk)
+	return registered
+}
+
+// install creates a configuration, and waits until the server calls its webhooks, of which probe is one.
+func install[K any, P core.ObjectPtr[K]](c *webhookCase, config *K, probe *hook) {
+	c.Helper()
+	api := client.ClusterWide[K, P](c.c)
 	if _, err := api.Create(c.Context(), config, nil); err != nil {
 		c.Fatal(err)
 	}
@@ -269,8 +268,7 @@ func (c *webhookCase) validating(all ...wanted) []*hook {
 			c.Error(err)
 		}
 	})
-	c.await(hk)
-	return registered
+	c.await(probe)
 }
 
 // probeWebhook returns a webhook that reviews the probes of await.
