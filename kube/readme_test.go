@@ -153,20 +153,24 @@ func checkProgram(t *testing.T, number int, text string) {
 	}
 }
 
-// TestControllerRuntimeGuide checks that each snippet of the guide for users of controller-runtime compiles in a
+// TestGuides checks that each snippet of the guides for users of controller-runtime and for tests compiles in a
 // function.
-func TestControllerRuntimeGuide(t *testing.T) {
-	guide, err := os.ReadFile("../docs/controller-runtime.md")
-	if err != nil {
-		t.Fatal(err)
+func TestGuides(t *testing.T) {
+	var snippets []string
+	for _, name := range []string{"controller-runtime.md", "testing.md"} {
+		guide, err := os.ReadFile(filepath.Join("..", "docs", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks := goBlocks(string(guide))
+		if len(blocks) == 0 {
+			t.Fatalf("%s has no Go snippet", name)
+		}
+		snippets = append(snippets, blocks...)
 	}
 	program, err := os.ReadFile("testdata/guide.txt")
 	if err != nil {
 		t.Fatal(err)
-	}
-	snippets := goBlocks(string(guide))
-	if len(snippets) == 0 {
-		t.Fatal("the guide has no Go snippet")
 	}
 	var b strings.Builder
 	b.Write(program)
