@@ -83,13 +83,13 @@ func isolated(
 		h.options.CompilationDir = o.CompilationDir
 	}
 	h.ctx, h.end = context.WithCancel(ctx)
-	if err := h.newRuntime(); err != nil {
+	if h.runtime, err = h.newRuntime(h.options.CompilationDir); err != nil {
 		h.end()
 		return nil, nil, err
 	}
 	closed := func() error {
 		h.end()
-		return h.runtime.Close(context.WithoutCancel(ctx))
+		return h.closeRuntimes(ctx)
 	}
 	m := Module{Name: c.Name, Args: c.Args, Env: c.Env, Limits: Limits{MemoryBytes: c.Memory}}
 	if err := m.Limits.setDefaults(); err != nil {

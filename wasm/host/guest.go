@@ -449,8 +449,9 @@ type hostError struct{ error }
 
 func (e hostError) Unwrap() error { return e.error }
 
-// isOfHost reports whether an error is one of the host or of its system, such as too many open files.
-func isOfHost(err error) bool {
+// IsHostError reports whether an error of [Host.Set] is one of the host or of its system, such as too many open files.
+// The module is not responsible for it, and a later call may succeed.
+func IsHostError(err error) bool {
 	_, own := errors.AsType[hostError](err)
 	_, system := errors.AsType[syscall.Errno](err)
 	return own || system
@@ -459,7 +460,7 @@ func isOfHost(err error) bool {
 // fail discards the instance, and plans the next start.
 func (g *guest) fail(err error) {
 	g.discard(err)
-	ofHost := isOfHost(err)
+	ofHost := IsHostError(err)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.lifecycle.phase != Starting && g.lifecycle.phase != Running {

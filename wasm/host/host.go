@@ -18,7 +18,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/tetratelabs/wazero"
@@ -154,15 +153,14 @@ type Host struct {
 	client    *client.Client
 	anonymous *client.Client // without credentials
 
-	// identified returns the client with the credentials of the host, for modules without a service account.
-	identified func() (*client.Client, error)
-	own        atomic.Pointer[client.Client] // that identified has returned
+	ownMu sync.Mutex     // guards own
+	own   *client.Client // see identified; nil until it has succeeded
 
 	egress  *http.Transport
 	watches *shared
 	options Options
-	runtime wazero.Runtime
-	slots   chan struct{} // has a token for each guest that runs
+	runtime wazero.Runtime // has CompilationDir
+	slots   chan struct{}  // has a token for each guest that runs
 
 	rechecks chan struct{} // has a token for each repeated check of a permission
 
@@ -181,6 +179,7 @@ type Host struct {
 	guests   map[string]*guest
 	setting  map[string]chan struct{} // the names for which Set or Remove runs; closed at its end
 	programs map[string]*program      // by digest
+	uncached wazero.Runtime           // does not have CompilationDir; nil until it is needed
 }
 
 // New returns a host whose modules use the server of a client. The requests of the modules have connections of their
@@ -214,33 +213,57 @@ func New(ctx context.Context, c *client.Client, o *Options) (*Host, error) {
 	if h.anonymous, err = anonymous(ctx, c); err != nil {
 		return nil, fmt.Errorf("host: %w", err)
 	}
-	h.identified = sync.OnceValues(func() (*client.Client, error) {
-		own, err := forGuests(context.WithoutCancel(ctx), c.Config())
-		h.own.Store(own)
-		return own, err
-	})
 	h.egress = newEgress(http.ProxyFromEnvironment)
 	h.discovered, h.kinds = discovery.NewCache(nil), newKinds(h)
 	h.watches = newShared(c, &cache.Options{Logger: h.options.Logger})
 	h.ctx, h.end = context.WithCancel(context.WithoutCancel(ctx))
-	if err := h.newRuntime(); err != nil {
+	if h.runtime, err = h.newRuntime(h.options.CompilationDir); err != nil {
 		return nil, fmt.Errorf("host: %w", err)
 	}
 	return h, nil
 }
 
-// newRuntime creates the runtime, with the functions that guests import.
-func (h *Host) newRuntime() error {
+// newRuntime returns a runtime with the functions that guests import. The directory is that of the compiled modules, or
+// empty.
+func (h *Host) newRuntime(dir string) (wazero.Runtime, error) {
 	config := wazero.NewRuntimeConfig().WithCloseOnContextDone(true).WithDebugInfoEnabled(false)
-	if h.options.CompilationDir != "" {
-		compilation, err := wazero.NewCompilationCacheWithDir(h.options.CompilationDir)
+	if dir != "" {
+		compilation, err := wazero.NewCompilationCacheWithDir(dir)
 		if err != nil {
-			return fmt.Errorf("Options.CompilationDir: %w", err)
+			return nil, fmt.Errorf("Options.CompilationDir: %w", err)
 		}
 		config = config.WithCompilationCache(compilation)
 	}
-	h.runtime = wazero.NewRuntimeWithConfig(h.ctx, config)
-	return errors.Join(addWASI(h.ctx, h.runtime), addImports(h.ctx, h.runtime))
+	r := wazero.NewRuntimeWithConfig(h.ctx, config)
+	if err := errors.Join(addWASI(h.ctx, r), addImports(h.ctx, r)); err != nil {
+		return nil, errors.Join(err, r.Close(h.ctx))
+	}
+	return r, nil
+}
+
+// withoutCache returns the runtime for modules whose compiled code in CompilationDir can't be read.
+func (h *Host) withoutCache() (r wazero.Runtime, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.uncached == nil {
+		if r, err = h.newRuntime(""); err != nil {
+			return nil, err
+		}
+		h.uncached = r
+	}
+	return h.uncached, nil
+}
+
+// closeRuntimes releases all code. No instance is open.
+func (h *Host) closeRuntimes(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
+	err := h.runtime.Close(ctx)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.uncached != nil {
+		err = errors.Join(err, h.uncached.Close(ctx))
+	}
+	return err
 }
 
 // digestOf returns the digest of a module.
@@ -291,7 +314,8 @@ func (h *Host) lock(ctx context.Context, name string) (unlock func(), err error)
 }
 
 // Set adds a module, or replaces the one with the same name if they differ in more than Record. It compiles the module,
-// which takes seconds for a large one. The module starts when the host runs.
+// which takes seconds for a large one. The module starts when the host runs. After an error of the host, for which
+// [IsHostError] is true, a later call may succeed.
 func (h *Host) Set(ctx context.Context, m Module) error {
 	if m.Name == "" {
 		return errors.New("host: Module.Name is empty: set a name that no other module of the host has")
@@ -448,10 +472,12 @@ func (h *Host) Run(ctx context.Context) error {
 	h.compiling.Wait()
 	h.egress.CloseIdleConnections()
 	h.anonymous.CloseIdleConnections()
-	if own := h.own.Load(); own != nil {
-		own.CloseIdleConnections()
+	h.ownMu.Lock()
+	if h.own != nil {
+		h.own.CloseIdleConnections()
 	}
-	if err := h.runtime.Close(context.WithoutCancel(ctx)); err != nil {
+	h.ownMu.Unlock()
+	if err := h.closeRuntimes(ctx); err != nil {
 		return err
 	}
 	return context.Cause(ctx)

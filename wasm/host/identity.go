@@ -135,6 +135,20 @@ func reasonOf(e *core.StatusError) string {
 // hasAccount reports whether a module has an identity of its own.
 func (m *Module) hasAccount() bool { return m.ServiceAccount != core.ObjectRef{} }
 
+// identified returns the client with the credentials of the host, for modules without a service account. It has
+// connections of its own. After an error, such as that of a file that is being replaced, the next call tries again.
+func (h *Host) identified() (own *client.Client, err error) {
+	h.ownMu.Lock()
+	defer h.ownMu.Unlock()
+	if h.own == nil {
+		if own, err = forGuests(context.WithoutCancel(h.ctx), h.client.Config()); err != nil {
+			return nil, err
+		}
+		h.own = own
+	}
+	return h.own, nil
+}
+
 // clientOf returns the client of a module. throttle limits its requests. The warnings of servers are written to logger.
 func (h *Host) clientOf(
 	ctx context.Context, m *Module, throttle middleware.Func, logger *slog.Logger,

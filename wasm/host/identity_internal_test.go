@@ -182,7 +182,7 @@ func TestWarningsOfServersAreRecordsOfTheModule(t *testing.T) {
 	if g.client, err = h.clientOf(t.Context(), &m, g.throttle, g.limitedLogger()); err != nil {
 		t.Fatal(err)
 	}
-	defer h.own.Load().CloseIdleConnections()
+	defer h.own.CloseIdleConnections()
 	begun, requests := time.Now(), 50
 	for range requests {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "/api", http.NoBody)
@@ -215,7 +215,7 @@ func guestWithLimits(t *testing.T, h *Host, limits Limits) *guest {
 	if g.client, err = h.clientOf(t.Context(), &Module{Name: "a"}, g.throttle, g.limitedLogger()); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { h.own.Load().CloseIdleConnections() })
+	t.Cleanup(func() { h.own.CloseIdleConnections() })
 	return g
 }
 

@@ -90,7 +90,7 @@ func (i *instance) limited(name string, run func(context.Context) ([]uint64, err
 	if errors.Is(err, errDiverged) {
 		return nil, err
 	}
-	if isOfHost(err) {
+	if IsHostError(err) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	reason, _, _ := strings.Cut(err.Error(), "\n") // a stack of functions without names follows

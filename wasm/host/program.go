@@ -5,6 +5,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -75,11 +76,10 @@ func (h *Host) program(ctx context.Context, digest string, wasm []byte) (*progra
 		p.users++
 		h.mu.Unlock()
 		if !found {
-			if p.err = p.compile(ctx, h.runtime, wasm); p.err != nil {
+			if p.err = p.compile(ctx, h, wasm); p.err != nil {
 				h.forget(digest, p)
 			} else if err := p.compiled.Unstored(); err != nil {
-				h.options.Logger.LogAttrs(ctx, slog.LevelWarn, "compiled module can't be stored",
-					slog.String("dir", h.options.CompilationDir), slog.String("digest", digest), slog.Any("err", err))
+				h.warnOfCache(ctx, "compiled module can't be stored", digest, err)
 			}
 			h.compiling.Done()
 			close(p.ready)
@@ -126,7 +126,7 @@ func (h *Host) leave(ctx context.Context, digest string, p *program) {
 }
 
 // compile compiles a module.
-func (p *program) compile(ctx context.Context, r wazero.Runtime, wasm []byte) error {
+func (p *program) compile(ctx context.Context, h *Host, wasm []byte) error {
 	m, err := binary.Read(wasm)
 	if err != nil {
 		return err
@@ -138,8 +138,23 @@ func (p *program) compile(ctx context.Context, r wazero.Runtime, wasm []byte) er
 		p.actor = p.actor || e.Name == abi.Start
 		p.quiesces = p.quiesces || e.Name == abi.Quiesce
 	}
+	if p.compiled, err = image.Compile(ctx, h.runtime, m); !errors.Is(err, image.ErrUnreadable) {
+		return err
+	}
+	h.warnOfCache(ctx, "compiled module can't be read and is compiled again: remove the directory if it is damaged",
+		digestOf(wasm), err)
+	r, err := h.withoutCache()
+	if err != nil {
+		return err
+	}
 	p.compiled, err = image.Compile(ctx, r, m)
 	return err
+}
+
+// warnOfCache logs an error about a compiled module in CompilationDir.
+func (h *Host) warnOfCache(ctx context.Context, message, digest string, err error) {
+	h.options.Logger.LogAttrs(ctx, slog.LevelWarn, message,
+		slog.String("dir", h.options.CompilationDir), slog.String("digest", digest), slog.Any("err", err))
 }
 
 // close releases the code and the images. No guest uses them.

@@ -506,7 +506,7 @@ func (r *reconciler) sweep() {
 // trapped records that a call has failed, unless the error is one of the host. The controller repeats it later; after
 // too many failures in succession, the module is quarantined.
 func (g *guest) trapped(err error) {
-	if isOfHost(err) {
+	if IsHostError(err) {
 		return
 	}
 	g.mu.Lock()

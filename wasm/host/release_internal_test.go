@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -345,6 +346,79 @@ func TestModuleRunsThatCannotBeStored(t *testing.T) {
 	if n := strings.Count(log.String(), "dir="+dir); n != 2 {
 		t.Errorf("the log has %d warnings that name the directory, want one for each compilation:\n%s", n, log)
 	}
+}
+
+// TestModuleRunsWhoseStoredCodeCannotBeRead has a damaged file, and a directory that can't be opened.
+func TestModuleRunsWhoseStoredCodeCannotBeRead(t *testing.T) {
+	for name, damage := range map[string]func(t *testing.T, dir, file string){
+		"a damaged file": func(t *testing.T, _, file string) {
+			t.Helper()
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, data[:len(data)/2], 0o600); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"a directory that is none": func(t *testing.T, dir, _ string) {
+			t.Helper()
+			if err := errors.Join(os.RemoveAll(dir), os.WriteFile(dir, nil, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server, dir := newPodServer(t, 1, "").URL, t.TempDir()
+			m := Module{Name: "a", Binary: testGuest{describes: describing(podController("")), response: `{}`}.encode()}
+			before, _ := newTestHost(t, server, Options{CompilationDir: dir})
+			setGuest(t, before, m)
+			files, err := filepath.Glob(filepath.Join(dir, "*", "*"))
+			if err != nil || len(files) != 1 {
+				t.Fatalf("the compilation directory has %v, %v", files, err)
+			}
+			h, log := runTestHost(t, server, Options{CompilationDir: dir})
+			damage(t, filepath.Dir(files[0]), files[0])
+			for range 2 {
+				setGuest(t, h, m)
+				await(t, "a call", func() bool { return statusOf(h, "a").Stats.Calls > 1 })
+				h.Remove(t.Context(), "a") // releases the code
+			}
+			if n := strings.Count(log.String(), "dir="+dir); n != 2 {
+				t.Errorf("the log has %d warnings that name the directory, want one for each compilation:\n%s", n, log)
+			}
+		})
+	}
+}
+
+// TestClientOfTheHostIsMadeAgainAfterAnError has a file that does not exist for a moment, as while it is replaced.
+func TestClientOfTheHostIsMadeAgainAfterAnError(t *testing.T) {
+	server := httptest.NewTLSServer(nil)
+	defer server.Close()
+	file := filepath.Join(t.TempDir(), "ca.pem")
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	if err := os.WriteFile(file, ca, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(t.Context(), &client.Options{Config: &config.Config{Server: server.URL, CAFile: file}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := New(t.Context(), c, &Options{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := Module{Name: "a", Binary: testGuest{describes: describing()}.encode()}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Set(t.Context(), m); !errors.Is(err, os.ErrNotExist) || !IsHostError(err) {
+		t.Fatalf("without the file, Set = %v, which is an error of the host: %v", err, IsHostError(err))
+	}
+	if err := os.WriteFile(file, ca, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	setGuest(t, h, m)
 }
 
 // TestRemoveEndsAModuleThatIsBeingReplaced has a call of Set that compiles the next version.

@@ -8,12 +8,14 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -599,5 +601,55 @@ func TestAnInterruptIsNotAnErrorOfAModule(t *testing.T) {
 	l.poll(&interrupted{Context: ended})
 	if log.Len() > 0 || len(l.names) > 0 {
 		t.Errorf("with the modules %v, the log is\n%s", l.names, &log)
+	}
+}
+
+// TestModuleIsSetAgainAfterAnErrorOfTheHost has a certificate authority that is replaced while modules are set.
+func TestModuleIsSetAgainAfterAnErrorOfTheHost(t *testing.T) {
+	server := httptest.NewTLSServer(nil)
+	defer server.Close()
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	file := writeFile(t, t.TempDir(), "ca.pem", ca)
+	c, err := client.New(t.Context(), &client.Options{Config: &config.Config{Server: server.URL, CAFile: file}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := host.New(t.Context(), c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	writeFile(t, dir, "a.wasm", registrytest.Guest{}.Module())
+	var log bytes.Buffer
+	l := &local{
+		settings: &settings{dir: dir}, host: h, logger: slog.New(slog.NewTextHandler(&log, nil)),
+		names: make(map[string]bool), unset: make(map[string]attempt), dir: registry.NewDirectory(dir),
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	l.poll(t.Context())
+	named := &registry.Module{Binary: registrytest.Guest{Log: "file"}.Module()}
+	if err := l.set(t.Context(), attempt{module: l.module("file", named, nil)}); err != nil {
+		t.Errorf("an error of the host ends the program: %v", err)
+	}
+	for range 3 {
+		if err := l.setAgain(t.Context()); err != nil {
+			t.Errorf("an error of the host ends the program: %v", err)
+		}
+	}
+	if n := strings.Count(log.String(), "level=WARN"); n != 2 || len(h.Status()) > 0 {
+		t.Errorf("the log has %d warnings, want one for each module:\n%s", n, &log)
+	}
+	writeFile(t, filepath.Dir(file), "ca.pem", ca)
+	if err := l.setAgain(t.Context()); err != nil || len(h.Status()) != 2 || len(l.unset) > 0 {
+		t.Errorf("when the host can run modules again, it has %+v, %v", h.Status(), err)
+	}
+	writeFile(t, dir, "bad.wasm", []byte("\x00asm\x01\x00\x00\x00garbage"))
+	for range 2 {
+		l.poll(t.Context())
+	}
+	if len(l.unset) > 0 {
+		t.Errorf("the host sets an invalid module again: %v", l.unset)
 	}
 }

@@ -11,8 +11,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -149,7 +151,10 @@ func runModules(ctx context.Context, args []string, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	local := &local{settings: s, namespace: cfg.Namespace, logger: logger, names: make(map[string]bool)}
+	local := &local{
+		settings: s, namespace: cfg.Namespace, logger: logger,
+		names: make(map[string]bool), unset: make(map[string]attempt),
+	}
 	if err := local.load(); err != nil {
 		return err
 	}
@@ -210,9 +215,17 @@ type local struct {
 	logger    *slog.Logger
 	files     map[string]*registry.Module
 	dir       *registry.Directory
+	unset     map[string]attempt // the modules that the host could not run because of an error of its own
 
 	mu    sync.Mutex      // guards names
 	names map[string]bool // of the modules of the directory that the host has
+}
+
+// attempt is a module to set again.
+type attempt struct {
+	module host.Module
+	digest string // empty for a module of a file of the command line
+	failed string // the last error
 }
 
 // Name is the name of these modules in errors.
@@ -275,25 +288,65 @@ func (l *local) clear(ctx context.Context) {
 // follow passes the modules to the host until ctx ends.
 func (l *local) follow(ctx context.Context) error {
 	for name, m := range l.files {
-		if err := l.host.Set(ctx, l.module(name, m, l.settings.args)); err != nil {
+		if err := l.set(ctx, attempt{module: l.module(name, m, l.settings.args)}); err != nil {
 			return err
 		}
 	}
-	if l.settings.dir == "" {
-		<-ctx.Done()
-		return context.Cause(ctx)
+	if l.settings.dir != "" {
+		l.dir = registry.NewDirectory(l.settings.dir)
 	}
-	l.dir = registry.NewDirectory(l.settings.dir)
 	ticker := time.NewTicker(dirPoll)
 	defer ticker.Stop()
-	for {
-		l.poll(ctx)
+	for l.dir != nil || len(l.unset) > 0 {
+		if l.dir != nil {
+			l.poll(ctx)
+		}
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-ticker.C:
 		}
+		if err := l.setAgain(ctx); err != nil {
+			return err
+		}
 	}
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+// set passes a module to the host. An error of the host is logged, and the module is set again later. Any other error
+// is logged for a module of the directory, and returned for a file of the command line.
+func (l *local) set(ctx context.Context, a attempt) error {
+	name := a.module.Name
+	logger := l.logger.With("module", name)
+	delete(l.unset, name)
+	err := l.host.Set(ctx, a.module)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil
+	case host.IsHostError(err):
+		if a.failed != err.Error() {
+			logger.Warn("the host can't run the module, and tries it again", "err", err)
+		}
+		a.failed = err.Error()
+		l.unset[name] = a
+	case a.digest == "":
+		return err
+	case err != nil:
+		logger.Error("the module can't run", "err", err)
+	default:
+		l.has(name, true)
+		logger.Info("module is set", "digest", a.digest)
+	}
+	return nil
+}
+
+// setAgain sets the modules that the host could not run.
+func (l *local) setAgain(ctx context.Context) (err error) {
+	for _, name := range slices.Sorted(maps.Keys(l.unset)) {
+		err = errors.Join(err, l.set(ctx, l.unset[name]))
+	}
+	return err
 }
 
 // poll passes the changes of the directory to the host. Errors are logged: the other modules run.
@@ -313,18 +366,12 @@ func (l *local) poll(ctx context.Context) {
 		case c.Err != nil:
 			logger.Error("the module can't be read", "err", c.Err)
 		case c.Module == nil:
+			delete(l.unset, c.Name)
 			l.host.Remove(ctx, c.Name)
 			l.has(c.Name, false)
 			logger.Info("module is removed")
 		default:
-			err := l.host.Set(ctx, l.module(c.Name, c.Module, nil))
-			switch {
-			case err == nil:
-				l.has(c.Name, true)
-				logger.Info("module is set", "digest", c.Module.Digest)
-			case ctx.Err() == nil:
-				logger.Error("the module can't run", "err", err)
-			}
+			_ = l.set(ctx, attempt{module: l.module(c.Name, c.Module, nil), digest: c.Module.Digest}) // it is logged
 		}
 	}
 }

@@ -6,10 +6,13 @@ package image
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/tetratelabs/wazero"
@@ -528,5 +531,31 @@ func TestMemoryThatTheSystemRefusesIsAnError(t *testing.T) {
 	}
 	if _, err := img.Start(t.Context(), plainConfig()); err == nil {
 		t.Error("an instance has started from an image without memory")
+	}
+}
+
+// panicking is a runtime whose compiler panics.
+type panicking struct {
+	wazero.Runtime
+
+	cause any
+}
+
+func (p panicking) CompileModule(context.Context, []byte) (wazero.CompiledModule, error) { panic(p.cause) }
+
+// TestPanicOfTheCompilerIsAnError has a system that refuses memory for the code, and a mistake of the compiler.
+func TestPanicOfTheCompilerIsAnError(t *testing.T) {
+	m, err := wasm.Read([]byte(plain))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cause := range []any{syscall.ENOMEM, "unreachable"} {
+		p, err := compile(t.Context(), panicking{cause: cause}, m, copied{})
+		if p != nil || err == nil || !strings.Contains(err.Error(), fmt.Sprint(cause)) {
+			t.Errorf("after the panic %v, compile = %v, %v", cause, p, err)
+		}
+		if _, ok := errors.AsType[syscall.Errno](err); ok != (cause == syscall.ENOMEM) {
+			t.Errorf("after the panic %v, the error of the system is in the error: %v", cause, ok)
+		}
 	}
 }

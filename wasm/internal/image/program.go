@@ -61,9 +61,12 @@ func compile(ctx context.Context, r wazero.Runtime, m *wasm.Module, s system) (*
 	default:
 		p.rewritten, p.start, code = rewritten, rewritten.Start, rewritten.Wasm
 	}
-	if p.compiled, err = r.CompileModule(ctx, code); isStoring(err) {
+	if p.compiled, err = compileCode(ctx, r, code); isStoring(err) {
 		p.unstored = err
 		p.compiled, err = recompile(ctx, r, code)
+	}
+	if isReading(err) {
+		err = fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("compile: %w", err)
@@ -75,10 +78,25 @@ func compile(ctx context.Context, r wazero.Runtime, m *wasm.Module, s system) (*
 	return p, nil
 }
 
+// compileCode is CompileModule without its panics. The compiler panics if the system refuses memory for the code, with
+// the error of the system, and after mistakes of its own.
+func compileCode(ctx context.Context, r wazero.Runtime, code []byte) (compiled wazero.CompiledModule, err error) {
+	defer func() {
+		switch cause := recover().(type) {
+		case nil:
+		case error:
+			err = fmt.Errorf("the compiler has failed: %w", cause)
+		default:
+			err = fmt.Errorf("the compiler has failed: %v", cause)
+		}
+	}()
+	return r.CompileModule(ctx, code)
+}
+
 // recompile is CompileModule after a call that could not store the code in a file, such as on a full disk. The runtime
 // has the code in memory nevertheless, where the second call finds it.
 func recompile(ctx context.Context, r wazero.Runtime, code []byte) (wazero.CompiledModule, error) {
-	compiled, err := r.CompileModule(ctx, code)
+	compiled, err := compileCode(ctx, r, code)
 	if err != nil {
 		return nil, err
 	}
@@ -94,6 +112,20 @@ func isStoring(err error) bool {
 	}
 	path, ok := errors.AsType[*fs.PathError](err)
 	return ok && strings.HasSuffix(path.Path, ".tmp")
+}
+
+// ErrUnreadable is the error of [Compile] if the runtime can't read the code in its directory, such as that of a damaged
+// file. A runtime without a directory can compile the module.
+var ErrUnreadable = errors.New("the stored code can't be read")
+
+// isReading reports whether an error of CompileModule, which is not about storing the code, is about reading it. The
+// runtime reads no other files.
+func isReading(err error) bool {
+	if err == nil || isStoring(err) {
+		return false
+	}
+	_, file := errors.AsType[*fs.PathError](err)
+	return file || strings.HasPrefix(err.Error(), "compilationcache: ")
 }
 
 // Unstored returns nil, or the reason why the runtime could not store the code in its directory. The program is

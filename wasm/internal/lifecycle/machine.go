@@ -4,6 +4,7 @@
 package lifecycle
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -111,7 +112,7 @@ func (Pulling) Step(c ctx, to fsm.To[fromPulling]) fsm.Result[fromPulling] {
 		s.LastError = ""
 		return to.Go(Compiling{}).Event(normal("Pulled", "read the module "+r.value))
 	case r.err != nil:
-		unreadable(c, r)
+		hindered(c, r)
 		return to.Stay(s.LastError, r.wait)
 	}
 	return to.Stay("the module is being read", 0)
@@ -131,8 +132,8 @@ func (Compiling) Step(c ctx, to fsm.To[fromCompiling]) fsm.Result[fromCompiling]
 	switch {
 	case !r.done && r.err == nil:
 		return to.Stay("the module is being compiled", 0)
-	case !r.done: // the module can't be read any more
-		unreadable(c, r)
+	case !r.done: // the module can't be read any more, or the host has an error of its own
+		hindered(c, r)
 		return to.Stay(c.Obj.Status.LastError, r.wait)
 	}
 	switch at := m.observe(c.Obj); {
@@ -228,12 +229,17 @@ func (Terminating) Step(c ctx, to fsm.To[fsm.Terminal]) fsm.Result[fsm.Terminal]
 	return fsm.Done(to)
 }
 
-// unreadable reports that a module can't be read. Each attempt has an event.
-func unreadable(c ctx, r result) {
+// hindered reports that a module can't be read, or that the host has an error of its own. Each attempt has an event.
+func hindered(c ctx, r result) {
 	c.Obj.Status.LastError = shorten(r.err.Error())
-	if r.fresh {
-		fsm.Env[*Modules](c).recorder.Event(c.Obj, warning("PullFailed", r.err.Error()))
+	if !r.fresh {
+		return
 	}
+	reason := "PullFailed"
+	if _, ok := errors.AsType[hostFailure](r.err); ok {
+		reason = "HostFailed"
+	}
+	fsm.Env[*Modules](c).recorder.Event(c.Obj, warning(reason, r.err.Error()))
 }
 
 // follow returns what the host does for the object, and copies it to the status.

@@ -213,7 +213,7 @@ func (m *Modules) stat(path string) (mark, error) {
 }
 
 // set passes the module of an object to the host. A module that the host can't run is not an error of the job: the
-// record has it.
+// record has it. After an error of the host, the job is repeated.
 func (m *Modules) set(obj *v1alpha1.WasmController) result {
 	name, config := nameOf(obj), configOf(obj)
 	return m.jobs.do(name, "set "+config, retryLimit(obj), func(ctx context.Context) (string, error) {
@@ -229,7 +229,7 @@ func (m *Modules) set(obj *v1alpha1.WasmController) result {
 		if s, ok := m.status(name); !ok || s.Digest != module.Digest || !m.has(name, config) {
 			next.rejected = m.host.Set(ctx, moduleOf(obj, module.Binary))
 		}
-		if err := context.Cause(ctx); err != nil && next.rejected != nil {
+		if err := hindrance(ctx, next.rejected); err != nil {
 			return "", err
 		}
 		m.mu.Lock()
@@ -237,6 +237,22 @@ func (m *Modules) set(obj *v1alpha1.WasmController) result {
 		m.all[name] = next
 		return module.Digest, nil
 	})
+}
+
+// hostFailure is an error of the host when it was asked to run a module.
+type hostFailure struct{ error }
+
+// hindrance returns nil if the error of [host.Host.Set] is one of the module, and otherwise why it must be set again.
+func hindrance(ctx context.Context, err error) error {
+	switch cause := context.Cause(ctx); {
+	case err == nil:
+		return nil
+	case cause != nil:
+		return cause
+	case host.IsHostError(err):
+		return hostFailure{fmt.Errorf("the host can't run the module: %w", err)}
+	}
+	return nil
 }
 
 // has reports whether the host was asked to run a config, and could.

@@ -4,11 +4,15 @@
 package lifecycle
 
 import (
+	"cmp"
+	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -184,6 +188,32 @@ func TestErrorOfTheHostIsNoFailure(t *testing.T) {
 		s := situation{status: host.Status{Phase: host.BackOff, Failures: failures, Err: err}}
 		if got := s.reason(); got != want {
 			t.Errorf("after %d failures, the reason is %q, want %q", failures, got, want)
+		}
+	}
+}
+
+// TestModuleIsSetAgainAfterAnErrorOfTheHost distinguishes the errors that reject a module.
+func TestModuleIsSetAgainAfterAnErrorOfTheHost(t *testing.T) {
+	ended, stop := context.WithCancelCause(t.Context())
+	stop(errReplaced)
+	for _, test := range []struct {
+		name string
+		ctx  context.Context
+		err  error
+		want string // empty if the module is rejected
+	}{
+		{"no error", t.Context(), nil, ""},
+		{"a module that is invalid", t.Context(), errors.New("invalid"), ""},
+		{
+			"no memory for the code", t.Context(), fmt.Errorf("compile: %w", syscall.ENOMEM),
+			"the host can't run the module: compile: cannot allocate memory",
+		},
+		{"a job that was replaced", ended, errors.New("invalid"), errReplaced.Error()},
+		{"a job that was replaced when it had succeeded", ended, nil, ""},
+	} {
+		err := hindrance(test.ctx, test.err)
+		if got := fmt.Sprint(err); got != cmp.Or(test.want, "<nil>") {
+			t.Errorf("%s: the hindrance is %v, want %q", test.name, err, test.want)
 		}
 	}
 }
