@@ -41,6 +41,18 @@ type file struct {
 type mark struct {
 	size  int64
 	mtime time.Time
+	info  fs.FileInfo // has the identity of the file; nil if it is not known
+}
+
+func markOf(info fs.FileInfo) mark { return mark{info.Size(), info.ModTime(), info} }
+
+// same reports whether two states are the same. Another file may have the same size and time, as in archives with
+// reproducible times.
+func (m mark) same(other mark) bool {
+	if m.size != other.size || !m.mtime.Equal(other.mtime) || m.info == nil || other.info == nil {
+		return m == other
+	}
+	return os.SameFile(m.info, other.info)
 }
 
 // Change is a change of a module in a directory. Without a module and an error, the module does not exist any more.
@@ -106,12 +118,12 @@ func (d *Directory) step(found map[string]mark) (read []string) {
 			f = &file{}
 			d.files[name] = f
 		}
-		if f.mark != now {
+		if !f.mark.same(now) {
 			f.failed = ""
 		}
-		unchanged := f.mark == now || !d.polled
+		unchanged := f.mark.same(now) || !d.polled
 		f.mark = now
-		if unchanged && f.loaded != now {
+		if unchanged && !f.loaded.same(now) {
 			f.loaded = now
 			read = append(read, name)
 		}
@@ -138,7 +150,7 @@ func (d *Directory) list() (map[string]mark, error) {
 		case errors.Is(err, fs.ErrNotExist), err == nil && !info.Mode().IsRegular():
 			continue
 		case err == nil:
-			state = mark{info.Size(), info.ModTime()}
+			state = markOf(info)
 		}
 		if len(found) == maxFiles {
 			return nil, fmt.Errorf("%s has more than %d modules", d.path, maxFiles)

@@ -97,6 +97,27 @@ func TestDirectoryReportsModulesThatAreAddedChangedAndRemoved(t *testing.T) {
 	want("directories are ignored", "", "")
 }
 
+func TestReplacedFileOfTheSameSizeAndTimeIsReported(t *testing.T) {
+	dir := t.TempDir()
+	put := func(content string) {
+		t.Helper()
+		at, next := time.Unix(1, 0), filepath.Join(dir, "next")
+		if err := errors.Join(os.WriteFile(next, module(content), 0o600), os.Chtimes(next, at, at),
+			os.Rename(next, filepath.Join(dir, "a.wasm"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := registry.NewDirectory(dir)
+	put("1")
+	if got := poll(t, d); got != "a 1" {
+		t.Errorf("the changes are %q, want the module", got)
+	}
+	put("2")
+	if got := poll(t, d) + poll(t, d) + poll(t, d); got != "a 2" {
+		t.Errorf("the changes are %q, want the other module", got)
+	}
+}
+
 func TestFilesOutsideOfARootAreNotRead(t *testing.T) {
 	outside, dir := t.TempDir(), t.TempDir()
 	secret := filepath.Join(outside, "secret.wasm")

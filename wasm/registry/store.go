@@ -9,10 +9,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -25,7 +25,6 @@ import (
 	"oras.land/oras-go/v2/registry"
 	"oras.land/oras-go/v2/registry/remote"
 	"oras.land/oras-go/v2/registry/remote/auth"
-	"oras.land/oras-go/v2/registry/remote/credentials"
 )
 
 // The media types of an artifact.
@@ -50,7 +49,7 @@ type Options struct {
 	Dir string
 
 	// DockerConfig is the path of a docker configuration file with the credentials of registries, or with the names of
-	// programs that have them. Default: no credentials.
+	// programs that have them. It is read again when it has changed. Default: no credentials.
 	DockerConfig string
 
 	// PlainHTTP are the registries that use HTTP instead of HTTPS, such as localhost:5000. Default: none.
@@ -68,6 +67,9 @@ type Options struct {
 
 	// Timeout is the maximum time of a pull. Default: 5 min.
 	Timeout time.Duration
+
+	// Logger logs that a module can't be stored in Dir. Default: [slog.Default].
+	Logger *slog.Logger
 }
 
 // Store pulls modules and keeps them. Create one with [New]. It is safe for concurrent use.
@@ -104,6 +106,7 @@ func New(o *Options) (*Store, error) {
 	d.MaxBytes = cmp.Or(d.MaxBytes, maxBytes)
 	d.MaxTotalBytes = cmp.Or(d.MaxTotalBytes, defaultTotal)
 	d.Timeout = cmp.Or(d.Timeout, defaultTimeout)
+	d.Logger = cmp.Or(d.Logger, slog.Default())
 	var err error
 	if s.folder, err = newFolder(d.Dir, d.MaxTotalBytes); err != nil {
 		return nil, fmt.Errorf("registry: Options.Dir: %w", err)
@@ -111,14 +114,11 @@ func New(o *Options) (*Store, error) {
 	s.client = &auth.Client{Client: &http.Client{Transport: newTransport()}, Cache: auth.NewCache()}
 	s.client.SetUserAgent("kube-wasm")
 	if d.DockerConfig != "" {
-		if _, err := os.Stat(d.DockerConfig); err != nil { // the library ignores a file that does not exist
+		c := &dockerConfig{path: d.DockerConfig}
+		if _, err := c.current(); err != nil {
 			return nil, fmt.Errorf("registry: Options.DockerConfig: %w", err)
 		}
-		all, err := credentials.NewStore(d.DockerConfig, credentials.StoreOptions{})
-		if err != nil {
-			return nil, fmt.Errorf("registry: Options.DockerConfig: %w", err)
-		}
-		s.client.Credential = credentials.Credential(all)
+		s.client.Credential = c.credential
 	}
 	return s, nil
 }
@@ -172,7 +172,7 @@ func (s *Store) Pull(ctx context.Context, image string) (*Module, error) {
 	}
 	s.leave(p)
 	if p.err != nil {
-		return nil, fmt.Errorf("pull %s: %w", image, p.err)
+		return nil, fmt.Errorf("pull %s: %w", image, withoutQueries{p.err})
 	}
 	return p.module, nil
 }
@@ -256,7 +256,7 @@ func (s *Store) kept(ref registry.Reference) (*Module, bool) {
 	return m, err == nil
 }
 
-// pull pulls a module, and keeps it.
+// pull pulls a module, and keeps it if it can be stored.
 func (s *Store) pull(ctx context.Context, ref registry.Reference) (*Module, error) {
 	repo := &remote.Repository{
 		Client: s.client, Reference: ref, MaxMetadataBytes: maxManifest,
@@ -291,7 +291,11 @@ func (s *Store) pull(ctx context.Context, ref registry.Reference) (*Module, erro
 	if !ok {
 		err = s.folder.write(modules, m.Digest, data)
 	}
-	return m, errors.Join(err, s.folder.write(manifests, ref.Reference, document))
+	if err := errors.Join(err, s.folder.write(manifests, ref.Reference, document)); err != nil {
+		s.options.Logger.LogAttrs(ctx, slog.LevelWarn, "module can't be stored", slog.String("dir", s.options.Dir),
+			slog.String("image", ref.String()), slog.Any("err", err))
+	}
+	return m, nil
 }
 
 // layer returns the descriptor of the module that a manifest names.

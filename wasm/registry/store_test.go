@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -380,6 +382,103 @@ func TestPullUsesTheCredentialsOfADockerConfig(t *testing.T) {
 	}
 	if _, err := registry.New(&registry.Options{Dir: t.TempDir(), DockerConfig: file + "x"}); err == nil {
 		t.Error("a config that does not exist is accepted")
+	}
+}
+
+// TestReplacedDockerConfigIsReadAgain has a password that expires, also while the file can't be read.
+func TestReplacedDockerConfigIsReadAgain(t *testing.T) {
+	server := registrytest.New(t)
+	var valid atomic.Value
+	server.Hook(func(w http.ResponseWriter, r *http.Request) {
+		if _, password, _ := r.BasicAuth(); password != valid.Load() {
+			w.Header().Set("WWW-Authenticate", `Basic realm="test"`)
+			http.Error(w, "{}", http.StatusUnauthorized)
+			return
+		}
+		server.Serve(w, r)
+	})
+	file := filepath.Join(t.TempDir(), "config.json")
+	replace := func(content string) { // with a file of the same size and time
+		t.Helper()
+		at, next := time.Unix(1, 0), file+".next"
+		err := errors.Join(os.WriteFile(next, []byte(content), 0o600), os.Chtimes(next, at, at), os.Rename(next, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	config := func(password string) string {
+		login := base64.StdEncoding.EncodeToString([]byte("jane:" + password))
+		return fmt.Sprintf(`{"auths":{%q:{"auth":%q}}}`, server.Host, login)
+	}
+	replace(config("old"))
+	valid.Store("old")
+	store := newStore(t, server, registry.Options{DockerConfig: file})
+	if _, err := store.Pull(t.Context(), server.Push(module("a"))); err != nil {
+		t.Fatal(err)
+	}
+	valid.Store("new")
+	replace("{")
+	if _, err := store.Pull(t.Context(), server.Push(module("b"))); err == nil ||
+		!strings.Contains(err.Error(), "docker configuration: ") {
+		t.Errorf("with an invalid file, Pull = %v", err)
+	}
+	replace(config("new"))
+	if _, err := store.Pull(t.Context(), server.Push(module("b"))); err != nil {
+		t.Errorf("with the new password, Pull = %v", err)
+	}
+}
+
+// TestErrorsHaveNoSignaturesOfURLs has a registry that redirects to a signed URL of another server, which fails.
+func TestErrorsHaveNoSignaturesOfURLs(t *testing.T) {
+	for name, fail := range map[string]http.HandlerFunc{
+		"a refusal":   func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusForbidden) },
+		"no response": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"another length": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write(make([]byte, 5)) // the client may have left
+		},
+		"an invalid URL": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Location", "https://storage.test/%zz?X-Amz-Signature=s3cret")
+			w.WriteHeader(http.StatusTemporaryRedirect)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			storage := httptest.NewServer(fail)
+			defer storage.Close()
+			server := registrytest.New(t)
+			image := server.Push(module("a"))
+			server.Hook(func(w http.ResponseWriter, r *http.Request) {
+				if strings.Contains(r.URL.Path, "/blobs/") {
+					to := storage.URL + "/blob?X-Amz-Credential=AKIA&X-Amz-Signature=s3cret"
+					http.Redirect(w, r, to, http.StatusTemporaryRedirect)
+					return
+				}
+				server.Serve(w, r)
+			})
+			_, err := newStore(t, server, registry.Options{}).Pull(t.Context(), image)
+			if err == nil || strings.Contains(err.Error(), "s3cret") || strings.Contains(err.Error(), "AKIA") {
+				t.Errorf("Pull = %v, want an error without the query", err)
+			}
+		})
+	}
+}
+
+// TestModuleThatCannotBeStoredIsReturned has a directory that can't be written.
+func TestModuleThatCannotBeStoredIsReturned(t *testing.T) {
+	server, dir := registrytest.New(t), t.TempDir()
+	var log bytes.Buffer
+	store := newStore(t, server, registry.Options{Dir: dir, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	for _, part := range []string{"manifests", "modules"} {
+		path := filepath.Join(dir, part)
+		if err := errors.Join(os.Remove(path), os.WriteFile(path, nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, err := store.Pull(t.Context(), server.Push(module("a")))
+	if err != nil || !bytes.Equal(m.Binary, module("a")) {
+		t.Errorf("Pull = %+v, %v, want the module", m, err)
+	}
+	if n := strings.Count(log.String(), "dir="+dir); n != 1 {
+		t.Errorf("the log has %d warnings that name the directory, want one:\n%s", n, &log)
 	}
 }
 

@@ -198,7 +198,7 @@ func (s *settings) newOperator(
 		}
 	}
 	if s.cache != "" {
-		s.registry.Dir = filepath.Join(s.cache, "pulled")
+		s.registry.Dir, s.registry.Logger = filepath.Join(s.cache, "pulled"), logger
 		if s.operator.Store, err = registry.New(&s.registry); err != nil {
 			return nil, fmt.Errorf("-cache or -docker-config: %w", err)
 		}

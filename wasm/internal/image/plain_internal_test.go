@@ -541,7 +541,9 @@ type panicking struct {
 	cause any
 }
 
-func (p panicking) CompileModule(context.Context, []byte) (wazero.CompiledModule, error) { panic(p.cause) }
+func (p panicking) CompileModule(context.Context, []byte) (wazero.CompiledModule, error) {
+	panic(p.cause)
+}
 
 // TestPanicOfTheCompilerIsAnError has a system that refuses memory for the code, and a mistake of the compiler.
 func TestPanicOfTheCompilerIsAnError(t *testing.T) {

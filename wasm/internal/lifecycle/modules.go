@@ -73,6 +73,13 @@ type record struct {
 type mark struct {
 	size  int64
 	mtime time.Time
+	info  os.FileInfo // has the identity of the file; nil for an image
+}
+
+// same reports whether two states are the same. Another file may have the same size and time, as in archives with
+// reproducible times.
+func (m mark) same(other mark) bool {
+	return m.size == other.size && m.mtime.Equal(other.mtime) && os.SameFile(m.info, other.info)
 }
 
 // nameOf returns the name of the module of an object.
@@ -209,7 +216,7 @@ func (m *Modules) stat(path string) (mark, error) {
 	if err != nil {
 		return mark{}, err
 	}
-	return mark{info.Size(), info.ModTime()}, nil
+	return mark{info.Size(), info.ModTime(), info}, nil
 }
 
 // set passes the module of an object to the host. A module that the host can't run is not an error of the job: the
@@ -329,10 +336,10 @@ func (m *Modules) changed(r *record, path string) bool {
 		return false
 	}
 	now := time.Now()
-	if at != r.seen {
+	if !at.same(r.seen) {
 		r.seen, r.since = at, now
 	}
-	return at != r.file && now.Sub(r.since) >= fileCheck/2
+	return !at.same(r.file) && now.Sub(r.since) >= fileCheck/2
 }
 
 // status returns the status of a module.

@@ -159,7 +159,22 @@ func TestFileHasChangedWhenItIsStable(t *testing.T) {
 	if !m.changed(r, "a") {
 		t.Error("a file that is stable has not changed")
 	}
-	if err := os.Remove(filepath.Join(dir, "a")); err != nil {
+	if r.file, err = m.stat("a"); err != nil {
+		t.Fatal(err)
+	}
+	r.seen, r.since = r.file, r.since.Add(time.Hour)
+	write("3")
+	path, at := filepath.Join(dir, "a"), r.file.mtime
+	err = errors.Join(os.Rename(path, path+"2"), os.WriteFile(path, []byte("34"), 0o600), os.Chtimes(path, at, at))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = m.changed(r, "a") // for the first time
+	r.since = r.since.Add(-fileCheck)
+	if !m.changed(r, "a") {
+		t.Error("another file with the same size and time has not changed")
+	}
+	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
 	if m.changed(r, "a") {
