@@ -264,7 +264,7 @@ func (r *reconciler) controller(c abi.Controller) ([]input, func(context.Context
 	}
 	return inputs, func(life context.Context) error {
 		return ctl.RunPacked(life, func(ctx context.Context, object wire.Packed) (controller.Action, error) {
-			action, err := r.reconcile(ctx, life, &c, owned, object)
+			action, err := r.reconcile(ctx, life, &c, primary.dynamic, owned, object)
 			switch {
 			case errors.Is(err, errSkipped):
 				return controller.AwaitChange(), nil
@@ -290,15 +290,15 @@ func (r *reconciler) input(w *abi.Watch) (input, error) {
 	return input{w, view, shared}, nil
 }
 
-// errSkipped is why a run returns that has not called the guest: its controller has ended. A controller that starts
-// again begins with all objects.
-var errSkipped = errors.New("the controller has ended")
+// errSkipped is why a run returns that has not called the guest: its controller has ended, or its object was deleted. A
+// controller that starts again begins with all objects.
+var errSkipped = errors.New("the controller has ended, or the object was deleted")
 
 // reconcile calls the guest for an object, and does what it returns. A run that waits needs no memory for its object.
 // The context of a run ends some time after life, which is that of its controller, so that it can write what the guest
-// has returned. A run that still waits for its call when life ends returns errSkipped.
+// has returned. A run that still waits for its call when life ends, or when its object is deleted, returns errSkipped.
 func (r *reconciler) reconcile(
-	ctx, life context.Context, c *abi.Controller, owned []*dynamic, object wire.Packed,
+	ctx, life context.Context, c *abi.Controller, primary *dynamic, owned []*dynamic, object wire.Packed,
 ) (controller.Action, error) {
 	waits, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -309,7 +309,7 @@ func (r *reconciler) reconcile(
 	case <-waits.Done():
 		return controller.Action{}, context.Cause(waits)
 	}
-	obj, out, err := r.call(ctx, waits, c, owned, object)
+	obj, out, err := r.call(ctx, waits, c, primary, owned, object)
 	if err != nil {
 		return controller.Action{}, err
 	}
@@ -364,10 +364,31 @@ func requestOf(c *abi.Controller, owned []*dynamic, obj *reconciled) ([]byte, er
 	return message, nil
 }
 
-// call calls the guest for an object when it may run, and returns the object and the response. It waits until the
-// context waits ends.
+// current returns the state of an object after its run has waited, which can take as long as a burst of CPU time. It
+// returns errSkipped if the object does not exist any more. Another object with its name has a run of its own.
+func current(primary *dynamic, object wire.Packed) (wire.Packed, error) {
+	before, err := object.Head()
+	if err != nil {
+		return wire.Packed{}, core.Terminal(err)
+	}
+	state := primary.State(before.Ref)
+	if !state.Exists() {
+		return wire.Packed{}, errSkipped
+	}
+	now, err := state.Head()
+	switch {
+	case err != nil:
+		return wire.Packed{}, core.Terminal(err)
+	case now.UID != before.UID:
+		return wire.Packed{}, errSkipped
+	}
+	return state.Packed(), nil
+}
+
+// call calls the guest for the current state of an object when it may run, and returns the object and the response. It
+// waits until the context waits ends.
 func (r *reconciler) call(
-	ctx, waits context.Context, c *abi.Controller, owned []*dynamic, object wire.Packed,
+	ctx, waits context.Context, c *abi.Controller, primary *dynamic, owned []*dynamic, object wire.Packed,
 ) (*reconciled, *abi.ReconcileResponse, error) {
 	h := r.guest.host
 	r.guest.throttleCPU(waits)
@@ -380,6 +401,10 @@ func (r *reconciler) call(
 		return nil, nil, context.Cause(waits)
 	case r.guest.ends(): // the controller is about to
 		return nil, nil, errSkipped
+	}
+	object, err := current(primary, object)
+	if err != nil {
+		return nil, nil, err
 	}
 	obj, err := readReconciled(object, resourceOf(&c.For))
 	if err != nil {
@@ -628,7 +653,8 @@ func reporterOf(module string) string {
 // hashOf returns the end of a name that is made from the name of a module.
 func hashOf(module string) string { return fmt.Sprintf("-%x", sha256.Sum256([]byte(module)))[:17] }
 
-// apply applies an object. If its kind is one that the controller owns, the reconciled object becomes its owner.
+// apply applies an object. If its kind is one that the controller owns, the reconciled object becomes its owner, unless
+// it is the applied object.
 func (r *reconciler) apply(
 	ctx context.Context, c *abi.Controller, owner *reconciled, data jsontext.Value, o *request.ApplyOptions,
 ) error {
@@ -640,8 +666,9 @@ func (r *reconciler) apply(
 	if err != nil {
 		return fmt.Errorf("apply: %w", err)
 	}
+	itself := res.Group == c.For.Group && res.Kind == c.For.Kind && core.RefOf(obj) == core.RefOf(owner)
 	for _, w := range c.Owns {
-		if w.Group == res.Group && w.Kind == res.Kind && obj.OwnerReferences == nil {
+		if w.Group == res.Group && w.Kind == res.Kind && obj.OwnerReferences == nil && !itself {
 			if ns := owner.Namespace; ns != "" && ns != obj.Namespace {
 				return fmt.Errorf("apply: %s %s can't be owned by %s %s, which is in a namespace and owns only objects of the "+
 					"same namespace, because servers delete others: leave the kind out of owns", obj.Kind,

@@ -4,11 +4,13 @@
 package host
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -103,16 +105,151 @@ func TestRunsThatWaitHaveNotDecodedTheirObjects(t *testing.T) {
 			ctx, stop := context.WithTimeout(t.Context(), 10*time.Millisecond)
 			defer stop()
 			var invalid wire.Packed // it can't be decoded
-			_, err := r.reconcile(ctx, t.Context(), &abi.Controller{}, nil, invalid)
+			_, err := r.reconcile(ctx, t.Context(), &abi.Controller{}, nil, nil, invalid)
 			if !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("reconcile = %v, want the end of its context", err)
 			}
 			late, stop := context.WithTimeout(t.Context(), time.Minute)
 			defer stop()
-			if _, err := r.reconcile(late, ctx, &abi.Controller{}, nil, invalid); err != errSkipped {
+			if _, err := r.reconcile(late, ctx, &abi.Controller{}, nil, nil, invalid); err != errSkipped {
 				t.Errorf("reconcile = %v at the end of its controller, want %v", err, errSkipped)
 			}
 		})
+	}
+}
+
+// TestRunThatHasWaitedReconcilesTheCurrentObject has a pod that changes while its run waits for a worker.
+func TestRunThatHasWaitedReconcilesTheCurrentObject(t *testing.T) {
+	event := func(kind, uid string, version int) string {
+		return fmt.Sprintf(`{"type":%q,"object":{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"a","name":"p",`+
+			`"uid":%q,"resourceVersion":"%d"}}}`, kind, uid, version)
+	}
+	for name, test := range map[string]struct {
+		events []string
+		want   string // the versions of the objects of later calls, each once
+	}{
+		"it was changed":  {[]string{event("MODIFIED", "u", 3)}, "3"},
+		"it was deleted":  {[]string{event("DELETED", "u", 3)}, ""},
+		"another follows": {[]string{event("DELETED", "u", 3), event("ADDED", "v", 4)}, "4"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lines := make(chan string)
+			server := newPodServer(t, 0, "").with(t, func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = fmt.Fprintln(w, event("ADDED", "u", 1))
+				_, _ = fmt.Fprintln(w, initialEventsEnd)
+				for {
+					_ = http.NewResponseController(w).Flush()
+					select {
+					case line := <-lines:
+						_, _ = fmt.Fprintln(w, line)
+					case <-r.Context().Done():
+						return
+					}
+				}
+			}, func(r *http.Request) bool { return r.URL.Path == "/api/v1/pods" })
+			h, _ := runTestHost(t, server, Options{Workers: 1})
+			var tape bytes.Buffer // of one instance, since the runs are of one object
+			setGuest(t, h, Module{
+				Name: "a", Binary: testGuest{describes: describing(podController("")), response: `{}`}.encode(),
+				Record: func() (io.Writer, error) { return &tape, nil },
+			})
+			g := h.guests["a"]
+			var r *reconciler
+			await(t, "the first call", func() bool {
+				g.mu.Lock()
+				defer g.mu.Unlock()
+				r = g.reconciler
+				return r != nil && g.stats.Calls > 3 && len(r.places) == 0
+			})
+			in, err := r.input(&g.description.Controllers[0].For)
+			if err != nil {
+				t.Fatal(err)
+			}
+			version := func() string {
+				head, err := in.State(core.ObjectRef{Namespace: "a", Name: "p"}).Head()
+				if err != nil {
+					return ""
+				}
+				return head.ResourceVersion
+			}
+			h.acquire()
+			lines <- event("MODIFIED", "u", 2)
+			await(t, "a run that waits", func() bool { return len(r.places) > 0 })
+			for _, line := range test.events {
+				lines <- line
+			}
+			await(t, "the last state", func() bool { return version() == test.want })
+			before := statusOf(h, "a").Stats.Calls
+			h.release()
+			await(t, "the calls", func() bool {
+				return len(r.places) == 0 && (test.want == "" || statusOf(h, "a").Stats.Calls > before)
+			})
+			h.Remove(t.Context(), "a")
+			if got := strings.Join(versionsOf(t, &tape)[1:], " "); got != test.want {
+				t.Errorf("later calls have the versions %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// versionsOf returns the versions of the objects of the recorded calls, without those that repeat the last one.
+func versionsOf(t *testing.T, recording io.Reader) (versions []string) {
+	t.Helper()
+	tape, _, err := openTape(recording)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		kind, data, err := tape.read()
+		switch {
+		case err == io.EOF:
+			return slices.Compact(versions)
+		case err != nil:
+			t.Fatal(err)
+		case kind != frameExport:
+			continue
+		}
+		var e export
+		if err := wire.UnmarshalJSON(data, &e); err != nil {
+			t.Fatal(err)
+		}
+		if e.Name != abi.Reconcile {
+			continue
+		}
+		var in abi.ReconcileRequest
+		var object metav1.PartialObjectMetadata
+		if err := errors.Join(wire.UnmarshalJSON(e.Message, &in), wire.UnmarshalJSON(in.Object, &object)); err != nil {
+			t.Fatal(err)
+		}
+		versions = append(versions, object.ResourceVersion)
+	}
+}
+
+// TestReconciledObjectDoesNotOwnItself has a controller of a kind that it also owns.
+func TestReconciledObjectDoesNotOwnItself(t *testing.T) {
+	bodies := make(chan string, 100)
+	server := newPodServer(t, 1, "").withPatches(t, func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		bodies <- string(body)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(body)
+	})
+	pod := func(name string) string {
+		return fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"a","name":%q}}`, name)
+	}
+	h, _ := runTestHost(t, server, Options{})
+	setGuest(t, h, Module{Name: "a", Binary: testGuest{
+		describes: describing(fmt.Sprintf(`{"name":"c","for":%s,"owns":[%s]}`, podWatch(""), podWatch(""))),
+		response:  `{"apply":[` + pod("p0") + `,` + pod("other") + `]}`,
+	}.encode()})
+	for _, want := range []bool{false, true} {
+		if body := <-bodies; strings.Contains(body, `"ownerReferences":[{`) != want {
+			t.Errorf("the applied object is %s, and it has an owner, want one: %v", body, want)
+		}
 	}
 }
 
@@ -132,7 +269,7 @@ func TestModuleThatEndsIsNotCalled(t *testing.T) {
 		end(&g.lifecycle)
 		for _, used := range []time.Duration{0, time.Hour} { // of its CPU time
 			g.cpu.spend(time.Now(), used)
-			_, err := r.reconcile(t.Context(), t.Context(), &abi.Controller{}, nil, wire.Packed{})
+			_, err := r.reconcile(t.Context(), t.Context(), &abi.Controller{}, nil, nil, wire.Packed{})
 			if err != errSkipped || len(h.slots) > 0 {
 				t.Errorf("reconcile of a module that is %s = %v, with %d tokens of the host, want %v and none", name, err,
 					len(h.slots), errSkipped)
