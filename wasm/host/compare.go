@@ -12,6 +12,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -73,6 +74,9 @@ func Compare(
 	return &g.trial.found, nil
 }
 
+// maxTrialBuffer is Limits.BufferBytes of a module that is compared with a recording.
+const maxTrialBuffer = 1 << 30
+
 // isolated returns a guest of a host that has no server, and holds its only place.
 func isolated(
 	ctx context.Context, binary []byte, c cover, o *RecordingOptions,
@@ -91,7 +95,10 @@ func isolated(
 		h.end()
 		return h.closeRuntimes(ctx)
 	}
-	m := Module{Name: c.Name, Args: c.Args, Env: c.Env, Limits: Limits{MemoryBytes: c.Memory}}
+	m := Module{Name: c.Name, Args: c.Args, Env: c.Env, Limits: Limits{
+		// The recorded module may have had other limits than the default. The memory of operations is still limited.
+		MemoryBytes: c.Memory, InFlight: math.MaxInt32, Watches: math.MaxInt32, BufferBytes: maxTrialBuffer,
+	}}
 	if err := m.Limits.setDefaults(); err != nil {
 		return nil, nil, errors.Join(err, closed())
 	}

@@ -109,6 +109,37 @@ func TestRecordingsMayEndAtAnyByte(t *testing.T) {
 	}
 }
 
+// TestRecordingOfAModuleWithOtherLimitsIsAccepted has more watches than the default limit.
+func TestRecordingOfAModuleWithOtherLimitsIsAccepted(t *testing.T) {
+	var controllers []string
+	for n := range 130 {
+		controllers = append(controllers, fmt.Sprintf(`{"name":"c%d","for":%s}`, n, podWatch("")))
+	}
+	guest := testGuest{describes: describing(controllers...), response: `{}`}.encode()
+	h, _ := runTestHost(t, newPodServer(t, 1, "").URL, Options{Workers: 1})
+	var recording bytes.Buffer
+	first := true
+	setGuest(t, h, Module{
+		Name: "a", Binary: guest, Limits: Limits{Watches: len(controllers)},
+		Record: func() (io.Writer, error) {
+			if !first {
+				return io.Discard, nil
+			}
+			first = false
+			return &recording, nil
+		},
+	})
+	await(t, "a call", func() bool { return statusOf(h, "a").Stats.Calls > 3 })
+	h.Remove(t.Context(), "a")
+	if _, err := Replay(t.Context(), guest, bytes.NewReader(recording.Bytes()), nil); err != nil {
+		t.Errorf("Replay = %v", err)
+	}
+	found, err := Compare(t.Context(), guest, bytes.NewReader(recording.Bytes()), nil)
+	if err != nil || len(found.Differences) > 0 {
+		t.Errorf("Compare with its own recording = %+v, %v", found, err)
+	}
+}
+
 // TestReplayFindsAnotherResult has a recording with a result that the guest does not return.
 func TestReplayFindsAnotherResult(t *testing.T) {
 	guest := testGuest{describes: describing(podController(""))}.encode()
