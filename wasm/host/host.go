@@ -450,6 +450,17 @@ func (h *Host) Status() []Status {
 	return all
 }
 
+// StatusOf returns the state of a module, and whether the host has it.
+func (h *Host) StatusOf(name string) (Status, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	g, found := h.guests[name]
+	if !found {
+		return Status{}, false
+	}
+	return g.status(), true
+}
+
 // Run runs the modules until ctx ends, and returns the cause. It can be called once.
 func (h *Host) Run(ctx context.Context) error {
 	h.mu.Lock()

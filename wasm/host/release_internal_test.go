@@ -228,6 +228,22 @@ func (c *countingContext) AfterFunc(func()) func() bool {
 	}
 }
 
+func TestStatusOfAModuleIsThatOfStatus(t *testing.T) {
+	h, _ := newTestHost(t, "http://127.0.0.1:1", Options{})
+	for _, name := range []string{"a", "b"} {
+		setGuest(t, h, Module{Name: name, Binary: testGuest{describes: describing()}.encode()})
+	}
+	for _, want := range h.Status() {
+		if got, found := h.StatusOf(want.Name); !found || got != want {
+			t.Errorf("StatusOf(%q) = %+v, %v, want %+v", want.Name, got, found, want)
+		}
+	}
+	h.Remove(t.Context(), "a")
+	if got, found := h.StatusOf("a"); found {
+		t.Errorf("the status of a module that was removed is %+v", got)
+	}
+}
+
 // TestSetCopiesTheModule has a caller that changes a module and sets it again.
 func TestSetCopiesTheModule(t *testing.T) {
 	binary, err := base64.StdEncoding.DecodeString(smallReconciler)

@@ -77,6 +77,11 @@ func (j *jobs) end() {
 // do returns the result of the job of an object with an id. It starts the job if the last job of the object had another
 // id, or if another attempt is due. The previous job ends before. Limit is the maximum delay after a failed attempt.
 func (j *jobs) do(name, id string, limit time.Duration, f work) result {
+	return j.preempt(name, id, limit, nil, f)
+}
+
+// preempt is do for a job with a part that does not wait for the end of the previous job.
+func (j *jobs) preempt(name, id string, limit time.Duration, atOnce func(), f work) result {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	now, last := time.Now(), j.all[name]
@@ -104,12 +109,12 @@ func (j *jobs) do(name, id string, limit time.Duration, f work) result {
 	if last != nil {
 		before = last.ended
 	}
-	j.start(name, current, before, f)
+	j.start(name, current, before, atOnce, f)
 	return result{err: current.err}
 }
 
-// start starts an attempt, after the previous job has ended. The caller holds j.mu.
-func (j *jobs) start(name string, current *job, before chan struct{}, f work) {
+// start starts an attempt: atOnce, if it is not nil, and f after the previous job has ended. The caller holds j.mu.
+func (j *jobs) start(name string, current *job, before chan struct{}, atOnce func(), f work) {
 	ctx, stop := context.WithCancelCause(j.ctx)
 	current.stop = func() { stop(errReplaced) }
 	current.active, current.ended = true, make(chan struct{})
@@ -117,6 +122,9 @@ func (j *jobs) start(name string, current *job, before chan struct{}, f work) {
 	j.running.Go(func() {
 		defer close(ended)
 		defer stop(nil)
+		if atOnce != nil {
+			atOnce()
+		}
 		if before != nil {
 			<-before
 		}

@@ -38,6 +38,55 @@ func newClient(t *testing.T) *client.Client {
 	return c
 }
 
+// TestRemovedModuleEndsDuringACompilation has an object that is deleted while the host compiles its next version.
+func TestRemovedModuleEndsDuringACompilation(t *testing.T) {
+	c, logger := newClient(t), slog.New(slog.DiscardHandler)
+	h, err := host.New(t.Context(), c, &host.Options{Logger: logger})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var ran sync.WaitGroup
+	defer ran.Wait()
+	defer stop()
+	ran.Go(func() { _ = h.Run(ctx) }) // it returns the end of its context
+	m, err := New(c, h, &Options{Name: "example.com/test", Logger: logger})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.jobs.begin(ctx)
+	obj := v1alpha1.NewWasmController("n", "a", v1alpha1.WasmControllerSpec{Image: "a"})
+	if err := h.Set(ctx, moduleOf(obj, registrytest.Guest{}.Module())); err != nil {
+		t.Fatal(err)
+	}
+	m.all["n/a"] = &record{config: configOf(obj)}
+	begun, compiled := make(chan struct{}), make(chan struct{})
+	m.jobs.do("n/a", "set", time.Minute, func(context.Context) (string, error) { // nothing interrupts it
+		close(begun)
+		<-compiled
+		if err := h.Set(ctx, moduleOf(obj, registrytest.Guest{Log: "next"}.Module())); err != nil {
+			t.Error(err)
+		}
+		return "", nil
+	})
+	<-begun
+	m.remove("n/a")
+	for deadline := time.Now().Add(time.Minute); ; <-time.After(time.Millisecond) {
+		if _, found := h.StatusOf("n/a"); !found {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Error("the previous version runs during the compilation")
+			break
+		}
+	}
+	close(compiled)
+	m.jobs.running.Wait()
+	if _, found := h.StatusOf("n/a"); found || m.owns("n/a") {
+		t.Error("the host has the version that was compiled meanwhile")
+	}
+}
+
 func TestDirectoryOfFilesIsOpenOnlyDuringRun(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "files")
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -135,7 +184,7 @@ func TestUnloadedModuleRuns(t *testing.T) {
 	}
 	m.all[nameOf(obj)] = &record{config: configOf(obj)}
 	for begun := time.Now(); ; <-time.After(time.Millisecond) {
-		if s, _ := m.status(nameOf(obj)); s.Phase == host.Unloaded {
+		if s, _ := h.StatusOf(nameOf(obj)); s.Phase == host.Unloaded {
 			break
 		} else if time.Since(begun) > 30*time.Second {
 			t.Fatalf("the module is %s: %v", s.Phase, s.Err)
@@ -244,7 +293,7 @@ func TestModulesAreRemovedAtOnceWhenRunEnds(t *testing.T) {
 				m.all[nameOf(obj)] = &record{}
 				m.mu.Unlock()
 				for s := (host.Status{}); s.Stats.Calls == 0; <-time.After(time.Millisecond) {
-					s, _ = m.status(nameOf(obj))
+					s, _ = h.StatusOf(nameOf(obj))
 				}
 			}
 			m.jobs.do("n/compiling", "set", time.Minute, func(context.Context) (string, error) {

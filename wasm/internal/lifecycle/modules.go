@@ -233,7 +233,7 @@ func (m *Modules) set(obj *v1alpha1.WasmController) result {
 			return "", err
 		}
 		next := &record{config: config, file: at, seen: at}
-		if s, ok := m.status(name); !ok || s.Digest != module.Digest || !m.has(name, config) {
+		if s, ok := m.host.StatusOf(name); !ok || s.Digest != module.Digest || !m.has(name, config) {
 			next.rejected = m.host.Set(ctx, moduleOf(obj, module.Binary))
 		}
 		if err := hindrance(ctx, next.rejected); err != nil {
@@ -277,9 +277,11 @@ func (m *Modules) owns(name string) bool {
 	return m.all[name] != nil
 }
 
-// remove removes the module of an object from the host.
+// remove removes the module of an object from the host: at once, and again when the previous job, such as a
+// compilation, has ended.
 func (m *Modules) remove(name string) result {
-	return m.jobs.do(name, "remove", time.Second, func(ctx context.Context) (string, error) {
+	atOnce := func() { m.host.Remove(context.Background(), name) }
+	return m.jobs.preempt(name, "remove", time.Second, atOnce, func(ctx context.Context) (string, error) {
 		m.drop(ctx, name)
 		return "", nil
 	})
@@ -313,7 +315,7 @@ type situation struct {
 // observe returns what the host does for an object.
 func (m *Modules) observe(obj *v1alpha1.WasmController) situation {
 	name := nameOf(obj)
-	status, found := m.status(name)
+	status, found := m.host.StatusOf(name)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.all[name]
@@ -340,16 +342,6 @@ func (m *Modules) changed(r *record, path string) bool {
 		r.seen, r.since = at, now
 	}
 	return !at.same(r.file) && now.Sub(r.since) >= fileCheck/2
-}
-
-// status returns the status of a module.
-func (m *Modules) status(name string) (host.Status, bool) {
-	for _, s := range m.host.Status() {
-		if s.Name == name {
-			return s, true
-		}
-	}
-	return host.Status{}, false
 }
 
 // acquire waits for a token.
