@@ -261,16 +261,26 @@ func TestErrorsNameTheSectionAndTheOffset(t *testing.T) {
 	}
 }
 
-func TestTableThatCanGrowWithoutLimitIsRefused(t *testing.T) {
-	wasm := func(limits string) []byte {
+func TestTablesThatCanGrowBeyondTheLimitAreRefused(t *testing.T) {
+	wasm := func(tables ...string) []byte {
 		return []byte(start + section(1, vector("\x60\x00\x00")) + section(3, vector("\x00")) +
-			section(4, vector("\x70"+limits)) + section(10, vector(name("\x00\xd0\x70\x41\x00\xfc\x0f\x00\x1a\x0b"))))
+			section(4, vector(tables...)) + section(10, vector(name("\x00\xd0\x70\x41\x00\xfc\x0f\x00\x1a\x0b"))))
 	}
-	if _, err := binary.Read(wasm("\x00\x01")); err == nil || !strings.Contains(err.Error(), "declare a maximum") {
-		t.Errorf("error %v", err)
-	}
-	if _, err := binary.Read(wasm("\x01\x01\x02")); err != nil {
-		t.Errorf("a bounded table is refused: %v", err)
+	half := "\x70\x01\x01\x80\x80\x20" // 2^19 elements at most
+	for _, c := range []struct {
+		name   string
+		tables []string
+		valid  bool
+	}{
+		{"a table without a maximum", []string{"\x70\x00\x01"}, false},
+		{"a small table", []string{"\x70\x01\x01\x02"}, true},
+		{"two tables with the limit together", []string{half, half}, true},
+		{"three tables below the limit each", []string{half, half, half}, false},
+	} {
+		_, err := binary.Read(wasm(c.tables...))
+		if (err == nil) != c.valid || err != nil && !strings.Contains(err.Error(), "declare smaller maximums") {
+			t.Errorf("%s: error %v, want success: %v", c.name, err, c.valid)
+		}
 	}
 }
 
@@ -349,7 +359,7 @@ func TestModulesThatWazeroAcceptsAreAccepted(t *testing.T) {
 
 // unsupported returns whether the error is about what is refused on purpose.
 func unsupported(err error) bool {
-	return slices.ContainsFunc([]string{"a table can grow without limit", "the tables have more than", "locals: at most"},
+	return slices.ContainsFunc([]string{"the tables can grow to more than", "the tables have more than", "locals: at most"},
 		func(s string) bool { return strings.Contains(err.Error(), s) })
 }
 

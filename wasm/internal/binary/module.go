@@ -94,7 +94,7 @@ type Module struct {
 	tags      []uint32
 	imported  [Tag + 1]int // by kind
 	elements  int64        // of all tables
-	openTable bool         // whether the maximum of a table is above maxElements
+	capacity  int64        // the sum of the maximums of the tables
 	start     int64        // the start function, or -1
 	data      []segment
 	dataCount int64 // or -1
@@ -289,9 +289,8 @@ func (m *Module) section(r *reader, s section) {
 
 // check compares sections with each other.
 func (m *Module) check() error {
-	if m.growsTables && m.openTable {
-		return fmt.Errorf("code section: a table can grow without limit: declare a maximum of at most %d elements",
-			maxElements)
+	if m.growsTables && m.capacity > maxElements {
+		return fmt.Errorf("code section: the tables can grow to more than %d elements: declare smaller maximums", maxElements)
 	}
 	if m.dataCount >= 0 && m.dataCount != int64(len(m.data)) {
 		return fmt.Errorf("data count section: it has %d, but the data section has %d segments", m.dataCount, len(m.data))
@@ -493,8 +492,10 @@ func (m *Module) addTable(r *reader) string {
 	if m.elements += l.Min; m.elements > maxElements {
 		r.failf("the tables have more than %d elements", maxElements)
 	}
-	if l.Max < 0 || l.Max > maxElements {
-		m.openTable = true
+	if l.Max < 0 {
+		m.capacity += maxElements + 1
+	} else {
+		m.capacity += l.Max
 	}
 	m.tables = append(m.tables, t+" "+l.String())
 	return m.tables[len(m.tables)-1]
