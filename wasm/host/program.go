@@ -169,6 +169,16 @@ func (p *program) close(ctx context.Context) {
 	}
 }
 
+// CheckModule returns an error if hosts refuse a module, for example because it imports a function that they do not have.
+// It does not call the module, so [Status] may have further errors.
+func CheckModule(wasm []byte) error {
+	m, err := binary.Read(wasm)
+	if err != nil {
+		return err
+	}
+	return checkModule(m)
+}
+
 // checkModule returns an error if a module can't be a guest.
 func checkModule(m *binary.Module) error {
 	imports := map[string][]string{

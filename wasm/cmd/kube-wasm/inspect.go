@@ -20,6 +20,7 @@ import (
 
 	"github.com/kube-go/sdk/core/abi"
 	"github.com/kube-go/sdk/core/wire"
+	"github.com/kube-go/sdk/wasm/host"
 	"github.com/kube-go/sdk/wasm/internal/binary"
 	"github.com/kube-go/sdk/wasm/registry"
 )
@@ -34,6 +35,7 @@ const (
 // inspection is what is known of a module.
 type inspection struct {
 	module           *registry.Module
+	refused          error // why hosts refuse it; nil if they don't
 	imports, exports []string
 	description      *abi.Description // nil if it can't be read
 	problem          error            // why it can't be read
@@ -73,14 +75,10 @@ func inspect(ctx context.Context, file string) (*inspection, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	i := &inspection{module: m}
+	i := &inspection{module: m, refused: host.CheckModule(m.Binary)}
 	for _, f := range compiled.ImportedFunctions() {
 		module, name, _ := f.Import()
-		note := ""
-		if module != abi.Module && module != wasi_snapshot_preview1.ModuleName {
-			note = " (hosts refuse the module, because they do not have this)"
-		}
-		i.imports = append(i.imports, clean(module)+" "+clean(name)+note)
+		i.imports = append(i.imports, clean(module)+" "+clean(name))
 	}
 	for name := range compiled.ExportedFunctions() {
 		i.exports = append(i.exports, clean(name))
@@ -169,6 +167,9 @@ func (i *inspection) String() string {
 	}
 	line("digest", "%s", i.module.Digest)
 	line("size", "%d bytes", len(i.module.Binary))
+	if i.refused != nil {
+		line("refused", "hosts refuse the module: %s", clean(i.refused.Error()))
+	}
 	if d := i.description; d != nil {
 		line("name", "%s", clean(d.Name))
 		line("version", "%s", clean(d.Version))

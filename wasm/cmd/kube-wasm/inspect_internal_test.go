@@ -4,6 +4,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -12,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kube-go/sdk/wasm/registry/registrytest"
 )
 
 func TestInspectRefusesAModuleWhoseCountsAreWrong(t *testing.T) {
@@ -22,6 +25,23 @@ func TestInspectRefusesAModuleWhoseCountsAreWrong(t *testing.T) {
 	}
 	if _, err := inspect(t.Context(), file); err == nil || !strings.Contains(err.Error(), "large.wasm: code section") {
 		t.Errorf("inspect() = %v, want an error about the code section", err)
+	}
+}
+
+// TestInspectReportsThatHostsRefuseAModule has an import that hosts do not have, and a table that is imported.
+func TestInspectReportsThatHostsRefuseAModule(t *testing.T) {
+	valid := registrytest.Guest{Log: "x"}.Module()
+	table := "\x02\x0b\x01\x03env\x01t\x01\x70\x00\x01"
+	for want, wasm := range map[string][]byte{
+		"": valid,
+		"refused      hosts refuse the module: the module imports the function lag of kube_v1": bytes.Replace(valid,
+			[]byte("\x07kube_v1\x03log"), []byte("\x07kube_v1\x03lag"), 1),
+		"refused      hosts refuse the module: the module imports the table t of env": []byte("\x00asm\x01\x00\x00\x00" + table),
+	} {
+		code, out, errs := call(t, "inspect", writeFile(t, t.TempDir(), "a.wasm", wasm))
+		if code != 0 || !strings.Contains(out, want) || strings.Contains(out, "refuse") != (want != "") {
+			t.Errorf("inspect = %d, want %q in the output:\n%s%s", code, want, out, errs)
+		}
 	}
 }
 
