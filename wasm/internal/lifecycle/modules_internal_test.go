@@ -212,21 +212,25 @@ func TestModuleIsSetAgainAfterAnErrorOfTheHost(t *testing.T) {
 	ended, stop := context.WithCancelCause(t.Context())
 	stop(errReplaced)
 	for _, test := range []struct {
-		name string
-		ctx  context.Context
-		err  error
-		want string // empty if the module is rejected
+		name     string
+		replaced bool // the job
+		err      error
+		want     string // empty if the module is rejected
 	}{
-		{"no error", t.Context(), nil, ""},
-		{"a module that is invalid", t.Context(), errors.New("invalid"), ""},
+		{name: "no error"},
+		{name: "a module that is invalid", err: errors.New("invalid")},
 		{
-			"no memory for the code", t.Context(), fmt.Errorf("compile: %w", syscall.ENOMEM),
-			"the host can't run the module: compile: cannot allocate memory",
+			name: "no memory for the code", err: fmt.Errorf("compile: %w", syscall.ENOMEM),
+			want: "the host can't run the module: compile: cannot allocate memory",
 		},
-		{"a job that was replaced", ended, errors.New("invalid"), errReplaced.Error()},
-		{"a job that was replaced when it had succeeded", ended, nil, ""},
+		{name: "a job that was replaced", replaced: true, err: errors.New("invalid"), want: errReplaced.Error()},
+		{name: "a job that was replaced when it had succeeded", replaced: true},
 	} {
-		err := hindrance(test.ctx, test.err)
+		ctx := t.Context()
+		if test.replaced {
+			ctx = ended
+		}
+		err := hindrance(ctx, test.err)
 		if got := fmt.Sprint(err); got != cmp.Or(test.want, "<nil>") {
 			t.Errorf("%s: the hindrance is %v, want %q", test.name, err, test.want)
 		}
