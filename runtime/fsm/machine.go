@@ -239,7 +239,7 @@ func (m *chart[K]) wrong(format string, args ...any) {
 
 // Check returns the mistakes in the machine, or nil for a machine that can run: states that can't be reached, states
 // without a next state, states of a deletion from which no terminal state can be reached, methods that would never be
-// called, and types that do not fit. A state that may follow but was never added is only found if no other state may
+// called, fields of the states of a durable machine that can't be stored, and types that do not fit. A state that may follow but was never added is only found if no other state may
 // follow; fsmtest.Registered finds it in the source.
 func (m *Machine[K]) Check() error {
 	m.built.Do(m.build)
@@ -271,7 +271,13 @@ func (m *Machine[K]) build() {
 	}
 	for _, c := range append([]*chart[K]{&m.chart}, m.groups...) {
 		for _, s := range c.states {
-			if !m.opts.Durable && (s.verify != nil || s.onSpecChange != nil) {
+			field, typ := s.unreadable()
+			switch {
+			case m.opts.Durable && typ != nil:
+				problems = append(problems, fmt.Errorf("state %s: its field %s has the interface type %v, whose values can't be "+
+					"read again from the status with the same type: use a concrete type, such as string instead of error, or one "+
+					"with the method UnmarshalJSON", c.qualified(s), field, typ))
+			case !m.opts.Durable && (s.verify != nil || s.onSpecChange != nil):
 				problems = append(problems, fmt.Errorf("state %s has the method Verify or OnSpecChange, which only a durable "+
 					"machine calls: set Options.Durable, or remove the method", c.qualified(s)))
 			}

@@ -5,12 +5,14 @@ package fsm
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kube-go/sdk/core/machine"
 	"github.com/kube-go/sdk/runtime/internal/fakeapi"
@@ -97,6 +99,71 @@ func TestCheckNamesMistakes(t *testing.T) {
 		}
 		if _, err := m.Reconcile(t.Context(), new(animal)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Reconcile returns %v, want %q", err, want)
+		}
+	}
+}
+
+// States with fields that can't be read again from the status.
+type (
+	rejected struct{ Cause error }
+	listed   struct {
+		Parts map[string][]*item
+	}
+	item struct {
+		Next *item
+		Meta struct{ Value any }
+	}
+	derived struct{ base }
+	base    struct{ Name fmt.Stringer }
+)
+
+// States with fields that can be read again, or that are not stored.
+type (
+	storable struct {
+		Object  runtime.RawExtension
+		Time    *metav1.Time
+		Self    *storable
+		Ratio   opaque
+		Skipped error `json:"-"`
+		hidden  error
+		embeddedError
+	}
+	embeddedError error
+	opaque        struct{ Value any }
+)
+
+func (o *opaque) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, &o.Value) }
+
+func (rejected) Step(_ *Ctx[animal], to To[Terminal]) Result[Terminal] { return Done(to) }
+func (listed) Step(_ *Ctx[animal], to To[Terminal]) Result[Terminal]   { return Done(to) }
+func (derived) Step(_ *Ctx[animal], to To[Terminal]) Result[Terminal]  { return Done(to) }
+func (s storable) Step(_ *Ctx[animal], to To[Terminal]) Result[Terminal] {
+	if s.hidden != nil {
+		return to.Retry(s.hidden)
+	}
+	return Done(to)
+}
+
+// TestTheStatesOfADurableMachineHaveNoInterfaces checks that Check refuses fields whose value a later pass could not
+// read: each pass would begin at the initial state again, and would repeat steps that must happen once.
+func TestTheStatesOfADurableMachineHaveNoInterfaces(t *testing.T) {
+	type m = *Machine[animal]
+	for want, build := range map[string]func(m m){
+		"state rejected: its field Cause has the interface type error":               func(m m) { Add(m, rejected{}) },
+		"state derived: its field base.Name has the interface type fmt.Stringer":     func(m m) { Add(m, derived{}) },
+		"state rejected: its field Cause has the interface type error, whose":        func(m m) { OnDelete(m, rejected{}) },
+		"state Calf.listed: its field Parts.Meta.Value has the interface type inter": func(m m) { NewGroup(m, "Calf", listed{}) },
+		"": func(m m) { Add(m, storable{}) },
+	} {
+		for _, durable := range []bool{false, true} {
+			m := New[animal](fakeapi.New().Client(), "example.com/animal", &Options{Durable: durable})
+			build(m)
+			if m.initial(false) < 0 {
+				Add(m, end{})
+			}
+			if err := m.Check(); (err != nil) != (durable && want != "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("Check of a machine with durable=%t returns %v, want %q", durable, err, want)
+			}
 		}
 	}
 }

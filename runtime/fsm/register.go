@@ -4,8 +4,11 @@
 package fsm
 
 import (
+	"encoding"
+	"encoding/json"
 	"fmt"
 	"reflect"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -126,4 +129,38 @@ func (s *state[K]) mistake(optional map[string]bool) error {
 		}
 	}
 	return nil
+}
+
+// unreadable returns the first field of the state whose type is an interface, also in other structs, and the type. It is
+// nil if there is none. Values of other types are encoded and decoded by the same type.
+func (s *state[K]) unreadable() (field string, typ reflect.Type) {
+	return interfaceIn(s.typ, "", map[reflect.Type]bool{})
+}
+
+// interfaceIn returns the path and the type of the first interface in the JSON of a type, or nil. A type that has been
+// visited before has none.
+func interfaceIn(t reflect.Type, path string, visited map[reflect.Type]bool) (string, reflect.Type) {
+	p := reflect.PointerTo(t)
+	if visited[t] || p.Implements(reflect.TypeFor[json.Unmarshaler]()) ||
+		p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
+		return "", nil
+	}
+	visited[t] = true
+	switch t.Kind() {
+	case reflect.Interface:
+		return path, t
+	case reflect.Array, reflect.Map, reflect.Pointer, reflect.Slice:
+		return interfaceIn(t.Elem(), path, visited)
+	case reflect.Struct:
+		for f := range t.Fields() {
+			inline := f.Anonymous && f.Type.Kind() != reflect.Interface // encoding/json reads its exported fields
+			if !f.IsExported() && !inline || f.Tag.Get("json") == "-" {
+				continue
+			}
+			if at, typ := interfaceIn(f.Type, strings.TrimPrefix(path+"."+f.Name, "."), visited); typ != nil {
+				return at, typ
+			}
+		}
+	}
+	return "", nil
 }
