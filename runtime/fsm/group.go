@@ -47,14 +47,12 @@ func NewGroup[S State[K, E], K, E any](m *Machine[K], name string, initial S) *G
 // state runs it.
 //
 // Call Run in the Step of one state only, and once. A child that is no longer among the children is forgotten. If the
-// Step neither calls Run nor fails, all children are forgotten. A name that the condition of a child can't have is an
-// error of [Join] and of the pass.
+// Step neither calls Run nor fails, all children are forgotten. OnDeadline and OnSpecChange need not call Run: if they
+// stay or fail, the children are kept. A name that the condition of a child can't have is an error of [Join] and of the
+// pass.
 func (g *Group[K, S]) Run(c *Ctx[K], children map[string]S) *Children {
 	parent := c.walk
 	all := &Children{ended: make(map[string]any)}
-	if parent.lived == nil {
-		parent.lived = make(map[string]bool)
-	}
 	if parent.ran == nil {
 		parent.ran = make(map[string]bool)
 	}
@@ -79,9 +77,6 @@ func (g *Group[K, S]) Run(c *Ctx[K], children map[string]S) *Children {
 		parent.keep(typ, machine.Child{
 			State: p.State, Data: p.Data, Since: p.Since, Generation: p.Generation, Visits: p.Visits,
 		})
-		for state := range p.Visits {
-			w.lived[w.part(state)] = true
-		}
 		status, reason, message := w.summary()
 		if w.end.failed {
 			status = metav1.ConditionFalse

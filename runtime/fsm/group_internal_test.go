@@ -155,6 +155,40 @@ func TestChildrenOutliveAFailureOfTheirParent(t *testing.T) {
 	}
 }
 
+// TestChildrenOutliveTheOtherMethodsOfTheirParent checks that OnDeadline and OnSpecChange, which stay without running the
+// children, do not make them begin again.
+func TestChildrenOutliveTheOtherMethodsOfTheirParent(t *testing.T) {
+	stay := func(any, *Ctx[animal]) outcome { return outcome{how: stays, reason: "it grazes"} }
+	for name, tc := range map[string]struct {
+		durable bool
+		then    time.Duration
+		change  func(breed *state[animal], obj *animal)
+	}{
+		"OnDeadline":              {true, time.Hour, func(s *state[animal], _ *animal) { s.onDeadline = stay }},
+		"OnDeadline, not durable": {false, time.Hour, func(s *state[animal], _ *animal) { s.onDeadline = stay }},
+		"OnSpecChange": {true, time.Minute, func(s *state[animal], obj *animal) {
+			s.onDeadline, s.onSpecChange = stay, stay
+			obj.Generation++
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, obj := herd(t, &Options{Durable: tc.durable}), new(animal)
+			m.states[0].deadline = func(any, *Ctx[animal]) time.Duration { return time.Hour }
+			obj.Annotations = map[string]string{"calves": "a bb"}
+			obj.Labels = map[string]string{"bb": "born"}
+			m.pass(t, obj, noon)
+			before := obj.Status.FSM.Children
+			tc.change(m.states[0], obj)
+			m.pass(t, obj, noon.Add(tc.then))
+			wantConditions(t, obj, "breed=False/Waiting: it grazes", "end=Unknown/NotReached",
+				"Ready=False/Waiting: breed: it grazes", "Calf.a=False/Waiting: unborn: not yet", "Calf.bb=True/Completed")
+			if after := obj.Status.FSM.Children; len(before) != 2 || !reflect.DeepEqual(after, before) {
+				t.Errorf("the positions of the children were %+v and are %+v", before, after)
+			}
+		})
+	}
+}
+
 // TestAChildHasOneCondition checks the children of a state that a pass enters twice: servers reject repeated
 // conditions.
 func TestAChildHasOneCondition(t *testing.T) {

@@ -151,6 +151,34 @@ func TestOutputsOfChildrenAreKept(t *testing.T) {
 	}
 }
 
+// TestObjectsOfKeptChildrenAreKept checks that an OnSpecChange that declares objects and keeps the children also keeps
+// what these have declared in states that they have passed.
+func TestObjectsOfKeptChildrenAreKept(t *testing.T) {
+	s := newStore(t, "example.com/herd")
+	m := herd(t, &Options{Durable: true})
+	m.applier = inventory.New(s.server.Client(), "example.com/herd", nil)
+	m.api = client.ClusterWide[animal](s.server.Client())
+	m.states[0].step = declareSecrets(m.states[0].step, "work")
+	m.states[0].onSpecChange = func(_ any, c *Ctx[animal]) outcome {
+		c.Apply(inventory.Declaration{Object: secret("straw")})
+		return outcome{how: stays, idle: true, reason: "it grazes"}
+	}
+	birth := m.groups[0].states[0].step
+	m.groups[0].states[0].step = func(v any, c *Ctx[animal]) outcome {
+		c.Apply(inventory.Declaration{Object: secret("bed-of-" + v.(unborn).Name)})
+		return birth(v, c)
+	}
+	for i, want := range []string{"bed-of-a bed-of-b hay", "bed-of-a bed-of-b straw"} {
+		got := s.pass(t, m, func(a *animal) {
+			a.Annotations, a.Labels = map[string]string{"calves": "a b", "work": "hay"}, map[string]string{"a": "born"}
+			a.Generation = int64(i + 1)
+		})
+		if got != want {
+			t.Errorf("pass %d: the secrets are %q, want %q", i, got, want)
+		}
+	}
+}
+
 // TestAnEndDoesNotWaitForChildren checks a machine that ends although the objects of a child are not applied: it counts
 // as ended, and leftovers are deleted when the child does not wait any more.
 func TestAnEndDoesNotWaitForChildren(t *testing.T) {

@@ -194,8 +194,11 @@ func (w *walk[K]) part(state string) string {
 	if w.parent == nil {
 		return state
 	}
-	return w.parent.chart.states[w.parent.at].name + "/" + w.name + "/" + state
+	return w.parent.partOfChild(w.name, state)
 }
+
+// partOfChild returns the name of a state of a child machine in the inventory.
+func (w *walk[K]) partOfChild(typ, state string) string { return w.current() + "/" + typ + "/" + state }
 
 // pruner is a pass of an inventory.
 type pruner interface {

@@ -45,7 +45,7 @@ type pass[K any] struct {
 	left    bool            // the pass has begun again after it has applied objects, which may not be needed any more
 	stepped map[string]bool // the parts whose outputs this pass has applied; nil if the machine is not durable
 	evading map[string]bool // the parts whose Step was not due and that have declared nothing; nil if it is durable
-	lived   map[string]bool // the parts of the child machines of this pass, also those of states that they have passed
+	lived   map[string]bool // the parts of the kept child machines, also those of states that they have passed
 
 	extra    []metav1.Condition // of SetCondition
 	children []metav1.Condition // of child machines
@@ -143,9 +143,10 @@ func (w *walk[K]) run(c *Ctx[K]) {
 	w.finish(specChanged)
 }
 
-// retain keeps the child machines of a state whose step has failed before it has run them.
+// retain keeps the child machines of a state that the pass has not left and that has not run them: its step has failed
+// before it did, or OnDeadline or OnSpecChange has stayed.
 func (w *walk[K]) retain(c *Ctx[K]) {
-	if w.end.how != fails || w.stored == nil || w.stored.State != w.position.State {
+	if w.stored == nil || w.stored.State != w.position.State || w.end.how != fails && (w.end.how != stays || !w.evaded) {
 		return
 	}
 	_, own := w.machine.fields.of(c.Obj)
@@ -169,6 +170,12 @@ func (w *walk[K]) keep(typ string, child machine.Child) {
 		w.position.Children = make(map[string]machine.Child)
 	}
 	w.position.Children[typ] = child
+	if w.lived == nil {
+		w.lived = make(map[string]bool)
+	}
+	for state := range child.Visits {
+		w.lived[w.partOfChild(typ, w.machine.renamed(state))] = true
+	}
 }
 
 // begin gives the stored state its current name, and sets the first state of the pass. It reports whether the object's
