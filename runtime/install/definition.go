@@ -89,23 +89,26 @@ type served struct {
 // the schema does not have: the server drops unknown fields below the others. Embedded implies the fields apiVersion,
 // kind and metadata.
 type schema struct {
+	Type                 string             `json:"type"`
 	Properties           map[string]*schema `json:"properties"`
 	Items                *schema            `json:"items"`
 	AdditionalProperties values             `json:"additionalProperties"`
 	Preserve             bool               `json:"x-kubernetes-preserve-unknown-fields"`
 	Embedded             bool               `json:"x-kubernetes-embedded-resource"`
 	Enum                 []any              `json:"enum"`
+
+	undeclared bool // the schema is that of a field that another one preserves without declaring it
 }
 
-// values is the schema of a map's values, or nil if it is not a map. Its JSON may also be true, for any values, or
-// false.
+// values is the schema of a map's values, or nil if it is not a map. Its JSON may also be true or false. With true, the
+// server keeps all keys, but drops the fields of values that are objects.
 type values struct{ *schema }
 
 // UnmarshalJSON accepts all forms.
 func (v *values) UnmarshalJSON(data []byte) error {
 	switch string(data) {
 	case "true":
-		v.schema = &schema{Preserve: true}
+		v.schema = &schema{Type: "object"}
 		return nil
 	case "false":
 		v.schema = nil
@@ -228,13 +231,14 @@ func (v *served) object() *schema {
 }
 
 // lostFields returns the fields of a schema that another one drops, ordered by name, and the enum values that it
-// rejects. A lost subtree is reported by its root.
+// rejects. A lost subtree is reported by its root. An undeclared field is not lost if it becomes a string or a number:
+// the types of fields are not compared.
 func lostFields(before, after *schema, path string) []string {
-	if before == nil {
-		return nil
-	}
 	if after == nil {
 		after = &schema{} // keeps no fields
+	}
+	if before == nil || before.undeclared && !after.holdsFields() {
+		return nil
 	}
 	var lost []string
 	for _, value := range before.Enum {
@@ -242,30 +246,45 @@ func lostFields(before, after *schema, path string) []string {
 			lost = append(lost, fmt.Sprintf("value %v of %s", value, root(path)))
 		}
 	}
+	others, nextOthers := before.others(), after.others()
 	if before.Preserve && !after.Preserve {
 		lost = append(lost, "fields of any name in "+root(path))
+		others = before.AdditionalProperties.schema
+	}
+	if others != nil && nextOthers == nil {
+		lost = append(lost, "keys of any name in "+root(path))
+		others = nil
 	}
 	fields, nextFields := before.fields(), after.fields()
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		field := path + "." + name
-		// A map takes any name.
-		if next := cmp.Or(nextFields[name], after.AdditionalProperties.schema); next != nil {
-			lost = append(lost, lostFields(fields[name], next, field)...)
-		} else if !after.Preserve {
+	names := slices.AppendSeq(slices.Collect(maps.Keys(fields)), maps.Keys(nextFields))
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		field, was, next := path+"."+name, cmp.Or(fields[name], others), cmp.Or(nextFields[name], nextOthers)
+		if was != nil && next == nil {
 			lost = append(lost, "field "+field)
+		} else {
+			lost = append(lost, lostFields(was, next, field)...)
 		}
 	}
-	if values := before.AdditionalProperties.schema; values != nil {
-		if next := after.AdditionalProperties.schema; next != nil {
-			lost = append(lost, lostFields(values, next, path+"[*]")...)
-		} else if !after.Preserve {
-			lost = append(lost, "keys of any name in "+root(path))
-		}
+	lost = append(lost, lostFields(others, nextOthers, path+"[*]")...)
+	items := before.Items
+	if after.Preserve {
+		items = before.items()
 	}
-	if items := after.items(); items != nil || !after.Preserve {
-		lost = append(lost, lostFields(before.Items, items, path+"[]")...)
+	return append(lost, lostFields(items, after.items(), path+"[]")...)
+}
+
+// holdsFields reports whether a value of the schema is an object, or can contain one.
+func (s *schema) holdsFields() bool {
+	return s.Type == "object" || s.Type == "array" && (s.Items == nil || s.Items.holdsFields())
+}
+
+// others returns the schema of the fields without a property, or nil if the server drops them. A map takes any name.
+func (s *schema) others() *schema {
+	if s.AdditionalProperties.schema == nil && s.Preserve {
+		return &schema{Preserve: true, undeclared: true}
 	}
-	return lost
+	return s.AdditionalProperties.schema
 }
 
 // fields returns the properties, including those that the server keeps in every embedded object.
@@ -283,10 +302,10 @@ func (s *schema) fields() map[string]*schema {
 
 // items returns the schema of list items, or nil. The items of a list that preserves unknown fields preserve theirs.
 func (s *schema) items() *schema {
-	if s.Items == nil || !s.Preserve {
+	if !s.Preserve {
 		return s.Items
 	}
-	items := *s.Items
+	items := *cmp.Or(s.Items, &schema{undeclared: true})
 	items.Preserve = true
 	return &items
 }

@@ -155,6 +155,59 @@ func TestDroppedFieldsAndEnumValuesAreLosses(t *testing.T) {
 			name:   "a map of structs that became a map of any values",
 			before: `{additionalProperties: {properties: {title: {}}}}`,
 			after:  `{additionalProperties: true}`,
+			want:   []string{"version v1: field [*].title"},
+		},
+		{
+			name:   "a map of any values that became a map of structs",
+			before: `{additionalProperties: true}`,
+			after:  `{additionalProperties: {type: object, properties: {title: {}}}}`,
+		},
+		{
+			name:   "an unknown field that became a struct",
+			before: `{properties: {values: {x-kubernetes-preserve-unknown-fields: true}}}`,
+			after: `{properties: {values: {x-kubernetes-preserve-unknown-fields: true, properties: {
+				db: {type: object, properties: {size: {}}}, name: {type: string}, ports: {type: array, items: {type: integer}},
+				users: {type: array, items: {type: object, properties: {name: {}}}},
+				options: {type: object, x-kubernetes-preserve-unknown-fields: true}}}}}`,
+			want: []string{
+				"version v1: fields of any name in .values.db", "version v1: fields of any name in .values.users",
+			},
+		},
+		{
+			name:   "unknown fields that became a map of structs",
+			before: `{properties: {values: {x-kubernetes-preserve-unknown-fields: true}}}`,
+			after: `{properties: {values: {x-kubernetes-preserve-unknown-fields: true,
+				additionalProperties: {type: object, properties: {size: {}}}}}}`,
+			want: []string{"version v1: fields of any name in .values[*]"},
+		},
+		{
+			name:   "unknown fields that became a map of strings",
+			before: `{properties: {values: {x-kubernetes-preserve-unknown-fields: true}}}`,
+			after:  `{properties: {values: {x-kubernetes-preserve-unknown-fields: true, additionalProperties: {type: string}}}}`,
+		},
+		{
+			name:   "unknown fields that became a map of any values",
+			before: `{properties: {values: {x-kubernetes-preserve-unknown-fields: true}}}`,
+			after:  `{properties: {values: {x-kubernetes-preserve-unknown-fields: true, additionalProperties: true}}}`,
+			want:   []string{"version v1: fields of any name in .values[*]"},
+		},
+		{
+			name:   "a key of a map that became a struct with fewer fields",
+			before: `{additionalProperties: {properties: {size: {}, user: {}}}}`,
+			after:  `{x-kubernetes-preserve-unknown-fields: true, properties: {db: {type: object, properties: {size: {}}}}}`,
+			want:   []string{"version v1: field .db.user"},
+		},
+		{
+			name:   "unknown fields of list items that became a struct",
+			before: `{properties: {l: {x-kubernetes-preserve-unknown-fields: true, items: {}}}}`,
+			after: `{properties: {l: {x-kubernetes-preserve-unknown-fields: true,
+				items: {properties: {db: {type: object, properties: {size: {}}}}}}}}`,
+			want: []string{"version v1: fields of any name in .l[].db"},
+		},
+		{
+			name:   "unknown fields stay unknown",
+			before: `{x-kubernetes-preserve-unknown-fields: true, properties: {l: {x-kubernetes-preserve-unknown-fields: true}}}`,
+			after:  `{x-kubernetes-preserve-unknown-fields: true}`,
 		},
 	}
 	for _, tt := range tests {

@@ -22,7 +22,9 @@
 // An old program that starts beside a new one must not remove the new one's fields: the server would drop their values
 // from every object that is written afterwards. So a definition that lacks parts of the installed one is rejected
 // before any definition is written. The [*DowngradeError] lists what would be lost: versions, fields, enum values,
-// subresources, selectable fields, and conversion. Set [Options.AllowDowngrade] if these were removed on purpose.
+// subresources, selectable fields, and conversion. It also lists an object with a schema where the installed definition
+// preserves unknown fields, since the server drops those that the schema does not have. Set [Options.AllowDowngrade] if
+// these were removed on purpose.
 //
 // Servers refuse a definition without a version that status.storedVersions of the installed one has, so it is rejected
 // also with AllowDowngrade. First write all objects again in another version, for which an empty patch is enough, and
