@@ -273,7 +273,8 @@ func selectionOf(w *cache.Watch) string {
 
 func machineOf(m metrics.Machine) machineDoc {
 	o := m.Overview()
-	d, index := machineDoc{Name: o.Name}, map[string]int{}
+	// The page expects lists.
+	d, index := machineDoc{Name: o.Name, States: []stateDoc{}, Transitions: []transitionDoc{}}, map[string]int{}
 	for i, s := range o.States {
 		index[s.Name] = i
 		d.States = append(d.States, stateDoc{
@@ -328,8 +329,8 @@ func (s *shown) sorted() []fsm.Position {
 	return s.all[:min(len(s.all), maxObjects)]
 }
 
-// compare orders objects by importance: the stuck ones first, then those that fail, then those that are not done; of
-// each of them the oldest first.
+// compare orders objects by importance: the stuck ones first, then those that fail, then those that are neither done nor
+// idle; of each of them the oldest first.
 func compare(a, b *fsm.Position) int {
 	if by := cmp.Or(cmp.Compare(weight(b), weight(a)), a.Since.Compare(b.Since)); by != 0 {
 		return by
@@ -344,7 +345,7 @@ func weight(p *fsm.Position) int {
 		return 3
 	case p.Failing:
 		return 2
-	case !p.Done:
+	case !p.Done && !p.Idle:
 		return 1
 	}
 	return 0
@@ -361,6 +362,7 @@ func flagsOf(p *fsm.Position) string {
 		{p.Suspended, "suspended"},
 		{p.Deleting, "deleting"},
 		{p.Done, "done"},
+		{p.Idle, "idle"},
 		{p.Failed, "failed"},
 	} {
 		if f.set {

@@ -40,6 +40,7 @@ type program struct {
 	runs      []controller.RunHealth
 	in        controller.Inspection
 	positions []fsm.Position
+	overview  *fsm.Overview // or nil, for a state with a transition
 }
 
 func (p *program) Metrics() controller.Metrics {
@@ -65,6 +66,9 @@ func (p *program) Caches() []*cache.Cache { return nil }
 func (p *program) Owners() []any { return []any{p} }
 
 func (p *program) Overview() *fsm.Overview {
+	if p.overview != nil {
+		return p.overview
+	}
 	return &fsm.Overview{
 		Name:   "example.com/database",
 		States: []fsm.StateOverview{{GraphState: fsm.GraphState{Name: "Serve", Initial: true}, Objects: len(p.positions)}},
@@ -134,6 +138,7 @@ func TestDocumentHasTheValues(t *testing.T) {
 				{Key: key("fails"), State: "Serve", Since: began, Failing: true, Suspended: true},
 				{Key: key("stuck"), State: "Serve", Since: began, Stuck: true, Visits: 3},
 				{Key: key("over"), State: "Serve", Since: began, Failed: true, Reason: "no quota"},
+				{Key: key("idle"), State: "Serve", Since: began, Idle: true},
 				{Key: key("lost"), State: ""},
 			},
 		}
@@ -170,14 +175,15 @@ func TestDocumentHasTheValues(t *testing.T) {
 			"machines": [{
 				"name": "example.com/database",
 				"states": [{
-					"name": "Serve", "initial": true, "terminal": false, "deletes": false, "group": "", "objects": 6,
+					"name": "Serve", "initial": true, "terminal": false, "deletes": false, "group": "", "objects": 7,
 					"failed": 0, "failing": 0, "stuck": 0, "suspended": 0, "oldest": 0, "failures": 0, "restarts": 0,
 					"in": [
 						{"key": "prod/stuck", "since": 946684800000, "flags": "stuck", "visits": 3, "reason": ""},
 						{"key": "prod/fails", "since": 946684800000, "flags": "failing, suspended", "visits": 0, "reason": ""},
 						{"key": "prod/over", "since": 946684800000, "flags": "failed", "visits": 0, "reason": "no quota"},
 						{"key": "prod/waits", "since": 946684800000, "flags": "", "visits": 0, "reason": "no disk"},
-						{"key": "prod/done", "since": 946684800000, "flags": "done", "visits": 0, "reason": ""}
+						{"key": "prod/done", "since": 946684800000, "flags": "done", "visits": 0, "reason": ""},
+						{"key": "prod/idle", "since": 946684800000, "flags": "idle", "visits": 0, "reason": ""}
 					]
 				}],
 				"transitions": [{"from": "Serve", "to": "Serve", "taken": 7}]
@@ -205,12 +211,30 @@ func TestDocumentHasTheValues(t *testing.T) {
 	})
 }
 
+// TestAMachineHasLists checks that the document has lists for a machine without transitions, or without states: the
+// page would stay empty otherwise.
+func TestAMachineHasLists(t *testing.T) {
+	serves := []fsm.StateOverview{{GraphState: fsm.GraphState{Name: "Serve"}}}
+	for _, o := range []*fsm.Overview{{Name: "one state", States: serves}, {Name: "no states"}} {
+		var got struct {
+			Machines []struct{ States, Transitions json.RawMessage }
+		}
+		if err := json.Unmarshal(get(t, serve(t, &program{overview: o}), "/data").Body.Bytes(), &got); err != nil {
+			t.Fatal(err)
+		}
+		if m := got.Machines[0]; m.States[0] != '[' || m.Transitions[0] != '[' {
+			t.Errorf("the machine with %s has the states %s and the transitions %s", o.Name, m.States, m.Transitions)
+		}
+	}
+}
+
 // TestDocumentIsBounded checks the number of objects, rows and bytes.
 func TestDocumentIsBounded(t *testing.T) {
 	p, long := &program{}, strings.Repeat("ä", 10_000)
 	for i := range 10_000 {
 		p.positions = append(p.positions, fsm.Position{
 			Key: key(fmt.Sprint(i)), State: "Serve", Since: began.Add(-time.Duration(i) * time.Second), Stuck: i == 0,
+			Idle: i >= 5000,
 		})
 	}
 	p.in.Failing = []controller.FailingKey{{Key: key("a"), Err: long}}
@@ -233,8 +257,8 @@ func TestDocumentIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := got.Machines[0].States[0].In
-	if len(in) != 20 || in[0].Key != "prod/0" || in[1].Key != "prod/9999" || in[19].Key != "prod/9981" {
-		t.Errorf("the objects are %v, want the stuck one and the oldest ones", in)
+	if len(in) != 20 || in[0].Key != "prod/0" || in[1].Key != "prod/4999" || in[19].Key != "prod/4981" {
+		t.Errorf("the objects are %v, want the stuck one and the oldest ones that are not idle", in)
 	}
 	if e := got.Controllers[0].Failing[0].Error; len(e) > 500 || !strings.HasSuffix(e, "ä…") {
 		t.Errorf("the error has %d bytes", len(e))

@@ -35,7 +35,7 @@ type GraphTransition struct {
 }
 
 func graphOf[K any](m *Machine[K]) *Graph {
-	g := &Graph{Name: m.name}
+	g := &Graph{Name: m.name, States: []GraphState{}, Transitions: []GraphTransition{}} // other programs expect lists
 	for _, c := range append([]*chart[K]{&m.chart}, m.groups...) {
 		for i, s := range c.states {
 			g.States = append(g.States, GraphState{

@@ -334,6 +334,25 @@ func TestTheStatesOfADiagramHaveValidNames(t *testing.T) {
 	}
 }
 
+// TestTheJSONOfAGraphHasLists checks that programs that read a graph or an overview get a list also if it is empty.
+func TestTheJSONOfAGraphHasLists(t *testing.T) {
+	m := New[animal](fakeapi.New().Client(), "example.com/animal", nil)
+	wantJSON(t, m.Graph(), `{"name":"example.com/animal","states":[],"transitions":[]}`)
+	wantJSON(t, m.Overview(), `{"name":"example.com/animal","states":[],"transitions":[]}`)
+	m = New[animal](fakeapi.New().Client(), "example.com/animal", nil)
+	Add(m, end{})
+	const state = `"name":"end","initial":true,"terminal":true`
+	wantJSON(t, m.Graph(), `{"name":"example.com/animal","states":[{`+state+`}],"transitions":[]}`)
+	wantJSON(t, m.Overview(), `{"name":"example.com/animal","states":[{`+state+`,"objects":0}],"transitions":[]}`)
+}
+
+func wantJSON(t *testing.T, v any, want string) {
+	t.Helper()
+	if data, err := json.Marshal(v); err != nil || string(data) != want {
+		t.Errorf("JSON is\n%s, %v\nwant\n%s", data, err, want)
+	}
+}
+
 // TestGraph checks the two forms of a graph.
 func TestGraph(t *testing.T) {
 	g := newMachine(t, nil).Graph()

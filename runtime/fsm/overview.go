@@ -94,7 +94,7 @@ func (s *state[K]) count(out outcome, w *walk[K]) {
 func (m *Machine[K]) Overview() *Overview {
 	m.built.Do(m.build)
 	now := time.Now()
-	o := &Overview{Name: m.name}
+	o := &Overview{Name: m.name, States: []StateOverview{}, Transitions: []TransitionOverview{}}
 	first := make([]int, 1+len(m.groups)) // the index of the first state of each chart
 	for i, c := range append([]*chart[K]{&m.chart}, m.groups...) {
 		first[i] = len(o.States)
