@@ -246,12 +246,15 @@ func (r *recorder) middleware(next http.RoundTripper) http.RoundTripper {
 		if err == nil {
 			r.record(req, resp)
 		}
-		if now && resp != nil {
+		if !now {
+			return resp, err
+		}
+		r.end()
+		if err == nil {
 			_, _ = io.Copy(io.Discard, resp.Body)
 			_ = resp.Body.Close()
-			return nil, errKilled
 		}
-		return resp, err
+		return nil, errKilled
 	})
 }
 
@@ -275,7 +278,7 @@ func (r *recorder) begin(req *http.Request) (killAfter bool, err error) {
 	return true, nil
 }
 
-// record records creates and deletes, and ends the program after the request at which it is killed.
+// record records creates and deletes.
 func (r *recorder) record(req *http.Request, resp *http.Response) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -292,7 +295,11 @@ func (r *recorder) record(req *http.Request, resp *http.Response) {
 		}
 		r.writes[req.Method+" "+path]++
 	}
-	if r.dead {
-		r.die()
-	}
+}
+
+// end ends the program after the request at which it is killed.
+func (r *recorder) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.die()
 }

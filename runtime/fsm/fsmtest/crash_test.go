@@ -4,10 +4,13 @@
 package fsmtest_test
 
 import (
+	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -163,6 +166,27 @@ func TestCrashAcceptsASafeMachine(t *testing.T) {
 	if len(f.errors) != 1 || f.errors[0] != "no test takes the transitions build --> closed" {
 		t.Errorf("Check reports %q", f.errors)
 	}
+}
+
+// TestCrashKillsAfterARequestThatFails checks a scenario in which the response to a create is lost: the program is killed
+// after that request, too.
+func TestCrashKillsAfterARequestThatFails(t *testing.T) {
+	s := scenario(t, new(fsmtest.Coverage), map[string]string{"safe": "yes"})
+	s.Timeout = 10 * time.Second
+	connect, lost := s.Connect, map[string]bool{} // by the path, which each run has once
+	s.Connect = func(m middleware.Func) (*client.Client, error) {
+		return connect(func(next http.RoundTripper) http.RoundTripper {
+			return m(middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+				resp, err := next.RoundTrip(r)
+				if err != nil || r.Method != http.MethodPost || lost[r.URL.Path] {
+					return resp, err
+				}
+				lost[r.URL.Path] = true
+				return nil, errors.Join(errors.New("connection reset by peer"), resp.Body.Close())
+			}))
+		})
+	}
+	fsmtest.Crash(t, s)
 }
 
 // TestCrashEndsWithAFailure checks that a scenario also ends with Failed.
