@@ -17,15 +17,19 @@ import (
 )
 
 // Registered reads the Go files in a folder, and fails the test for each type that may follow a state of the graph, by
-// its methods, but is not a state of the graph: it was never added, or its methods are declared on the pointer.
-// Otherwise, the first pass that goes there fails. The folder is that of the package with the states, usually ".".
+// its methods and those of the structs of the package that it embeds, but is not a state of the graph: it was never
+// added, or its methods are declared on the pointer. Otherwise, the first pass that goes there fails. A type without the
+// method Step is not reported, such as one that states only embed. The folder is that of the package with the states,
+// usually "."; the test fails if it has the method Step of no state of the graph.
 func Registered(t testing.TB, g *fsm.Graph, dir string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("fsmtest: %s has %d Go files, %v", dir, len(files), err)
 	}
-	s := sources{edges: map[string]edge{}, methods: map[string][]string{}, next: map[string]string{}}
+	s := sources{
+		edges: map[string]edge{}, embeds: map[string][]string{}, methods: map[string][]string{}, next: map[string]string{},
+	}
 	for _, file := range files {
 		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
 		if err != nil {
@@ -35,9 +39,17 @@ func Registered(t testing.TB, g *fsm.Graph, dir string) {
 			s.read(decl)
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(s.embeds)) {
+		s.inherit(name)
+	}
 	added := map[string]bool{}
 	for _, state := range g.States {
 		added[state.Name[strings.LastIndexByte(state.Name, '.')+1:]] = true
+	}
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(added)), s.steps) {
+		t.Errorf("fsmtest: %s has the method Step of no state of the machine: give the folder of the package with its states",
+			dir)
+		return
 	}
 	for _, from := range slices.Sorted(maps.Keys(s.next)) {
 		want := s.wanted(s.next[from])
@@ -46,6 +58,9 @@ func Registered(t testing.TB, g *fsm.Graph, dir string) {
 			switch follows := len(want) > 0 && !slices.ContainsFunc(want, lacks); {
 			case !added[from] || !follows:
 			case !added[strings.TrimPrefix(to, "*")]:
+				if !s.steps(strings.TrimPrefix(to, "*")) {
+					continue
+				}
 				t.Errorf("%s may follow the state %s, but is not added to the machine", to, from)
 			case strings.HasPrefix(to, "*"):
 				t.Errorf("%s can't follow the state %s: declare %s on the struct, not on the pointer",
@@ -58,6 +73,7 @@ func Registered(t testing.TB, g *fsm.Graph, dir string) {
 // sources are the declarations of a package that concern states.
 type sources struct {
 	edges   map[string]edge     // the interfaces
+	embeds  map[string][]string // the types that each struct embeds, "T" or "*T"
 	methods map[string][]string // the methods of each type; "*T" has those of the pointer only
 	next    map[string]string   // the interface of the next states of each state
 }
@@ -78,6 +94,30 @@ func edgeOf(x *ast.InterfaceType) (e edge) {
 		}
 	}
 	return e
+}
+
+// inherit adds the methods of the structs that a struct embeds to its own, and the next states of their Step.
+func (s *sources) inherit(name string) {
+	embeds := s.embeds[name]
+	delete(s.embeds, name) // it has inherited
+	for _, embedded := range embeds {
+		typ, pointer := strings.CutPrefix(embedded, "*")
+		s.inherit(typ)
+		s.methods[name] = append(s.methods[name], s.methods[typ]...)
+		of := "*" + name
+		if pointer {
+			of = name
+		}
+		s.methods[of] = append(s.methods[of], s.methods["*"+typ]...)
+		if s.next[name] == "" && s.next[typ] != "" {
+			s.next[name] = s.next[typ]
+		}
+	}
+}
+
+// steps reports whether a type has the method Step.
+func (s *sources) steps(typ string) bool {
+	return slices.Contains(s.methods[typ], "Step") || slices.Contains(s.methods["*"+typ], "Step")
 }
 
 // wanted returns the methods of an interface, also those of the interfaces that it embeds. It returns none if one of
@@ -115,6 +155,12 @@ func (s *sources) read(decl ast.Decl) {
 				s.edges[typ.Name.Name] = edgeOf(x)
 			case *ast.Ident: // of another interface, if it is one
 				s.edges[typ.Name.Name] = edge{embeds: []ast.Expr{x}}
+			case *ast.StructType:
+				for _, f := range x.Fields.List {
+					if embedded := receiver(f.Type); len(f.Names) == 0 && embedded != "" {
+						s.embeds[typ.Name.Name] = append(s.embeds[typ.Name.Name], embedded)
+					}
+				}
 			}
 		}
 	case *ast.FuncDecl:
