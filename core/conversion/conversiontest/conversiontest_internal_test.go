@@ -4,10 +4,15 @@
 package conversiontest
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
+	"net/mail"
+	"net/netip"
+	"net/url"
 	"reflect"
 	"regexp"
 	"slices"
@@ -374,12 +379,64 @@ func TestValuesSatisfyTheDefinition(t *testing.T) {
 	}
 }
 
-func TestFormattedValuesAreValid(t *testing.T) {
-	f := &filler{rand: rand.New(rand.NewPCG(1, 1))}
-	for _, format := range []string{"date-time", "date", "duration", "ipv4", "uri", "uuid", "byte"} {
-		if text, ok := f.formatted(format); !ok || text == "" {
-			t.Errorf("formatted(%s) = %q, %v", format, text, ok)
+// TestStringsHaveTheFormatOfTheirSchema checks the formats that servers check, with dashes in their names or without.
+func TestStringsHaveTheFormatOfTheirSchema(t *testing.T) {
+	parses := func(layout string) func(string) bool {
+		return func(s string) bool { _, err := time.Parse(layout, s); return err == nil }
+	}
+	valid := map[string]func(string) bool{
+		"date-time":      parses(time.RFC3339),
+		"datetime":       parses(time.RFC3339),
+		"date":           parses(time.DateOnly),
+		"duration":       func(s string) bool { _, err := time.ParseDuration(s); return err == nil },
+		"ipv4":           func(s string) bool { ip, err := netip.ParseAddr(s); return err == nil && ip.Is4() },
+		"ipv6":           func(s string) bool { ip, err := netip.ParseAddr(s); return err == nil && ip.Is6() },
+		"cidr":           func(s string) bool { p, err := netip.ParsePrefix(s); return err == nil && p == p.Masked() },
+		"mac":            func(s string) bool { _, err := net.ParseMAC(s); return err == nil },
+		"uri":            func(s string) bool { _, err := url.ParseRequestURI(s); return err == nil },
+		"email":          func(s string) bool { _, err := mail.ParseAddress(s); return err == nil },
+		"hostname":       regexp.MustCompile(`^[a-z]+\.example\.com$`).MatchString,
+		"k8s-long-name":  regexp.MustCompile(`^[a-z]+\.example\.com$`).MatchString,
+		"k8s-short-name": regexp.MustCompile(`^[a-z]+$`).MatchString,
+		"bsonobjectid":   regexp.MustCompile(`^[0-9a-f]{24}$`).MatchString,
+		"ssn":            regexp.MustCompile(`^\d{3}-\d{2}-\d{4}$`).MatchString,
+		"hexcolor":       regexp.MustCompile(`^#[0-9a-f]{6}$`).MatchString,
+		"rgbcolor":       regexp.MustCompile(`^rgb\(\d{1,3},\d{1,3},\d{1,3}\)$`).MatchString,
+		"byte":           func(s string) bool { _, err := base64.StdEncoding.DecodeString(s); return err == nil },
+		"password":       regexp.MustCompile(`^[a-z]+$`).MatchString,
+		"another":        regexp.MustCompile(`^[a-z]+$`).MatchString,
+	}
+	for format, version := range map[string]string{"uuid": "4", "uuid3": "3", "uuid4": "4", "uuid5": "5"} {
+		valid[format] = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-` + version + `[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`).MatchString
+	}
+	f := &filler{rand: rand.New(rand.NewPCG(1, 1)), gaveUp: map[string]bool{}}
+	for format, ok := range valid {
+		different := map[string]bool{}
+		for range 50 {
+			var s string
+			if err := f.text(reflect.ValueOf(&s).Elem(), &schema{Format: format}); err != nil || !ok(s) {
+				t.Errorf("a string of the format %s is %q, %v", format, s, err)
+			}
+			different[s] = true
 		}
+		if len(different) < 20 {
+			t.Errorf("strings of the format %s have only the values %v", format, different)
+		}
+	}
+	if len(f.gaveUp) > 0 {
+		t.Error("a format can't be made")
+	}
+}
+
+// TestAFieldWhoseFormatHasACheckDigitStaysEmpty checks a format that the filler does not make.
+func TestAFieldWhoseFormatHasACheckDigitStaysEmpty(t *testing.T) {
+	f := &filler{rand: rand.New(rand.NewPCG(1, 1)), field: "book.isbn", gaveUp: map[string]bool{}}
+	var s string
+	if err := f.text(reflect.ValueOf(&s).Elem(), &schema{Format: "isbn13"}); err != nil || s != "" || !f.gaveUp["book.isbn"] {
+		t.Errorf("the string is %q, %v, could not fill %v", s, err, f.gaveUp)
+	}
+	if err := f.text(reflect.ValueOf(&s).Elem(), &schema{Format: "isbn13", Default: "9780321751041"}); err != nil || s == "" {
+		t.Errorf("the string is %q, %v, want the default", s, err)
 	}
 }
 

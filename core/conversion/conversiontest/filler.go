@@ -4,12 +4,15 @@
 package conversiontest
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -213,49 +216,77 @@ func (f *filler) text(v reflect.Value, s *schema) error {
 		}
 		return nil
 	}
-	if made, ok := f.formatted(s.Format); ok && (s.Pattern == nil || s.Pattern.MatchString(made)) {
-		v.SetString(made)
-		return nil
-	}
-	if s.Pattern != nil {
-		made, ok := f.matching(s)
-		switch {
-		case ok:
-			v.SetString(made)
-			return nil
-		case s.Default != nil:
-			return set(v, s.Default)
-		}
+	switch text, ok := f.string(s); {
+	case ok:
+		v.SetString(text)
+	case s.Default != nil:
+		return set(v, s.Default)
+	default:
 		f.giveUp()
-		return nil
 	}
-	least, most := within(s.MinLength, s.MaxLength, 1, 8)
-	n := least + f.rand.IntN(most-least+1)
-	b := make([]byte, n)
-	for i := range b {
-		b[i] = byte('a' + f.rand.IntN(26))
-	}
-	v.SetString(string(b))
 	return nil
 }
 
-// formatted returns a string of one of the common formats.
+// string returns a string that satisfies a schema, and whether it has found one.
+func (f *filler) string(s *schema) (string, bool) {
+	format := strings.ReplaceAll(s.Format, "-", "") // as servers do
+	text, ok := f.formatted(format)
+	switch {
+	case ok && (s.Pattern == nil || s.Pattern.MatchString(text)):
+		return text, true
+	case s.Pattern != nil:
+		return f.matching(s)
+	case slices.Contains([]string{"isbn", "isbn10", "isbn13", "creditcard"}, format): // these have check digits
+		return "", false
+	}
+	least, most := within(s.MinLength, s.MaxLength, 1, 8)
+	b := make([]byte, least+f.rand.IntN(most-least+1))
+	for i := range b {
+		b[i] = byte('a' + f.rand.IntN(26))
+	}
+	return string(b), true
+}
+
+// formatted returns a string of one of the formats that servers check. The name of the format has no dashes.
 func (f *filler) formatted(format string) (string, bool) {
+	number := func() int { return f.rand.IntN(256) }
 	switch format {
-	case "date-time":
+	case "datetime":
 		return f.time().Format(time.RFC3339), true
 	case "date":
 		return f.time().Format(time.DateOnly), true
 	case "duration":
 		return (time.Duration(f.rand.IntN(1000)) * time.Second).String(), true
 	case "ipv4":
-		return fmt.Sprintf("10.0.%d.%d", f.rand.IntN(256), f.rand.IntN(256)), true
+		return fmt.Sprintf("10.0.%d.%d", number(), number()), true
+	case "ipv6":
+		return fmt.Sprintf("2001:db8::%x", 1+f.rand.IntN(0xffff)), true
+	case "cidr":
+		return fmt.Sprintf("10.%d.%d.0/24", number(), number()), true
+	case "mac":
+		return fmt.Sprintf("00:00:5e:00:%02x:%02x", number(), number()), true
 	case "uri":
 		return "https://example.com/" + f.word(), true
-	case "uuid":
+	case "email":
+		return f.word() + "@example.com", true
+	case "hostname", "k8slongname":
+		return f.word() + ".example.com", true
+	case "k8sshortname":
+		return f.word(), true
+	case "uuid", "uuid4":
 		return string(f.uid()), true
+	case "uuid3", "uuid5":
+		return strings.Replace(string(f.uid()), "-4000-", "-"+format[4:]+"000-", 1), true
+	case "bsonobjectid":
+		return fmt.Sprintf("%08x%016x", f.rand.Uint32(), f.rand.Uint64()), true
+	case "ssn":
+		return fmt.Sprintf("%03d-%02d-%04d", f.rand.IntN(1000), f.rand.IntN(100), f.rand.IntN(10_000)), true
+	case "hexcolor":
+		return fmt.Sprintf("#%02x%02x%02x", number(), number(), number()), true
+	case "rgbcolor":
+		return fmt.Sprintf("rgb(%d,%d,%d)", number(), number(), number()), true
 	case "byte":
-		return "Ynl0ZXM=", true
+		return base64.StdEncoding.EncodeToString([]byte(f.word())), true
 	}
 	return "", false
 }
