@@ -148,7 +148,7 @@ func (s *session) dismiss(m *member) {
 	}
 	s.gone.forget(m.cluster)
 	s.failing.left(m.cluster)
-	s.trackers.each(func(t Tracker) { t.Left(m.cluster) })
+	s.trackers.leave(m.cluster)
 	for _, f := range m.feeds {
 		f.left.Store(true)
 		s.applier.Forget(f.number)

@@ -81,8 +81,9 @@ func (r *Runner) Name() string { return r.engine.name }
 // Caches returns the caches of the views of the sources, including those of engaged clusters, each once.
 func (r *Runner) Caches() []*cache.Cache { return r.engine.caches() }
 
-// Owners returns the owners of all trackers that this controller has ever had, see [Track], such as the state machines
-// of package fsm that its reconcile uses.
+// Owners returns the owners of the trackers that this controller has had, see [Track], such as the state machines of
+// package fsm that its reconcile uses. It does not return an owner for which only runs of clusters that have left have
+// called Track; see [Totals].
 func (r *Runner) Owners() []any { return r.engine.owners.list() }
 
 func (e *engine) caches() (all []*cache.Cache) {
@@ -110,14 +111,30 @@ type owners struct {
 	all []any
 }
 
-func (o *owners) add(owner any) {
+func (o *owners) add(owner any, t Tracker) {
 	if o == nil {
 		return
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !slices.Contains(o.all, owner) {
+	if totals, ok := t.(Totals); ok {
+		o.all = totals.Resume(o.all)
+	} else if !slices.Contains(o.all, owner) {
 		o.all = append(o.all, owner)
+	}
+}
+
+// remove removes the owner of a tracker that is not used any more.
+func (o *owners) remove(owner any, t Tracker) {
+	if o == nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if totals, ok := t.(Totals); ok {
+		o.all = totals.Retire(o.all)
+	} else {
+		o.all = slices.DeleteFunc(o.all, func(other any) bool { return other == owner })
 	}
 }
 

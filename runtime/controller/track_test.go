@@ -5,6 +5,7 @@ package controller_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 
@@ -77,6 +78,81 @@ func TestTrackerIsNotifiedOfObjectsThatNoLongerExist(t *testing.T) {
 	})
 	if tr, _ := controller.Track(t.Context(), "owner", nil); tr != nil {
 		t.Error("Track() is not nil outside a run")
+	}
+}
+
+// totals is a tracker whose owner leaves the owner "rest".
+type totals struct {
+	tracked
+	owner any
+}
+
+func (t totals) Resume(owners []any) []any {
+	return append(slices.DeleteFunc(slices.Clone(owners), func(o any) bool { return o == "rest" }), t.owner)
+}
+
+func (t totals) Retire(owners []any) []any {
+	return append(slices.DeleteFunc(slices.Clone(owners), func(o any) bool { return o == t.owner }), "rest")
+}
+
+// TestOwnersOfClustersThatHaveLeftAreForgotten checks trackers of an owner for each cluster, also one that a run creates
+// after its cluster has left.
+func TestOwnersOfClustersThatHaveLeftAreForgotten(t *testing.T) {
+	for _, keeps := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			hub, spoke := twoClusters(t)
+			calls := map[string]*journal{"hub": {}, "spoke": {}}
+			var during func()
+			c := controller.New(controller.For[document](hub.cache), nil)
+			start(t, c, func(ctx context.Context, _ *document) (controller.Action, error) {
+				run, _ := controller.RunOf(ctx)
+				cluster := run.Key.Cluster
+				if during != nil {
+					during()
+				}
+				controller.Track(ctx, cluster, func() controller.Tracker {
+					calls[cluster].add("created")
+					tr := tracked{calls[cluster]}
+					if keeps {
+						return totals{tr, cluster}
+					}
+					return tr
+				})
+				return controller.AwaitChange(), nil
+			})
+			wantOwners := func(want ...any) {
+				t.Helper()
+				if got := c.With(nil).Owners(); !slices.Equal(got, want) {
+					t.Errorf("Owners() = %v, want %v", got, want)
+				}
+			}
+			without, with := []any{"hub"}, []any{"hub", "spoke"}
+			wantOwners("hub")
+			calls["hub"].want(t, "created")
+			if keeps {
+				without = []any{"hub", "rest"}
+			}
+			for range 2 {
+				leave := engage(t, c, spoke)
+				wantOwners(with...)
+				leave()
+				wantOwners(without...)
+				calls["spoke"].want(t, "created", "left spoke", "ended")
+				calls["hub"].want(t, "left spoke")
+			}
+			leave, release := engage(t, c, spoke), make(chan struct{})
+			calls["spoke"].want(t, "created")
+			during = func() { <-release }
+			spoke.Put(documents, doc("prod/a", "2"))
+			synctest.Wait()
+			leave()
+			calls["spoke"].want(t, "left spoke", "ended")
+			close(release)
+			synctest.Wait()
+			calls["spoke"].want(t, "created", "gone spoke:prod/a", "ended")
+			wantOwners(without...)
+			calls["hub"].want(t, "left spoke", "gone spoke:prod/a")
+		})
 	}
 }
 

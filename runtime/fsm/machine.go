@@ -140,6 +140,8 @@ func (o *Options) withDefaults() Options {
 //		return m.Reconcile(ctx, db)
 //	})
 //
+// When a cluster has left, the controller does not keep its machine, and only its counters stay in the metrics.
+//
 // # Conditions
 //
 // Each state has a condition of its name: True if it is over, since the pass has left it or it has ended or is idle;
@@ -197,7 +199,7 @@ func New[K any, P core.ObjectPtr[K]](c *client.Client, name string, o *Options) 
 		applier: inventory.New(c, name, &inventory.Options{Views: d.Views}),
 		object:  func(obj *K) core.Object { return P(obj) },
 	}
-	m.tables.gone = m.signals.forget
+	m.tables.gone, m.tables.resume, m.tables.retire = m.signals.forget, m.resume, m.retire
 	m.addFinalizer = func(ctx context.Context, obj *K) (*K, error) {
 		return finalizer.Add[K, P](ctx, m.api, name, obj)
 	}

@@ -25,12 +25,14 @@ const (
 	shards = 16
 )
 
-// positions are the positions of the objects that one Run of a controller reconciles. It is a [controller.Tracker].
+// positions are the positions of the objects that one Run of a controller reconciles. It is a [controller.Totals].
 type positions struct {
-	seed  maphash.Seed
-	gone  func(controller.Key) // called when an object does not exist
-	ended func()               // called when the Run has ended
-	parts [shards]shard
+	seed   maphash.Seed
+	gone   func(controller.Key)     // called when an object does not exist
+	ended  func()                   // called when the Run has ended
+	resume func(owners []any) []any // adds the machine to the owners of the controller
+	retire func(owners []any) []any // replaces it by its numbers
+	parts  [shards]shard
 }
 
 // shard is a part of the positions.
@@ -164,6 +166,12 @@ func (p *positions) Ended() {
 	p.ended()
 }
 
+// Resume adds the machine to the owners of the controller.
+func (p *positions) Resume(owners []any) []any { return p.resume(owners) }
+
+// Retire replaces the machine by its numbers.
+func (p *positions) Retire(owners []any) []any { return p.retire(owners) }
+
 // each calls f for each position, with a lock.
 func (p *positions) each(f func(controller.Key, *entry)) {
 	for i := range p.parts {
@@ -195,7 +203,9 @@ type keyed struct {
 
 // tables are the positions of all active Runs that use a machine.
 type tables struct {
-	gone func(controller.Key) // called when an object does not exist
+	gone   func(controller.Key)     // called when an object does not exist
+	resume func(owners []any) []any // see positions
+	retire func(owners []any) []any
 
 	mu  sync.Mutex // guards all
 	all []*positions
@@ -209,6 +219,7 @@ func (t *tables) begin() controller.Tracker {
 		defer t.mu.Unlock()
 		t.all = slices.DeleteFunc(t.all, func(o *positions) bool { return o == p })
 	})
+	p.resume, p.retire = t.resume, t.retire
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.all = append(t.all, p)
