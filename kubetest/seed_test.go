@@ -83,6 +83,32 @@ func TestNamespacesOfOptionsMayFollowTheirObjects(t *testing.T) {
 	}
 }
 
+func TestObjectsOfOptionsAreDeletedWithTheirOwner(t *testing.T) {
+	owner, child := configMap("owner"), configMap("child")
+	owner.UID = "u-1"
+	refs := []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: "u-1"}}
+	child.OwnerReferences = refs
+	for _, objects := range [][]kube.Object{{owner, child}, {child, owner}} {
+		maps := kube.Namespaced[corev1.ConfigMap](kubetest.Start(t, &kubetest.Options{Objects: objects}).Client(nil), "shop")
+		if _, err := maps.Get(t.Context(), "child", nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := maps.Delete(t.Context(), "owner", nil); err != nil {
+			t.Fatal(err)
+		}
+		late := configMap("late")
+		late.OwnerReferences = refs
+		if _, err := maps.Create(t.Context(), late, nil); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"child", "late"} {
+			if got, err := maps.GetOrNil(t.Context(), name, nil); err != nil || got != nil {
+				t.Errorf("after the deletion of its owner, %s is %+v, %v; want it deleted", name, got, err)
+			}
+		}
+	}
+}
+
 // widget is a kind without a method KubeResource, such as one of kubebuilder.
 type widget struct {
 	metav1.TypeMeta   `json:",inline"`

@@ -237,6 +237,11 @@ func (c *call) delete() error {
 	if err != nil {
 		return err
 	}
+	if c.kind.stored() == jobs() && o.PropagationPolicy == nil &&
+		o.OrphanDependents == nil { //nolint:staticcheck // deprecated, but servers support it
+		c.warn("child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or " +
+			"set propagationPolicy=Orphan to suppress this warning")
+	}
 	if c.ref.Name == "" {
 		return c.deleteCollection(o)
 	}

@@ -72,6 +72,8 @@ func namespaces() schema.GroupResource { return schema.GroupResource{Resource: "
 
 func events() schema.GroupResource { return schema.GroupResource{Resource: "events"} }
 
+func jobs() schema.GroupResource { return schema.GroupResource{Group: "batch", Resource: "jobs"} }
+
 func pods() schema.GroupResource { return schema.GroupResource{Resource: "pods"} }
 
 // convert returns an object in the version of the kind.

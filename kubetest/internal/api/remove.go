@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kube-go/sdk/kubetest/internal/store"
 )
@@ -49,7 +50,7 @@ func (w *write) mark(
 	obj := live.DeepCopy()
 	finalizers := obj.GetFinalizers()
 	if !isEvent(key) {
-		finalizers = dependentsFinalizers(finalizers, o)
+		finalizers = dependentsFinalizers(finalizers, o, defaultPolicy(key.GroupResource))
 	}
 	now := seconds == 0 && len(finalizers) == 0 && key.GroupResource != namespaces() && key.GroupResource != definitions()
 	if now && key.GroupResource != pods() {
@@ -111,13 +112,22 @@ func grace(key store.Key, obj *unstructured.Unstructured, requested *int64) (sec
 	return seconds, false
 }
 
-// dependentsFinalizers returns the finalizers of an object that is deleted with a propagation policy.
-func dependentsFinalizers(finalizers []string, o *metav1.DeleteOptions) []string {
-	policy := metav1.DeletePropagationBackground
+// defaultPolicy returns the propagation policy of deletions without one. Jobs and ReplicationControllers had no garbage
+// collector at first.
+func defaultPolicy(gr schema.GroupResource) metav1.DeletionPropagation {
+	if gr == jobs() || gr == (schema.GroupResource{Resource: "replicationcontrollers"}) {
+		return metav1.DeletePropagationOrphan
+	}
+	return metav1.DeletePropagationBackground
+}
+
+// dependentsFinalizers returns the finalizers of an object that is deleted. The policy is that of its kind.
+func dependentsFinalizers(finalizers []string, o *metav1.DeleteOptions, policy metav1.DeletionPropagation) []string {
 	switch {
 	case o.PropagationPolicy != nil:
 		policy = *o.PropagationPolicy
 	case o.OrphanDependents != nil: //nolint:staticcheck // deprecated, but servers support it
+		policy = metav1.DeletePropagationBackground
 		if *o.OrphanDependents { //nolint:staticcheck // as above
 			policy = metav1.DeletePropagationOrphan
 		}

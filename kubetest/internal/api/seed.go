@@ -8,12 +8,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kube-go/sdk/core"
@@ -32,7 +34,7 @@ type Seed struct {
 }
 
 // Add stores the objects that exist when a server starts, before it serves requests. Namespaces and definitions come
-// first, whatever the order of the objects.
+// first, whatever the order of the objects. The owners that their references name need not exist.
 func (s *Server) Add(definitions []func() (*unstructured.Unstructured, error), seeds []Seed) error {
 	for i := range seeds {
 		var err error
@@ -40,7 +42,7 @@ func (s *Server) Add(definitions []func() (*unstructured.Unstructured, error), s
 			return fmt.Errorf("%s: %w", seeds[i].From, err)
 		}
 		for _, owner := range seeds[i].plain.GetOwnerReferences() {
-			s.invented[owner.UID] = true // it need not exist
+			s.invented[owner.UID] = true // until it is known whether the owner is among the objects
 		}
 	}
 	if err := s.addAll(seeds, isNamespace); err != nil {
@@ -59,7 +61,14 @@ func (s *Server) Add(definitions []func() (*unstructured.Unstructured, error), s
 	if err := s.addAll(seeds, isDefinition); err != nil {
 		return err
 	}
-	return s.addAll(seeds, func(obj *unstructured.Unstructured) bool { return !isNamespace(obj) && !isDefinition(obj) })
+	rest := func(obj *unstructured.Unstructured) bool { return !isNamespace(obj) && !isDefinition(obj) }
+	if err := s.addAll(seeds, rest); err != nil {
+		return err
+	}
+	return s.Store.Update(true, func(tx *store.Tx) error {
+		maps.DeleteFunc(s.invented, func(uid types.UID, _ bool) bool { return tx.ByUID(uid) != nil })
+		return nil
+	})
 }
 
 func isNamespace(obj *unstructured.Unstructured) bool {

@@ -22,7 +22,7 @@ type Server struct {
 
 	outer    *store.Hold // that of the server of which this one is a side, or nil
 	kinds    *kinds
-	invented map[types.UID]bool // owners of the objects of Add, which need not exist; immutable when requests come
+	invented map[types.UID]bool // missing owners of the objects of Add; immutable when requests come
 	report   func(panicked string)
 }
 

@@ -141,17 +141,19 @@ func (w *write) blocked(owner types.UID, dependents []store.Key) bool {
 }
 
 // dependent returns what follows for an object from owners that do not exist, or that are deleted in the foreground.
-// The owners of the objects of Options may be invented.
+// Nothing follows while it can't be known whether an owner exists. The owners of the objects of Options may be invented.
 func (w *write) dependent(key store.Key, obj *unstructured.Unstructured, owner bool) *consequence {
 	var gone, waiting []types.UID
 	refs := obj.GetOwnerReferences()
 	for _, r := range refs {
-		o := w.tx.ByUID(r.UID)
+		o, ok := w.owner(key.Namespace, r)
 		switch {
-		case o == nil && !w.invented[r.UID]:
+		case w.invented[r.UID]:
+		case !ok:
+			return nil
+		case o == nil:
 			gone = append(gone, r.UID)
-		case o != nil && o.GetDeletionTimestamp() != nil &&
-			slices.Contains(o.GetFinalizers(), metav1.FinalizerDeleteDependents):
+		case o.GetDeletionTimestamp() != nil && slices.Contains(o.GetFinalizers(), metav1.FinalizerDeleteDependents):
 			waiting = append(waiting, r.UID)
 		}
 	}
@@ -165,4 +167,22 @@ func (w *write) dependent(key store.Key, obj *unstructured.Unstructured, owner b
 	default:
 		return &consequence{key: key, deletion: metav1.DeletePropagationBackground}
 	}
+}
+
+// owner returns the owner that a reference in a namespace names, or nil if it does not exist. It reports false if the
+// garbage collector does not know whether it exists: the server does not have the kind, or an object without a namespace
+// refers to one in a namespace.
+func (w *write) owner(namespace string, r metav1.OwnerReference) (owner *unstructured.Unstructured, ok bool) {
+	k := w.kinds.of(schema.FromAPIVersionAndKind(r.APIVersion, r.Kind))
+	if k == nil || k.Namespaced && namespace == "" {
+		return nil, false
+	}
+	key := store.Key{GroupResource: k.stored(), ObjectRef: core.ObjectRef{Name: r.Name}}
+	if k.Namespaced {
+		key.Namespace = namespace
+	}
+	if owner = w.tx.Get(key); owner == nil || owner.GetUID() != r.UID {
+		return nil, true
+	}
+	return owner, true
 }
