@@ -128,8 +128,15 @@ type kinds struct {
 	builtin  map[schema.GroupVersionResource]*kind
 	webhooks http.Handler // converts objects; nil if the server has no webhooks
 
-	mu     sync.Mutex // guards custom
-	custom map[schema.GroupVersionResource]*kind
+	mu      sync.Mutex // guards the fields below
+	defined []defined
+	custom  map[schema.GroupVersionResource]*kind // those of defined
+}
+
+// defined is a definition with the kinds that are served for it.
+type defined struct {
+	crd   *unstructured.Unstructured
+	kinds []*kind
 }
 
 func newKinds(webhooks http.Handler) *kinds {
@@ -194,22 +201,42 @@ func (ks *kinds) find(gvr schema.GroupVersionResource) *kind {
 	return ks.custom[gvr]
 }
 
-// set makes the kinds of all definitions the served ones.
+// set makes the kinds of all definitions the served ones. The kinds of a definition are replaced if it changes what is
+// served, and kept otherwise.
 func (ks *kinds) set(crds []*unstructured.Unstructured) error {
-	custom := make(map[schema.GroupVersionResource]*kind)
-	for _, crd := range crds {
-		d, err := definition.New(crd, ks.webhooks)
+	ks.mu.Lock()
+	defer ks.mu.Unlock()
+	all, custom := make([]defined, len(crds)), make(map[schema.GroupVersionResource]*kind)
+	for i, crd := range crds {
+		next, err := ks.define(crd)
 		if err != nil {
 			return fmt.Errorf("%s: %w", crd.GetName(), err)
 		}
-		for _, v := range d.Versions() {
-			custom[v.Resource.GroupVersionResource()] = newCustom(d, v)
+		all[i] = next
+		for _, k := range next.kinds {
+			custom[k.GroupVersionResource()] = k
 		}
 	}
-	ks.mu.Lock()
-	defer ks.mu.Unlock()
-	ks.custom = custom
+	ks.defined, ks.custom = all, custom
 	return nil
+}
+
+// define returns the kinds of a definition. The caller holds ks.mu.
+func (ks *kinds) define(crd *unstructured.Unstructured) (defined, error) {
+	for _, before := range ks.defined {
+		if definition.Same(before.crd, crd) {
+			return before, nil
+		}
+	}
+	d, err := definition.New(crd, ks.webhooks)
+	if err != nil {
+		return defined{}, err
+	}
+	next := defined{crd: crd}
+	for _, v := range d.Versions() {
+		next.kinds = append(next.kinds, newCustom(d, v))
+	}
+	return next, nil
 }
 
 // typed returns whether the kind has a Go type.

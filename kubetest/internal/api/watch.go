@@ -71,7 +71,7 @@ func (c *call) watch(o *internalversion.ListOptions, s *selection, f form) error
 	return nil
 }
 
-// follow sends the changes that come.
+// follow sends the changes that come, until the definition of the kind changes what is served.
 func (w *watcher) follow(o *internalversion.ListOptions) {
 	timeout := watchTimeout
 	if o.TimeoutSeconds != nil && *o.TimeoutSeconds > 0 {
@@ -86,6 +86,10 @@ func (w *watcher) follow(o *internalversion.ListOptions) {
 			w.fail(err)
 			return
 		}
+		served := w.kinds.find(w.kind.GroupVersionResource())
+		if served != nil && served != w.kind { // its definition has changed: the next watch sends the changes
+			return
+		}
 		for _, change := range changes {
 			w.change(change)
 		}
@@ -93,7 +97,7 @@ func (w *watcher) follow(o *internalversion.ListOptions) {
 		if len(changes) > 0 {
 			w.flush()
 		}
-		if w.kinds.find(w.kind.GroupVersionResource()) == nil { // its definition is deleted
+		if served == nil { // its definition is deleted
 			return
 		}
 		select {

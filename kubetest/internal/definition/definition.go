@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
@@ -83,6 +84,18 @@ func New(crd *unstructured.Unstructured, webhooks http.Handler) (*Definition, er
 		d.versions = append(d.versions, v)
 	}
 	return d, nil
+}
+
+// Same returns whether two results of [Admit] are states of one definition that serve the same kinds.
+func Same(a, b *unstructured.Unstructured) bool {
+	if a.GetUID() != b.GetUID() || !equality.Semantic.DeepEqual(a.Object["spec"], b.Object["spec"]) {
+		return false
+	}
+	before, failedBefore := read(a)
+	after, failedAfter := read(b)
+	return failedBefore == nil && failedAfter == nil &&
+		before.Status.isTrue(established) == after.Status.isTrue(established) &&
+		equality.Semantic.DeepEqual(before.Status.AcceptedNames, after.Status.AcceptedNames)
 }
 
 // Versions returns the served versions, in the order of the definition. It returns nil if the definition is not
