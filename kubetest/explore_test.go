@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -333,6 +334,19 @@ func TestStoriesCutTheConnectionsOfPrograms(t *testing.T) {
 					t.Error("the watch of the program is not cut")
 				}
 			},
+		}
+	})
+}
+
+func TestRequestsAfterSettleHaveNoLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := kubetest.Start(t, &kubetest.Options{Objects: []kube.Object{configMap("a")}})
+		s.Settle()
+		maps := kube.Namespaced[corev1.ConfigMap](s.Client(nil), "shop")
+		for range 10_001 { // one more than while Settle waits
+			if _, err := maps.Get(t.Context(), "a", nil); err != nil {
+				t.Fatal(err)
+			}
 		}
 	})
 }

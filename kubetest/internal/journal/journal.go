@@ -50,7 +50,7 @@ type Journal struct {
 	left     int                  // lines that are not kept
 	changes  int                  // that count for Changes
 	requests map[Request]int      // by a request without its number
-	recent   recent               // since Begin
+	recent   recent               // between Begin and End
 	names    map[string]string    // generated names
 	uids     map[string]bool      // of created objects
 	counts   map[string]Counts    // by the names of Name
@@ -58,7 +58,7 @@ type Journal struct {
 }
 
 // recent are the numbers of requests in the current window, by method and path, and of changes, by object. They are nil
-// before Begin.
+// before Begin and after End.
 type recent struct {
 	window            time.Time
 	requests, changes map[string]int
@@ -72,8 +72,8 @@ func New(ignore func(*unstructured.Unstructured) bool) *Journal {
 	}
 }
 
-// Request counts a request and identifies it. Name is that of the object that it creates, or empty. After Begin, it
-// returns false if there are so many equal ones in a minute that the program must be in an endless loop.
+// Request counts a request and identifies it. Name is that of the object that it creates, or empty. Between Begin and
+// End, it returns false if there are so many equal ones in a minute that the program must be in an endless loop.
 func (j *Journal) Request(author string, r *http.Request, name string) (Request, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -140,6 +140,13 @@ func (j *Journal) Begin() int {
 	defer j.mu.Unlock()
 	j.recent = recent{window: time.Now(), requests: make(map[string]int), changes: make(map[string]int)}
 	return j.changes
+}
+
+// End ends the count of equal requests.
+func (j *Journal) End() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.recent = recent{}
 }
 
 // Changes returns the number of changes, except for those of events and leases.

@@ -91,7 +91,7 @@ func FuzzObjectPath(f *testing.F) {
 	})
 }
 
-func TestEqualRequestsAreAnEndlessLoopOnlyAfterBegin(t *testing.T) {
+func TestEqualRequestsAreAnEndlessLoopOnlyBetweenBeginAndEnd(t *testing.T) {
 	j := journal.New(nil)
 	request := func() (ok bool) {
 		for range 10_001 {
@@ -112,6 +112,10 @@ func TestEqualRequestsAreAnEndlessLoopOnlyAfterBegin(t *testing.T) {
 	j.Begin()
 	if _, ok := j.Request("program", get(t, "/api/v1/pods"), ""); !ok {
 		t.Error("the first request after Begin is an endless loop")
+	}
+	j.End()
+	if !request() {
+		t.Error("requests after End are an endless loop")
 	}
 }
 
