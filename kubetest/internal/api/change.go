@@ -175,7 +175,7 @@ func (c *call) change(
 		warnings = nil
 		return c.transact(c.Context(), len(dryRun) > 0, func(tx *store.Tx) (err error) {
 			w := &write{
-				Server: c.Server, tx: tx, kind: c.kind, ref: c.ref, subresource: c.subresource, manager: manager,
+				Server: c.Server, call: c, tx: tx, kind: c.kind, ref: c.ref, subresource: c.subresource, manager: manager,
 				validation: fieldValidation, admission: reviews,
 				warn: func(text string) { warnings = append(warnings, text) },
 			}

@@ -149,16 +149,21 @@ func (s *Server) permits(u *rbac.User, r *rbac.Request) (ok bool, reason string)
 }
 
 // policy returns the roles and bindings of the server.
-func (s *Server) policy() *rbac.Policy {
-	p := &rbac.Policy{}
+func (s *Server) policy() (p *rbac.Policy) {
 	_ = s.Store.Update(true, func(tx *store.Tx) error {
-		p.Roles = allOf[rbacv1.Role](tx, "roles")
-		p.ClusterRoles = allOf[rbacv1.ClusterRole](tx, "clusterroles")
-		p.RoleBindings = allOf[rbacv1.RoleBinding](tx, "rolebindings")
-		p.ClusterRoleBindings = allOf[rbacv1.ClusterRoleBinding](tx, "clusterrolebindings")
+		p = policyOf(tx)
 		return nil
 	})
 	return p
+}
+
+func policyOf(tx *store.Tx) *rbac.Policy {
+	return &rbac.Policy{
+		Roles:               allOf[rbacv1.Role](tx, "roles"),
+		ClusterRoles:        allOf[rbacv1.ClusterRole](tx, "clusterroles"),
+		RoleBindings:        allOf[rbacv1.RoleBinding](tx, "rolebindings"),
+		ClusterRoleBindings: allOf[rbacv1.ClusterRoleBinding](tx, "clusterrolebindings"),
+	}
 }
 
 // allOf returns the objects of a kind of RBAC.

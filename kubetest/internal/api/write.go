@@ -29,6 +29,7 @@ import (
 // write creates, changes or deletes an object in a transaction.
 type write struct {
 	*Server
+	call        *call // nil without a request
 	tx          *store.Tx
 	kind        *kind
 	ref         core.ObjectRef
@@ -71,6 +72,9 @@ func (w *write) create(obj *unstructured.Unstructured, owned bool) (*unstructure
 	}
 	obj, managed, err := w.mutateNew(obj, owned)
 	if err != nil {
+		return nil, err
+	}
+	if err := w.checkEscalation(nil, obj); err != nil {
 		return nil, err
 	}
 	w.nameOf(obj)
@@ -220,6 +224,9 @@ func (w *write) update(live, obj *unstructured.Unstructured, owned bool) (*unstr
 		if err := w.checkIdentity(live, obj); err != nil {
 			return nil, err
 		}
+	}
+	if err := w.checkEscalation(live, obj); err != nil {
+		return nil, err
 	}
 	w.keep(live, obj)
 	if obj, err = w.check(obj, live); err != nil {
