@@ -21,15 +21,11 @@ type selection struct {
 	namespace string
 	labels    labels.Selector
 	fields    fields.Selector
-	paths     map[string][]string // of the selected fields
 }
 
 // newSelection returns the selection of a request. It returns an error for a field that the kind can't be selected by.
 func (c *call) newSelection(o *internalversion.ListOptions) (*selection, error) {
-	s := &selection{
-		kind: c.kind, namespace: c.ref.Namespace, labels: o.LabelSelector, fields: o.FieldSelector,
-		paths: make(map[string][]string),
-	}
+	s := &selection{kind: c.kind, namespace: c.ref.Namespace, labels: o.LabelSelector, fields: o.FieldSelector}
 	if s.labels == nil {
 		s.labels = labels.Everything()
 	}
@@ -40,7 +36,6 @@ func (c *call) newSelection(o *internalversion.ListOptions) (*selection, error) 
 		if !slices.Contains(c.kind.selectable(), r.Field) {
 			return nil, apierrors.NewBadRequest(c.kind.notSelectable(r.Field))
 		}
-		s.paths[r.Field] = strings.Split(r.Field, ".")
 	}
 	return s, nil
 }
@@ -64,13 +59,34 @@ func (s *selection) has(obj *unstructured.Unstructured) bool {
 	if s.kind.custom != nil {
 		return s.fields.Matches(fields.Set(s.kind.custom.Fields(obj)))
 	}
-	values := make(fields.Set, len(s.paths))
-	for name, path := range s.paths {
-		if value, ok, _ := unstructured.NestedFieldNoCopy(obj.Object, path...); ok {
-			values[name] = fmt.Sprint(value)
-		}
+	values := make(fields.Set)
+	for _, r := range s.fields.Requirements() {
+		values[r.Field] = s.kind.selected(obj, r.Field)
 	}
 	return s.fields.Matches(values)
+}
+
+// selected returns the value that a selectable field of a built-in kind has for selectors. Some are not those of the
+// path in the name.
+func (k *kind) selected(obj *unstructured.Unstructured, name string) string {
+	paths, unset := []string{name}, ""
+	switch k.resource().String() + " " + name {
+	case "nodes spec.unschedulable", "pods spec.hostNetwork":
+		unset = "false"
+	case "pods status.podIPs":
+		return ""
+	case "jobs.batch status.successful":
+		paths, unset = []string{"status.succeeded"}, "0"
+	case "events source":
+		paths = []string{"source.component", "reportingComponent"}
+	}
+	for _, path := range paths {
+		value, ok, _ := unstructured.NestedFieldNoCopy(obj.Object, strings.Split(path, ".")...)
+		if text := fmt.Sprint(value); ok && text != "" {
+			return text
+		}
+	}
+	return unset
 }
 
 // selectable returns the fields by which objects of the kind can be selected.
@@ -96,8 +112,10 @@ func (k *kind) notSelectable(name string) string {
 	switch k.resource().String() {
 	case "jobs.batch":
 		return fmt.Sprintf("field label %q not supported for Job", name)
+	case "resourceslices.resource.k8s.io":
+		return fmt.Sprintf("field label not supported for %s: %s", k.GroupVersionKind(), name)
 	case "pods", "nodes", "replicationcontrollers", "events", "events.events.k8s.io", "namespaces", "secrets",
-		"services":
+		"services", "certificatesigningrequests.certificates.k8s.io":
 		return "field label not supported: " + name
 	default:
 		return fmt.Sprintf("%q is not a known field selector: only %s", name, quotedList(k.selectable()))
@@ -120,12 +138,13 @@ func builtinSelectable() map[string][]string {
 			"spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "spec.hostNetwork",
 			"status.phase", "status.podIP", "status.podIPs", "status.nominatedNodeName",
 		},
-		"nodes":                  {"spec.unschedulable"},
-		"replicationcontrollers": {"status.replicas"},
-		"namespaces":             {"status.phase"},
-		"secrets":                {"type"},
-		"services":               {"spec.clusterIP", "spec.type"},
-		"jobs.batch":             {"status.successful"},
+		"nodes":                          {"spec.unschedulable"},
+		"replicationcontrollers":         {"status.replicas"},
+		"namespaces":                     {"status.phase"},
+		"secrets":                        {"type"},
+		"services":                       {"spec.clusterIP", "spec.type"},
+		"jobs.batch":                     {"status.successful"},
+		"resourceslices.resource.k8s.io": {"spec.driver", "spec.nodeName"},
 		"certificatesigningrequests.certificates.k8s.io": {"spec.signerName"},
 		"events.events.k8s.io": {
 			"regarding.kind", "regarding.namespace", "regarding.name", "regarding.uid", "regarding.apiVersion",
