@@ -4,7 +4,6 @@
 package api
 
 import (
-	"maps"
 	"reflect"
 	"strings"
 
@@ -59,9 +58,7 @@ func (w *write) checkCustom(obj, live *unstructured.Unstructured) (err error) {
 }
 
 func (w *write) checkBuiltin(obj, live *unstructured.Unstructured) error {
-	if w.kind.has("status") {
-		w.separateStatus(obj, live)
-	}
+	errs := w.separate(obj, live)
 	if live == nil {
 		w.prepare(obj)
 		w.warnWithoutEffect()
@@ -69,7 +66,7 @@ func (w *write) checkBuiltin(obj, live *unstructured.Unstructured) error {
 		obj.SetGeneration(live.GetGeneration() + 1)
 	}
 	path := field.NewPath("metadata")
-	errs := validation.ValidateObjectMetaAccessor(obj, w.kind.Namespaced, nameRule(w.kind.stored()), path)
+	errs = append(errs, validation.ValidateObjectMetaAccessor(obj, w.kind.Namespaced, nameRule(w.kind.stored()), path)...)
 	if live != nil {
 		errs = append(errs, validation.ValidateObjectMetaAccessorUpdate(obj, live, path)...)
 		errs = append(errs, immutable(obj, live)...)
@@ -112,22 +109,6 @@ func setNested(obj *unstructured.Unstructured, value any, path ...string) {
 	}
 }
 
-// separateStatus keeps the status for a write of the object, and everything else for a write of the status.
-func (w *write) separateStatus(obj, live *unstructured.Unstructured) {
-	switch {
-	case live == nil && (w.seed || w.kind.Kind == "Node"):
-	case live == nil:
-		obj.Object["status"] = map[string]any{}
-	case w.subresource == "status":
-		status, metadata := obj.Object["status"], obj.Object["metadata"]
-		obj.Object = maps.Clone(live.Object)
-		obj.Object["status"], obj.Object["metadata"] = status, metadata
-		w.keepMetadata(obj, live)
-	default:
-		obj.Object["status"] = live.Object["status"]
-	}
-}
-
 // finalizers returns the errors of names that are neither standard nor qualified. Only built-in kinds have this rule.
 func finalizers(obj *unstructured.Unstructured) field.ErrorList {
 	var errs field.ErrorList
@@ -157,26 +138,6 @@ func immutable(obj, live *unstructured.Unstructured) field.ErrorList {
 		}
 	}
 	return errs
-}
-
-// keepMetadata copies the metadata that a write of the status does not change, and the quality of service of a pod,
-// from the strategies in https://github.com/kubernetes/kubernetes/tree/v1.36.3/pkg/registry.
-func (w *write) keepMetadata(obj, live *unstructured.Unstructured) {
-	switch w.kind.Kind {
-	case "Deployment":
-		obj.SetLabels(live.GetLabels())
-	case "Pod":
-		obj.SetOwnerReferences(live.GetOwnerReferences())
-		class, _, _ := unstructured.NestedString(live.Object, "status", "qosClass")
-		if got, _, _ := unstructured.NestedString(obj.Object, "status", "qosClass"); got == "" && class != "" {
-			setNested(obj, class, "status", "qosClass")
-		}
-	case "FlowSchema", "PriorityLevelConfiguration", "ServiceCIDR", "ResourceClaim", "VolumeAttachment",
-		"ValidatingAdmissionPolicy":
-		managed := obj.GetManagedFields()
-		obj.Object["metadata"] = live.DeepCopy().Object["metadata"]
-		obj.SetManagedFields(managed)
-	}
 }
 
 // nameRule returns the rule for the names of a built-in kind. Those of RBAC are checked like a path segment.

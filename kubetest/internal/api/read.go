@@ -55,7 +55,7 @@ func (c *call) get() error {
 	case c.subresource == "scale":
 		respond(c.w, http.StatusOK, obj.Object)
 		return nil
-	case c.subresource == "", c.subresource == "status":
+	case slices.Contains([]string{"", "status", "approval", "resize", "ephemeralcontainers"}, c.subresource):
 		return c.respond(http.StatusOK, obj)
 	default:
 		return unsupported("the subresource " + c.subresource)
