@@ -24,19 +24,28 @@ const definitionsPackage = "io.k8s.apiextensions-apiserver.pkg.apis.apiextension
 // documents the server reports fields in the order of the document, and for a strategic merge patch in the order of
 // their paths as strings.
 func Prune(gvk schema.GroupVersionKind, obj map[string]any) []string {
-	s := model(gvk)
-	if s == nil {
-		return nil
-	}
-	var p pruner
-	p.object(s, obj)
-	return p.unknown
+	return pruner{}.prune(gvk, obj)
+}
+
+// PruneTyped is like [Prune] for an object that was encoded from its Go type, which may be that of a newer version of
+// Kubernetes. It keeps known fields that are null, and does not return the paths of empty objects, since an encoded
+// struct can be one without being set.
+func PruneTyped(gvk schema.GroupVersionKind, obj map[string]any) []string {
+	return pruner{typed: true}.prune(gvk, obj)
 }
 
 type pruner struct {
+	typed   bool     // as PruneTyped
 	path    []string // alternates names and separators
 	unknown []string
 	silent  bool // whether unknown fields are not reported
+}
+
+func (p pruner) prune(gvk schema.GroupVersionKind, obj map[string]any) []string {
+	if s := model(gvk); s != nil {
+		p.object(s, obj)
+	}
+	return p.unknown
 }
 
 // value prunes a value with the given schema. Values of another type than the schema says are not changed.
@@ -95,10 +104,12 @@ func (p *pruner) object(s *spec.Schema, obj map[string]any) {
 		case isMap:
 			p.value(s.AdditionalProperties.Schema, obj[name])
 		case !known:
-			p.report()
+			p.report(obj[name])
 			delete(obj, name)
 		case obj[name] == nil:
-			delete(obj, name)
+			if !p.typed {
+				delete(obj, name)
+			}
 		default:
 			p.value(&field, obj[name])
 		}
@@ -118,8 +129,10 @@ func (p *pruner) list(s *spec.Schema, list []any) {
 	p.path = p.path[:depth]
 }
 
-func (p *pruner) report() {
-	if !p.silent {
+// report adds the path of an unknown field.
+func (p *pruner) report(value any) {
+	object, ok := value.(map[string]any)
+	if empty := ok && len(object) == 0; !p.silent && !(p.typed && empty) {
 		p.unknown = append(p.unknown, strings.Join(p.path[1:], ""))
 	}
 }

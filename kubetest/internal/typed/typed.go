@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package typed decodes objects of built-in kinds by their Go types and sets their defaults, so that the results and
-// the errors are those of a real server.
+// the errors are those of a real server. The types may be those of a newer version of Kubernetes: fields that the
+// schemas of package builtin do not have are unknown.
 package typed
 
 import (
@@ -40,6 +41,7 @@ import (
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/wire"
+	"github.com/kube-go/sdk/kubetest/internal/builtin"
 	"github.com/kube-go/sdk/kubetest/internal/defaults"
 )
 
@@ -82,7 +84,10 @@ func Decode(data []byte, contentType string, gvk schema.GroupVersionKind, strict
 	if err != nil {
 		return nil, nil, Refused(err, got, gvk, data)
 	}
-	obj, err = complete(typed, *got)
+	obj, newer, err := complete(typed, *got)
+	if strict && contentType != wire.MediaTypeProtobuf { // servers ignore unknown fields in protobuf
+		unknown = append(unknown, newer...)
+	}
 	return obj, unknown, err
 }
 
@@ -102,8 +107,8 @@ func FromMap(content map[string]any, gvk schema.GroupVersionKind) (
 	if err != nil {
 		return nil, nil, err
 	}
-	obj, err = complete(typed, gvk)
-	return obj, unknown, err
+	obj, newer, err := complete(typed, gvk)
+	return obj, append(unknown, newer...), err
 }
 
 // Refused returns the error of a server for a body that it can't decode. got is the kind in the body, if it has one.
@@ -171,26 +176,33 @@ func New(gvk schema.GroupVersionKind) (*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	return plain(typed, gvk)
+	obj, _, err := plain(typed, gvk)
+	return obj, err
 }
 
-// complete returns a typed object as unstructured content, with its defaults.
-func complete(typed runtime.Object, gvk schema.GroupVersionKind) (*unstructured.Unstructured, error) {
-	obj, err := plain(typed, gvk)
+// complete returns a typed object as unstructured content, with its defaults. It also returns the messages of plain.
+func complete(typed runtime.Object, gvk schema.GroupVersionKind) (*unstructured.Unstructured, []string, error) {
+	obj, newer, err := plain(typed, gvk)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defaults.Set(gvk, obj.Object)
-	return obj, nil
+	return obj, newer, nil
 }
 
-// plain returns a typed object as unstructured content.
-func plain(typed runtime.Object, gvk schema.GroupVersionKind) (*unstructured.Unstructured, error) {
+// plain returns a typed object as unstructured content, with a message for each field that only a newer version of
+// Kubernetes has. The content does not have these fields.
+func plain(typed runtime.Object, gvk schema.GroupVersionKind) (
+	obj *unstructured.Unstructured, newer []string, err error,
+) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	obj := &unstructured.Unstructured{Object: content}
+	for _, path := range builtin.PruneTyped(gvk, content) {
+		newer = append(newer, fmt.Sprintf("unknown field %q", path))
+	}
+	obj = &unstructured.Unstructured{Object: content}
 	obj.SetGroupVersionKind(gvk)
 	if obj.GetCreationTimestamp() == (metav1.Time{}) {
 		unstructured.RemoveNestedField(content, "metadata", "creationTimestamp")
@@ -198,7 +210,6 @@ func plain(typed runtime.Object, gvk schema.GroupVersionKind) (*unstructured.Uns
 	// An empty list removes the managed fields, and its encoding omits it.
 	if meta, ok := typed.(metav1.Object); ok && meta.GetManagedFields() != nil && len(meta.GetManagedFields()) == 0 {
 		err = unstructured.SetNestedSlice(content, []any{}, "metadata", "managedFields")
-		return obj, err
 	}
-	return obj, nil
+	return obj, newer, err
 }
