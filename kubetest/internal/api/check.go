@@ -62,8 +62,13 @@ func (w *write) checkBuiltin(obj, live *unstructured.Unstructured) error {
 	if live == nil {
 		w.prepare(obj)
 		w.warnWithoutEffect()
-	} else if builtin.Changed(w.kind.GroupVersionKind(), live.Object, obj.Object) {
-		obj.SetGeneration(live.GetGeneration() + 1)
+	} else {
+		if w.subresource == "" {
+			defaults.PrepareUpdate(w.kind.GroupVersionKind(), obj.Object, live.Object)
+		}
+		if builtin.Changed(w.kind.GroupVersionKind(), live.Object, obj.Object) {
+			obj.SetGeneration(live.GetGeneration() + 1)
+		}
 	}
 	path := field.NewPath("metadata")
 	errs = append(errs, validation.ValidateObjectMetaAccessor(obj, w.kind.Namespaced, nameRule(w.kind.stored()), path)...)

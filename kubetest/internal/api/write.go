@@ -89,14 +89,7 @@ func (w *write) create(obj *unstructured.Unstructured, owned bool) (*unstructure
 	if w.tx.Get(w.key()) != nil {
 		return nil, w.alreadyExists(obj)
 	}
-	switch {
-	case managed != nil:
-		obj.SetManagedFields(managed)
-	case !owned:
-		if obj, err = w.own(nil, obj); err != nil {
-			return nil, err
-		}
-	}
+	obj.SetManagedFields(managed)
 	if obj, err = w.kind.toStore(obj); err != nil {
 		return nil, err
 	}
@@ -107,25 +100,26 @@ func (w *write) create(obj *unstructured.Unstructured, owned bool) (*unstructure
 	return obj, nil
 }
 
-// mutateNew returns a new object after the mutating webhooks have changed it. If they have, it also returns the managed
-// fields, since nobody manages the fields that webhooks set.
+// mutateNew returns a new object after the mutating webhooks have changed it, and its managed fields. Nobody manages the
+// fields that webhooks and the server set.
 func (w *write) mutateNew(
 	obj *unstructured.Unstructured, owned bool,
 ) (out *unstructured.Unstructured, managed []metav1.ManagedFieldsEntry, err error) {
-	if w.admission == nil {
-		return obj, nil, nil
-	}
 	before := wiped(obj)
 	if !owned {
 		if before, err = w.own(nil, before); err != nil {
 			return nil, nil, err
 		}
 	}
+	managed = before.GetManagedFields()
+	if w.admission == nil {
+		return obj.DeepCopy(), managed, nil
+	}
 	out, changed, err := w.mutate(nil, before)
 	if err != nil || !changed {
-		return obj.DeepCopy(), nil, err
+		return obj.DeepCopy(), managed, err
 	}
-	return out, before.GetManagedFields(), w.matchNamespace(out)
+	return out, managed, w.matchNamespace(out)
 }
 
 // alreadyExists returns the error for a new object with the name of a stored one.

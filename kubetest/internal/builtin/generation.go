@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
 // generations lists the kinds of objects whose metadata.generation the server increments, as Kind.group, and the fields
@@ -72,14 +73,25 @@ func Changed(gvk schema.GroupVersionKind, before, after map[string]any) bool {
 	if len(fields) == 0 || s == nil {
 		return false
 	}
+	return !same(s, before, after, fields)
+}
+
+// SameField reports whether a field, such as spec.template, has the same value in two objects. It is false for a kind
+// that is not built in.
+func SameField(gvk schema.GroupVersionKind, before, after map[string]any, field string) bool {
+	s := model(gvk)
+	return s != nil && same(s, before, after, []string{field})
+}
+
+func same(s *spec.Schema, before, after map[string]any, fields []string) bool {
 	before, after = normalObject(s, before), normalObject(s, after)
 	for _, field := range fields {
 		path := strings.Split(field, ".")
 		a, _, _ := unstructured.NestedFieldNoCopy(before, path...)
 		b, _, _ := unstructured.NestedFieldNoCopy(after, path...)
 		if !reflect.DeepEqual(a, b) {
-			return true
+			return false
 		}
 	}
-	return false
+	return true
 }

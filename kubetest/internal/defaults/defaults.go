@@ -5,9 +5,9 @@
 //
 // The rules are those of Kubernetes 1.36 with its default feature gates. The sources of [Set] are the files
 // defaults.go, zz_generated.defaults.go and conversion.go of each version in
-// https://github.com/kubernetes/kubernetes/tree/v1.36.3/pkg/apis. The sources of [Prepare] are the methods
-// PrepareForCreate in https://github.com/kubernetes/kubernetes/tree/v1.36.3/pkg/registry. Values that a server
-// allocates, such as cluster IPs, and the effects of admission plugins are not included.
+// https://github.com/kubernetes/kubernetes/tree/v1.36.3/pkg/apis. The sources of [Prepare] and [PrepareUpdate] are the
+// methods PrepareForCreate and PrepareForUpdate in https://github.com/kubernetes/kubernetes/tree/v1.36.3/pkg/registry.
+// Values that a server allocates, such as cluster IPs, and the effects of admission plugins are not included.
 package defaults
 
 import (
@@ -28,7 +28,17 @@ func Set(gvk schema.GroupVersionKind, obj map[string]any) {
 // not be copied between Set and Prepare: if Set makes the labels of the template the labels of the Job, they share the
 // labels that Prepare adds.
 func Prepare(gvk schema.GroupVersionKind, obj map[string]any) {
+	apply(written()[gvk.GroupVersion()][gvk.Kind], obj)
 	apply(created()[gvk.GroupVersion()][gvk.Kind], obj)
+}
+
+// PrepareUpdate sets in place what the server sets or removes in an object that replaces live. Before, the caller must
+// apply [Set], and set the status of live.
+func PrepareUpdate(gvk schema.GroupVersionKind, obj, live map[string]any) {
+	apply(written()[gvk.GroupVersion()][gvk.Kind], obj)
+	if keep := kept()[gvk.GroupVersion()][gvk.Kind]; keep != nil {
+		keep(obj, live)
+	}
 }
 
 func apply(r rule, obj map[string]any) {

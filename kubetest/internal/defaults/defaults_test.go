@@ -230,3 +230,40 @@ func FuzzSet(f *testing.F) {
 		defaults.Prepare(gvk, obj)
 	})
 }
+
+func TestPrepareUpdateKeepsWhatTheServerAllocated(t *testing.T) {
+	const live = `{"spec":{"type":"NodePort","clusterIP":"10.0.0.1","clusterIPs":["10.0.0.1"],"ipFamilies":["IPv4"],
+		"ipFamilyPolicy":"SingleStack","ports":[{"name":"a","nodePort":30001},{"name":"b","nodePort":30002}]}}`
+	for _, test := range []struct{ name, in, want string }{
+		{
+			"without addresses and ports", `{"spec":{"type":"NodePort","ports":[{"name":"b"},{"name":"c"},{"name":"a"}]}}`,
+			`{"spec":{"type":"NodePort","clusterIP":"10.0.0.1","clusterIPs":["10.0.0.1"],"ipFamilies":["IPv4"],
+				"ipFamilyPolicy":"SingleStack","ports":[{"name":"b","nodePort":30002},{"name":"c"},{"name":"a","nodePort":30001}]}}`,
+		},
+		{
+			"a port that another one has now",
+			`{"spec":{"type":"NodePort","clusterIP":"10.0.0.1","clusterIPs":["10.0.0.1"],"ipFamilies":["IPv4"],
+				"ipFamilyPolicy":"SingleStack","ports":[{"name":"a"},{"name":"c","nodePort":30001}]}}`,
+			`{"spec":{"type":"NodePort","clusterIP":"10.0.0.1","clusterIPs":["10.0.0.1"],"ipFamilies":["IPv4"],
+				"ipFamilyPolicy":"SingleStack","ports":[{"name":"a"},{"name":"c","nodePort":30001}]}}`,
+		},
+		{
+			"a type without ports of nodes", `{"spec":{"type":"ClusterIP","ports":[{"name":"a","nodePort":30001}]}}`,
+			`{"spec":{"type":"ClusterIP","clusterIP":"10.0.0.1","clusterIPs":["10.0.0.1"],"ipFamilies":["IPv4"],
+				"ipFamilyPolicy":"SingleStack","ports":[{"name":"a"}]}}`,
+		},
+		{
+			"a type without addresses",
+			`{"spec":{"type":"ExternalName","clusterIP":"10.0.0.1","clusterIPs":["10.0.0.1"],"ipFamilies":["IPv4"]}}`,
+			`{"spec":{"type":"ExternalName"}}`,
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			obj := document(test.in).object(t)
+			defaults.PrepareUpdate(core("Service"), obj, document(live).object(t))
+			if diff := cmp.Diff(document(test.want).object(t), obj); diff != "" {
+				t.Errorf("PrepareUpdate differs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -11,7 +11,39 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// created has the rules of Prepare.
+// written has the rules of Prepare that also apply to updates.
+//
+//nolint:gochecknoglobals // a cache
+var written = sync.OnceValue(func() map[schema.GroupVersion]kinds {
+	return map[schema.GroupVersion]kinds{
+		{Version: "v1"}: {
+			"Node":                  withoutNodeFeatures(),
+			"PersistentVolumeClaim": within("spec", withoutDataSourceFeatures(), dataSources),
+			"Pod":                   within("spec", withoutPodFeatures()),
+			"PodTemplate":           within("template.spec", withoutPodFeatures()),
+			"ReplicationController": withoutTemplateFeatures(),
+			"ServiceAccount":        within("secrets[]", onlyName),
+		},
+		{Group: "apps", Version: "v1"}: {
+			"DaemonSet":   withoutTemplateFeatures(),
+			"Deployment":  withoutTemplateFeatures(),
+			"ReplicaSet":  withoutTemplateFeatures(),
+			"StatefulSet": all(withoutTemplateFeatures(), withoutRollingFeatures()),
+		},
+		{Group: "batch", Version: "v1"}: {
+			"CronJob": within("spec.jobTemplate", withoutTemplateFeatures()),
+			"Job":     withoutTemplateFeatures(),
+		},
+		{Group: "coordination.k8s.io", Version: "v1"}: {"Lease": withoutLeaseFeatures()},
+		{Group: "discovery.k8s.io", Version: "v1"}: {
+			"EndpointSlice": within("endpoints[]", drop("deprecatedTopology")),
+		},
+		{Group: "resource.k8s.io", Version: "v1"}: {"ResourceSlice": withoutDeviceFeatures()},
+		{Group: "storage.k8s.io", Version: "v1"}:  {"CSIDriver": withoutDriverFeatures()},
+	}
+})
+
+// created has the other rules of Prepare.
 //
 //nolint:gochecknoglobals // a cache
 var created = sync.OnceValue(func() map[schema.GroupVersion]kinds {
@@ -19,34 +51,21 @@ var created = sync.OnceValue(func() map[schema.GroupVersion]kinds {
 		{Version: "v1"}: newCoreKinds(),
 		{Group: "apps", Version: "v1"}: {
 			"DaemonSet": all(
-				withoutTemplateFeatures(),
 				ensure("metadata.annotations", templateGeneration),
 				zeros("currentNumberScheduled", "desiredNumberScheduled", "numberMisscheduled", "numberReady"),
 			),
-			"Deployment":  withoutTemplateFeatures(),
-			"ReplicaSet":  all(withoutTemplateFeatures(), zeros("replicas")),
-			"StatefulSet": all(withoutTemplateFeatures(), withoutRollingFeatures(), zeros("availableReplicas", "replicas")),
+			"ReplicaSet":  zeros("replicas"),
+			"StatefulSet": zeros("availableReplicas", "replicas"),
 		},
 		{Group: "autoscaling", Version: "v2"}: {
 			"HorizontalPodAutoscaler": all(zeros("desiredReplicas"), within("status", null("currentMetrics"))),
 		},
-		{Group: "batch", Version: "v1"}: {
-			"CronJob": within("spec.jobTemplate", withoutTemplateFeatures()),
-			"Job":     all(withoutTemplateFeatures(), jobSelector, templateLabels("metadata", "labels")),
-		},
-		{Group: "coordination.k8s.io", Version: "v1"}: {"Lease": withoutLeaseFeatures()},
-		{Group: "discovery.k8s.io", Version: "v1"}: {
-			"EndpointSlice": within("endpoints[]", drop("deprecatedTopology")),
-		},
+		{Group: "batch", Version: "v1"}:             {"Job": all(jobSelector, templateLabels("metadata", "labels"))},
 		{Group: "networking.k8s.io", Version: "v1"}: {"Ingress": loadBalancer()},
 		{Group: "policy", Version: "v1"}: {
 			"PodDisruptionBudget": zeros("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods"),
 		},
-		{Group: "resource.k8s.io", Version: "v1"}: {"ResourceSlice": withoutDeviceFeatures()},
-		{Group: "storage.k8s.io", Version: "v1"}: {
-			"CSIDriver":        withoutDriverFeatures(),
-			"VolumeAttachment": ensure("status", unset("attached", false)),
-		},
+		{Group: "storage.k8s.io", Version: "v1"}: {"VolumeAttachment": ensure("status", unset("attached", false))},
 	}
 })
 
@@ -57,17 +76,11 @@ func newCoreKinds() kinds {
 			ensure("spec", namespaceFinalizer),
 			ensure("status", zero("phase", "Active")),
 		),
-		"Node":             withoutNodeFeatures(),
-		"PersistentVolume": ensure("status", zero("phase", "Pending"), now("lastPhaseTransitionTime")),
-		"PersistentVolumeClaim": all(
-			within("spec", withoutDataSourceFeatures(), dataSources),
-			ensure("status", zero("phase", "Pending")),
-		),
+		"PersistentVolume":      ensure("status", zero("phase", "Pending"), now("lastPhaseTransitionTime")),
+		"PersistentVolumeClaim": ensure("status", zero("phase", "Pending")),
 		"Pod":                   newPod(),
-		"PodTemplate":           within("template.spec", withoutPodFeatures()),
-		"ReplicationController": all(withoutTemplateFeatures(), zeros("replicas")),
-		"Service":               loadBalancer(),
-		"ServiceAccount":        within("secrets[]", onlyName),
+		"ReplicationController": zeros("replicas"),
+		"Service":               all(loadBalancer(), within("spec", addressFamilies)),
 	}
 }
 
@@ -107,11 +120,12 @@ func onlyName(ref map[string]any) {
 	}
 }
 
-// templateGeneration sets the deprecated annotation that counts the templates of a DaemonSet.
+// templateGenerationName is the deprecated annotation that counts the templates of a DaemonSet.
+const templateGenerationName = "deprecated.daemonset.template.generation"
+
 func templateGeneration(annotations map[string]any) {
-	const name = "deprecated.daemonset.template.generation"
-	if n, err := strconv.ParseInt(text(annotations, name), 10, 64); err != nil || n < 1 {
-		annotations[name] = "1"
+	if n, err := strconv.ParseInt(text(annotations, templateGenerationName), 10, 64); err != nil || n < 1 {
+		annotations[templateGenerationName] = "1"
 	}
 }
 

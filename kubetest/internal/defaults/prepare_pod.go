@@ -14,7 +14,6 @@ import (
 // newPod returns the rule of a new pod.
 func newPod() rule {
 	return all(
-		within("spec", withoutPodFeatures()),
 		ensure("status", zero("phase", "Pending")),
 		qualityOfService,
 		schedulingGates,
