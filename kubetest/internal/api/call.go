@@ -140,10 +140,14 @@ func (c *call) serve() error {
 		http.MethodPatch:  c.patch,
 		http.MethodDelete: c.delete,
 	}[c.Method]
-	if serve == nil {
+	switch {
+	case c.kind.custom != nil && c.kind.Namespaced && c.ref.Namespace == "" && c.Method != http.MethodGet:
+		return errNoGroup // as a server, which has no such path for custom kinds
+	case serve == nil:
 		return notAllowed()
+	default:
+		return serve()
 	}
-	return serve()
 }
 
 // respond sends an object in the version and the form that the client requests.

@@ -230,12 +230,15 @@ func (s *Server) serveDefinitions(tx *store.Tx) error {
 
 // delete deletes an object or, without a name, a collection.
 func (c *call) delete() error {
-	if c.subresource != "" {
+	if c.subresource != "" || c.ref.Name == "" && c.ref.Namespace == "" && !c.deletesAll() {
 		return notAllowed()
 	}
 	o, err := c.deleteOptions()
 	if err != nil {
 		return err
+	}
+	if c.kind.stored() == namespaces() && slices.Contains([]string{"default", "kube-public", "kube-system"}, c.ref.Name) {
+		return apierrors.NewForbidden(namespaces(), c.ref.Name, errors.New("this namespace may not be deleted"))
 	}
 	if c.kind.stored() == jobs() && o.PropagationPolicy == nil &&
 		o.OrphanDependents == nil { //nolint:staticcheck // deprecated, but servers support it
@@ -260,6 +263,11 @@ func (c *call) delete() error {
 	status.Details = &metav1.StatusDetails{Name: c.ref.Name, Group: c.kind.Group, Kind: c.kind.Plural, UID: obj.GetUID()}
 	respond(c.w, http.StatusOK, status)
 	return nil
+}
+
+// deletesAll returns whether all objects of the kind can be deleted at once.
+func (c *call) deletesAll() bool {
+	return !c.kind.Namespaced && slices.Contains(c.kind.Verbs, "deletecollection")
 }
 
 // deleteOptions returns the options in the body of the request or, without a body, in its parameters.
