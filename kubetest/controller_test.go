@@ -5,6 +5,7 @@ package kubetest_test
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -14,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/request"
 	"github.com/kube-go/sdk/kube"
 	"github.com/kube-go/sdk/kubetest"
 )
@@ -65,11 +67,13 @@ func TestControllersRunInABubble(t *testing.T) {
 		if n := runs.Load() - before; n > 0 {
 			t.Errorf("the controller ran %d times without a change", n)
 		}
-		s.CloseConnections()
-		s.Compact()
+		s.PauseWatches()
 		if _, err := maps.Create(t.Context(), configMap("c"), nil); err != nil {
 			t.Fatal(err)
 		}
+		s.Compact()
+		s.CloseConnections()
+		s.ResumeWatches()
 		<-time.After(time.Minute)
 		cm, err := maps.Get(t.Context(), "c", nil)
 		if err != nil {
@@ -77,6 +81,50 @@ func TestControllersRunInABubble(t *testing.T) {
 		}
 		if cm.Data["greeting"] != "hello, c" {
 			t.Errorf("after a cut connection and a compaction, the greeting is %q", cm.Data["greeting"])
+		}
+	})
+}
+
+func TestOnlyCutWatchesExpire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := kubetest.Start(t, &kubetest.Options{Objects: []core.Object{configMap("a")}})
+		maps := kube.Namespaced[corev1.ConfigMap](s.Client(nil), "shop")
+		live, err := maps.Get(t.Context(), "a", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var events []string
+		var expired bool
+		watch := func(ctx context.Context) error {
+			for ev, err := range maps.WatchOnce(ctx, &request.WatchOptions{ResourceVersion: live.ResourceVersion}) {
+				if err != nil {
+					expired = errors.Is(err, core.ErrExpired)
+					return nil
+				}
+				events = append(events, ev.Object.Name)
+			}
+			return nil
+		}
+		kubetest.Run(t, watch)
+		synctest.Wait()
+		s.PauseWatches()
+		for _, name := range []string{"b", "c"} {
+			if _, err := maps.Create(t.Context(), configMap(name), nil); err != nil {
+				t.Fatal(err)
+			}
+			s.Compact()
+		}
+		s.ResumeWatches()
+		synctest.Wait()
+		if len(events) != 2 || expired {
+			t.Errorf("the running watch has the events %q, expired: %v; want both objects", events, expired)
+		}
+		s.CloseConnections()
+		synctest.Wait()
+		kubetest.Run(t, watch)
+		synctest.Wait()
+		if !expired {
+			t.Errorf("the watch from version %s, before the compaction, is not expired", live.ResourceVersion)
 		}
 	})
 }

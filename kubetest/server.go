@@ -137,6 +137,7 @@ func (s *Server) CloseConnections() {
 	}
 }
 
-// Compact drops the history of the server. A watch that continues from an earlier version, or the next page of an
-// earlier list, then fails with core.ErrExpired.
+// Compact drops the history of the server. A watch that begins at an earlier version, or the next page of an earlier
+// list, then fails with core.ErrExpired. Watches that run are not affected. So that those of a client expire, call
+// PauseWatches, change an object that they select, and call Compact, CloseConnections and ResumeWatches.
 func (s *Server) Compact() { s.api.Store.Compact() }

@@ -34,6 +34,7 @@ type watcher struct {
 	selection *selection
 	form      form
 	bookmarks bool
+	reader    *store.Reader
 	version   uint64 // events up to it are sent
 }
 
@@ -45,19 +46,28 @@ func (c *call) watch(o *internalversion.ListOptions, s *selection, f form) error
 	}
 	streaming := o.SendInitialEvents != nil && *o.SendInitialEvents
 	w := &watcher{call: c, selection: s, form: f, bookmarks: o.AllowWatchBookmarks, version: from}
+	lists := from == 0 && o.SendInitialEvents == nil || streaming
+	if newest := c.Store.Version(); lists && from > newest {
+		return tooLarge(from, newest)
+	}
 	var initial []*unstructured.Unstructured
-	if from == 0 && o.SendInitialEvents == nil || streaming {
-		if newest := c.Store.Version(); from > newest {
-			return tooLarge(from, newest)
+	var expired error
+	switch {
+	case lists || from == 0:
+		w.reader, _ = c.Store.Read(0) // the newest version is not expired
+		if initial, w.version = w.reader.List(c.kind.stored()); !lists {
+			initial = nil
 		}
-		if initial, w.version, err = c.Store.List(c.kind.stored(), 0); err != nil {
-			return err
-		}
-	} else if from == 0 {
-		w.version = c.Store.Version()
+	default:
+		w.reader, expired = c.Store.Read(from)
 	}
 	c.w.Header().Set("Content-Type", "application/json")
 	c.w.WriteHeader(http.StatusOK)
+	if expired != nil {
+		w.fail(expired)
+		return nil
+	}
+	defer w.reader.Close()
 	for _, obj := range initial {
 		if s.has(obj) {
 			w.send(watch.Added, obj)
@@ -81,7 +91,7 @@ func (w *watcher) follow(o *internalversion.ListOptions) {
 	bookmarks := time.NewTicker(bookmarkInterval)
 	defer bookmarks.Stop()
 	for {
-		changes, upTo, more, err := w.Store.Changes(w.kind.stored(), w.version, w.holds())
+		changes, upTo, more, err := w.reader.Changes(w.kind.stored(), w.holds())
 		if err != nil {
 			w.fail(err)
 			return

@@ -52,8 +52,10 @@ type Store struct {
 	objects   map[schema.GroupResource]map[core.ObjectRef]*unstructured.Unstructured
 	relations relations
 	version   uint64
-	history   []Change      // ascending by version
-	compacted uint64        // changes up to this version are not in the history
+	history   []Change // ascending by version
+	dropped   uint64   // changes up to this version are not in the history
+	compacted uint64   // lists and readers can't begin before this version
+	readers   map[*Reader]struct{}
 	changed   chan struct{} // closed when Changes may return more
 }
 
@@ -63,7 +65,9 @@ func New() *Store {
 		objects:   make(map[schema.GroupResource]map[core.ObjectRef]*unstructured.Unstructured),
 		relations: newRelations(),
 		version:   firstVersion,
+		dropped:   firstVersion,
 		compacted: firstVersion,
+		readers:   make(map[*Reader]struct{}),
 		changed:   make(chan struct{}),
 	}
 }
@@ -80,7 +84,8 @@ func (s *Store) Update(dryRun bool, f func(*Tx) error) error {
 	}
 	s.version, s.history = tx.version, append(s.history, tx.changes...)
 	if n := len(s.history); n > maxHistory {
-		s.compact(s.history[n/2].Version)
+		s.compacted = s.history[n/2].Version
+		s.drop(s.compacted)
 	}
 	if len(tx.changes) > 0 {
 		s.notify()
@@ -101,16 +106,23 @@ func (s *Store) Version() uint64 {
 	return s.version
 }
 
-// Compact drops the history, so that neither a watch nor a list can begin at an earlier version.
+// Compact drops the history, so that neither a reader nor a list can begin at an earlier version. Readers that exist
+// read their remaining changes.
 func (s *Store) Compact() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.compact(s.version)
+	s.compacted = s.version
+	read := s.version
+	for r := range s.readers {
+		read = min(read, r.after)
+	}
+	s.drop(read)
 }
 
-func (s *Store) compact(version uint64) {
+// drop removes the changes up to a version from the history.
+func (s *Store) drop(version uint64) {
 	s.history = slices.Clone(s.after(version))
-	s.compacted = version
+	s.dropped = max(s.dropped, version)
 }
 
 // after returns the history after a version.
@@ -137,15 +149,53 @@ func (s *Store) Show(h *Hold) {
 	s.notify()
 }
 
-// Changes returns the changes of a resource after a version that the holds do not hide, and the version up to which
-// they are complete. If it returns none, the channel is closed when there may be more. It returns ErrExpired for a
-// version that is too old.
-func (s *Store) Changes(
-	gr schema.GroupResource, after uint64, holds []*Hold,
-) (changes []Change, upTo uint64, more <-chan struct{}, err error) {
+// Reader reads the changes after a version.
+type Reader struct {
+	store *Store
+	after uint64 // changes up to it are read; guarded by the mutex of the store
+}
+
+// Read returns a reader of the changes after a version. Version 0 is the newest one. It returns ErrExpired for a version
+// that is too old. The caller must call Close.
+func (s *Store) Read(after uint64) (*Reader, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if after == 0 {
+		after = s.version
+	}
 	if after < s.compacted {
+		return nil, core.ErrExpired
+	}
+	r := &Reader{s, after}
+	s.readers[r] = struct{}{}
+	return r, nil
+}
+
+// Close ends the reader.
+func (r *Reader) Close() {
+	r.store.mu.Lock()
+	defer r.store.mu.Unlock()
+	delete(r.store.readers, r)
+}
+
+// List is like [Store.List] for the newest version. Changes then returns those after the list.
+func (r *Reader) List(gr schema.GroupResource) ([]*unstructured.Unstructured, uint64) {
+	r.store.mu.Lock()
+	defer r.store.mu.Unlock()
+	r.after = r.store.version
+	return sorted(r.store.objects[gr]), r.after
+}
+
+// Changes returns the next changes of a resource that the holds do not hide, and the version up to which they are
+// complete. If it returns none, the channel is closed when there may be more. It returns ErrExpired if the history was
+// too long.
+func (r *Reader) Changes(
+	gr schema.GroupResource, holds []*Hold,
+) (changes []Change, upTo uint64, more <-chan struct{}, err error) {
+	s := r.store
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.after < s.dropped {
 		return nil, 0, nil, core.ErrExpired
 	}
 	upTo = s.version
@@ -154,12 +204,13 @@ func (s *Store) Changes(
 			upTo = min(upTo, h.visible)
 		}
 	}
-	for _, c := range s.after(after) {
+	for _, c := range s.after(r.after) {
 		if c.Version <= upTo && c.GroupResource == gr {
 			changes = append(changes, c)
 		}
 	}
-	return changes, max(upTo, after), s.changed, nil
+	r.after = max(upTo, r.after)
+	return changes, r.after, s.changed, nil
 }
 
 // List returns the objects of a resource at a version, sorted like the keys of a real server, and the version. Version

@@ -100,7 +100,7 @@ func TestChangesLeadFromEachListToTheNext(t *testing.T) {
 	objects, _, err := s.List(resource(), middle)
 	must(t, err)
 	got := stateOf(objects)
-	changes, upTo, _, err := s.Changes(resource(), middle, nil)
+	changes, upTo, _, err := reader(t, s, middle).Changes(resource(), nil)
 	must(t, err)
 	for _, c := range changes {
 		got[c.Name], _, _ = unstructured.NestedString(c.New.Object, "value")
@@ -145,11 +145,40 @@ func TestCompactedVersionsAreExpired(t *testing.T) {
 	if _, _, err := s.List(resource(), old); !errors.Is(err, core.ErrExpired) {
 		t.Errorf("List of a compacted version = %v, want ErrExpired", err)
 	}
-	if _, _, _, err := s.Changes(resource(), old, nil); !errors.Is(err, core.ErrExpired) {
-		t.Errorf("Changes after a compacted version = %v, want ErrExpired", err)
+	if _, err := s.Read(old); !errors.Is(err, core.ErrExpired) {
+		t.Errorf("Read after a compacted version = %v, want ErrExpired", err)
 	}
 	if _, _, err := s.List(resource(), s.Version()); err != nil {
 		t.Errorf("List of the newest version = %v", err)
+	}
+}
+
+// reader returns a reader of the changes after a version.
+func reader(t *testing.T, s *store.Store, after uint64) *store.Reader {
+	t.Helper()
+	r, err := s.Read(after)
+	must(t, err)
+	t.Cleanup(r.Close)
+	return r
+}
+
+func TestReadersReadTheChangesBeforeACompaction(t *testing.T) {
+	s := store.New()
+	first := put(t, s, "a", "1")
+	r := reader(t, s, first)
+	put(t, s, "a", "2")
+	s.Compact()
+	put(t, s, "a", "3")
+	s.Compact()
+	changes, upTo, _, err := r.Changes(resource(), nil)
+	if err != nil || len(changes) != 2 || upTo != s.Version() {
+		t.Errorf("%d changes up to %d, %v; want both", len(changes), upTo, err)
+	}
+	if _, err := s.Read(first); !errors.Is(err, core.ErrExpired) {
+		t.Errorf("a new reader of a compacted version: %v, want ErrExpired", err)
+	}
+	if _, _, err := s.List(resource(), first); !errors.Is(err, core.ErrExpired) {
+		t.Errorf("List of a compacted version = %v, want ErrExpired", err)
 	}
 }
 
@@ -160,17 +189,17 @@ func TestHeldChangesAreShownAfterwards(t *testing.T) {
 	s.Hide(hold)
 	put(t, s, "a", "1")
 	holds := []*store.Hold{other, hold}
-	changes, upTo, more, err := s.Changes(resource(), before, holds)
+	changes, upTo, more, err := reader(t, s, before).Changes(resource(), holds)
 	must(t, err)
 	if len(changes) > 0 || upTo != before {
 		t.Errorf("held: %d changes up to %d", len(changes), upTo)
 	}
-	if changes, upTo, _, err = s.Changes(resource(), before, holds[:1]); err != nil || len(changes) != 1 || upTo != s.Version() {
+	if changes, upTo, _, err = reader(t, s, before).Changes(resource(), holds[:1]); err != nil || len(changes) != 1 || upTo != s.Version() {
 		t.Errorf("not held: %d changes up to %d, %v", len(changes), upTo, err)
 	}
 	s.Show(hold)
 	<-more
-	changes, upTo, _, err = s.Changes(resource(), before, holds)
+	changes, upTo, _, err = reader(t, s, before).Changes(resource(), holds)
 	must(t, err)
 	if len(changes) != 1 || upTo != s.Version() {
 		t.Errorf("released: %d changes up to %d", len(changes), upTo)
