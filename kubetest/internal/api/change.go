@@ -47,6 +47,10 @@ func (c *call) post() error {
 		return c.review(obj)
 	}
 	obj, err = c.change(o.DryRun, o.FieldManager, o.FieldValidation, func(w *write) (*unstructured.Unstructured, error) {
+		if w.terminating() {
+			return nil, apierrors.NewForbidden(w.kind.resource(), "", errors.New(
+				"create not allowed while custom resource definition is terminating"))
+		}
 		return w.create(obj, false)
 	})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -54,6 +55,9 @@ func (c *call) bind() error {
 	if err := options(c, &o, "CreateOptions", validation.ValidateCreateOptions); err != nil {
 		return err
 	}
+	if binding.GetName() != c.ref.Name {
+		return apierrors.NewBadRequest("name in URL does not match name in Binding object")
+	}
 	node, _, _ := unstructured.NestedString(binding.Object, "target", "name")
 	if node == "" {
 		return apierrors.NewInvalid(schema.GroupKind{Kind: "Binding"}, c.ref.Name, field.ErrorList{
@@ -61,7 +65,7 @@ func (c *call) bind() error {
 		})
 	}
 	_, err = c.change(o.DryRun, o.FieldManager, "", func(w *write) (*unstructured.Unstructured, error) {
-		return w.assign(node, binding.GetAnnotations())
+		return w.assign(node, binding)
 	})
 	if err != nil {
 		return err
@@ -70,10 +74,13 @@ func (c *call) bind() error {
 	return nil
 }
 
-// assign sets the node of a pod that has none, and adds annotations.
-func (w *write) assign(node string, annotations map[string]string) (*unstructured.Unstructured, error) {
+// assign sets the node of a pod that has none, and adds the annotations and labels of a binding.
+func (w *write) assign(node string, binding *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	live, err := w.live()
 	if err != nil {
+		return nil, err
+	}
+	if err := w.checkUID(live, binding); err != nil {
 		return nil, err
 	}
 	if live.GetDeletionTimestamp() != nil {
@@ -82,16 +89,42 @@ func (w *write) assign(node string, annotations map[string]string) (*unstructure
 	if got, _, _ := unstructured.NestedString(live.Object, "spec", "nodeName"); got != "" {
 		return nil, w.bindingConflict(fmt.Sprintf("pod %s is already assigned to node %q", w.ref.Name, got))
 	}
+	if gates, _, _ := unstructured.NestedSlice(live.Object, "spec", "schedulingGates"); len(gates) > 0 {
+		return nil, w.bindingConflict(fmt.Sprintf("pod %s has non-empty .spec.schedulingGates", w.ref.Name))
+	}
 	obj := live.DeepCopy()
 	setNested(obj, node, "spec", "nodeName")
-	for name, value := range annotations {
+	unstructured.RemoveNestedField(obj.Object, "status", "nominatedNodeName")
+	for name, value := range binding.GetAnnotations() {
 		setNested(obj, value, "metadata", "annotations", name)
 	}
-	setNested(obj, []any{map[string]any{
+	for name, value := range binding.GetLabels() {
+		setNested(obj, value, "metadata", "labels", name)
+	}
+	setScheduled(obj)
+	return w.tx.Put(w.key(), obj), nil
+}
+
+// setScheduled sets the condition of a pod that has a node.
+func setScheduled(obj *unstructured.Unstructured) {
+	scheduled := map[string]any{
 		"type": "PodScheduled", "status": "True", "lastProbeTime": nil,
 		"lastTransitionTime": metav1.Now().UTC().Format(time.RFC3339),
-	}}, "status", "conditions")
-	return w.tx.Put(w.key(), obj), nil
+	}
+	list := conditions(obj)
+	i := slices.IndexFunc(list, func(element any) bool {
+		c, ok := element.(map[string]any)
+		return ok && c["type"] == scheduled["type"]
+	})
+	if i < 0 {
+		list = append(list, scheduled)
+	} else {
+		if before, _ := list[i].(map[string]any); before["status"] == scheduled["status"] {
+			scheduled["lastTransitionTime"] = before["lastTransitionTime"]
+		}
+		list[i] = scheduled
+	}
+	setNested(obj, list, "status", "conditions")
 }
 
 func (w *write) bindingConflict(text string) error {

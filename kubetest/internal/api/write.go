@@ -6,6 +6,7 @@ package api
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,6 +71,7 @@ func (w *write) create(obj *unstructured.Unstructured, owned bool) (*unstructure
 	if obj.GetResourceVersion() != "" {
 		return nil, failure("resourceVersion should not be set on objects to be created")
 	}
+	w.mergeOwners(obj)
 	obj, managed, err := w.mutateNew(obj, owned)
 	if err != nil {
 		return nil, err
@@ -199,11 +201,47 @@ func (w *write) system(obj *unstructured.Unstructured) {
 	}
 }
 
+// terminating returns whether the definition of the kind is deleted, and waits for its objects.
+func (w *write) terminating() bool {
+	if w.kind.custom == nil {
+		return false
+	}
+	key := store.Key{GroupResource: definitions(), ObjectRef: core.ObjectRef{Name: w.kind.resource().String()}}
+	crd := w.tx.Get(key)
+	return crd != nil && crd.GetDeletionTimestamp() != nil
+}
+
+// mergeOwners removes equal owner references, with a warning.
+func (w *write) mergeOwners(obj *unstructured.Unstructured) {
+	var unique []metav1.OwnerReference
+	var duplicates []string
+	for _, r := range obj.GetOwnerReferences() {
+		equal := func(other metav1.OwnerReference) bool { return equality.Semantic.DeepEqual(r, other) }
+		if slices.ContainsFunc(unique, equal) {
+			duplicates = append(duplicates, string(r.UID))
+			continue
+		}
+		unique = append(unique, r)
+	}
+	if len(duplicates) == 0 {
+		return
+	}
+	obj.SetOwnerReferences(unique)
+	when := ""
+	if w.call != nil && w.call.Method == http.MethodPatch {
+		when = " after mutating admission happens"
+	}
+	w.warn(".metadata.ownerReferences contains duplicate entries" + when + "; API server dedups owner references in 1.20+, " +
+		"and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: " +
+		strings.Join(duplicates, ", "))
+}
+
 // update replaces the stored object. With owned, the new one has its managed fields already.
 func (w *write) update(live, obj *unstructured.Unstructured, owned bool) (*unstructured.Unstructured, error) {
 	if err := w.checkIdentity(live, obj); err != nil {
 		return nil, err
 	}
+	w.mergeOwners(obj)
 	if !owned {
 		var err error
 		if obj, err = w.own(live, obj); err != nil {
