@@ -27,32 +27,32 @@
 //
 // # What the server does
 //
-// It serves all verbs for the kinds that Kubernetes 1.36 has by default, and for the kinds of
-// CustomResourceDefinitions. Requests have the effects and errors of a real server: resource versions and conflicts,
-// generations, defaults, finalizers, server-side apply with managed fields, all types of patches, dry runs, the
-// subresources status, scale, eviction and binding, selectors, pages, and watches with bookmarks and streaming lists.
-// Custom resources are validated and pruned by their schemas and CEL rules. Objects that depend on deleted owners,
-// namespaces and definitions are deleted immediately. A client that impersonates a user has the permissions of the
-// roles on the server; others may do everything. Webhooks are called with Options.Webhooks. The tests of package
+// It serves the kinds that Kubernetes 1.36 has by default, except for APIServices and v1 of HorizontalPodAutoscalers,
+// and the kinds of CustomResourceDefinitions. Requests have the effects and errors of a real server: resource versions
+// and conflicts, generations, defaults, finalizers, server-side apply with managed fields, all types of patches, dry
+// runs, subresources such as status, scale and eviction, selectors, pages, and watches with bookmarks and streaming
+// lists. Custom resources are validated and pruned by their schemas and CEL rules. Objects that depend on deleted
+// owners, namespaces and definitions are deleted immediately. A client that impersonates a user has the permissions of
+// the roles on the server; others may do everything. Webhooks are called with Options.Webhooks. The tests of package
 // conformance pass with this server and with a real one.
 //
 // # What the server does not do
 //
 // No controllers and no kubelet run: a Deployment has no pods, and pods do not start. A test writes the status that it
-// needs with a client, such as that of a PodDisruptionBudget, which limits evictions. Objects of built-in kinds are
-// checked for unknown fields, wrong types and their metadata, but not by the other rules of their kinds. Policies and
-// quotas are not enforced; a warning reports this. Webhooks do not review what the server itself deletes. Webhooks with
-// matchConditions or for scale, eviction and binding, tables, logs, streams to containers and tokens of service accounts
-// are not supported: requests for them are errors. Use a real cluster for such tests, as package tests/cluster starts.
+// needs, such as that of a PodDisruptionBudget. Nothing is allocated: Services get no IPs and node ports, pods no
+// priorities and tolerations, and claims no finalizers. The default ClusterRoles do not exist, but cluster-admin can be
+// bound. Objects of built-in kinds are checked for unknown fields, wrong types and their metadata, but not by the other
+// rules of their kinds. Policies and quotas are not enforced; a warning reports this. Webhooks do not review what the
+// server itself deletes. Webhooks with matchConditions or for scale, eviction and binding, tables, discovery without
+// aggregation, logs, streams to containers and tokens of service accounts are not supported: requests for them are
+// errors. Use a real cluster for such tests.
 //
 // # Faults
 //
 // [Explore] tests what happens if a program crashes after one of its writes, loses a response, or sees old objects. It
-// runs a scenario once for each fault at each write, in milliseconds, and compares the results. [ExploreChanges] tests
-// what happens if users change a field of a custom object, and revert the change.
-//
-// To fail or delay single requests, pass a middleware in the options of the client. The methods of [Server] delay
-// watches, end them, or make their versions expire.
+// runs a scenario once for each fault at each write and compares the results. [ExploreChanges] tests changes of custom
+// objects that users revert. To fail or delay single requests, pass a middleware in the options of the client. The
+// methods of [Server] delay watches, end them, or make their versions expire.
 //
 // # Concurrency
 //

@@ -64,10 +64,10 @@ type Scenario struct {
 //   - The events of the program's watches are delayed by a minute.
 //   - The program does not run for a minute while the story writes.
 //
-// A run fails if the story reports an error, if objects change without end, if more than 10,000 requests in a minute have
-// the same method and path, if a change of another client is lost, or if the last state differs from that without faults:
-// if other objects exist or have other fields, or if objects were created or deleted more or less often. UIDs, times,
-// versions and generations may differ, as may events and leases.
+// A run fails if the story reports an error, if objects change without end, if more than 10,000 requests in a minute
+// have the same method and path, if a change of another client is lost, or if the last state differs from that without
+// faults: if other objects exist or have other fields, or if objects were created or deleted more or less often. UIDs,
+// times, versions and generations may differ, as may events and leases.
 //
 // Each run is a subtest in its own bubble of testing/synctest, and some run at the same time. The log of a failed one
 // has all writes, and the command that repeats it.

@@ -246,8 +246,8 @@ func (c *call) delete() error {
 	}
 	if c.kind.stored() == jobs() && o.PropagationPolicy == nil &&
 		o.OrphanDependents == nil { //nolint:staticcheck // deprecated, but servers support it
-		c.warn("child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or " +
-			"set propagationPolicy=Orphan to suppress this warning")
+		c.warn("child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them " +
+			"or set propagationPolicy=Orphan to suppress this warning")
 	}
 	if c.ref.Name == "" {
 		return c.deleteCollection(o)

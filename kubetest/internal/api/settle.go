@@ -141,7 +141,8 @@ func (w *write) blocked(owner types.UID, dependents []store.Key) bool {
 }
 
 // dependent returns what follows for an object from owners that do not exist, or that are deleted in the foreground.
-// Nothing follows while it can't be known whether an owner exists. The owners of the objects of Options may be invented.
+// Nothing follows while it can't be known whether an owner exists. The owners of the objects of Options may be
+// invented.
 func (w *write) dependent(key store.Key, obj *unstructured.Unstructured, owner bool) *consequence {
 	var gone, waiting []types.UID
 	refs := obj.GetOwnerReferences()
@@ -170,8 +171,8 @@ func (w *write) dependent(key store.Key, obj *unstructured.Unstructured, owner b
 }
 
 // owner returns the owner that a reference in a namespace names, or nil if it does not exist. It reports false if the
-// garbage collector does not know whether it exists: the server does not have the kind, or an object without a namespace
-// refers to one in a namespace.
+// garbage collector does not know whether it exists: the server does not have the kind, or an object without a
+// namespace refers to one in a namespace.
 func (w *write) owner(namespace string, r metav1.OwnerReference) (owner *unstructured.Unstructured, ok bool) {
 	k := w.kinds.of(schema.FromAPIVersionAndKind(r.APIVersion, r.Kind))
 	if k == nil || k.Namespaced && namespace == "" {

@@ -5,6 +5,7 @@ package api
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -26,9 +27,7 @@ func (w *write) setRequester(obj *unstructured.Unstructured) {
 		delete(spec, name)
 	}
 	if w.call != nil {
-		for name, value := range userInfo(&w.call.user) {
-			spec[name] = value
-		}
+		maps.Copy(spec, userInfo(&w.call.user))
 	}
 }
 

@@ -102,8 +102,8 @@ func (w *write) create(obj *unstructured.Unstructured, owned bool) (*unstructure
 	return obj, nil
 }
 
-// mutateNew returns a new object after the mutating webhooks have changed it, and its managed fields. Nobody manages the
-// fields that webhooks and the server set.
+// mutateNew returns a new object after the mutating webhooks have changed it, and its managed fields. Nobody manages
+// the fields that webhooks and the server set.
 func (w *write) mutateNew(
 	obj *unstructured.Unstructured, owned bool,
 ) (out *unstructured.Unstructured, managed []metav1.ManagedFieldsEntry, err error) {
@@ -231,8 +231,8 @@ func (w *write) mergeOwners(obj *unstructured.Unstructured) {
 	if w.call != nil && w.call.Method == http.MethodPatch {
 		when = " after mutating admission happens"
 	}
-	w.warn(".metadata.ownerReferences contains duplicate entries" + when + "; API server dedups owner references in 1.20+, " +
-		"and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: " +
+	w.warn(".metadata.ownerReferences contains duplicate entries" + when + "; API server dedups owner references in 1.20+" +
+		", and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: " +
 		strings.Join(duplicates, ", "))
 }
 

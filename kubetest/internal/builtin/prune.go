@@ -132,7 +132,7 @@ func (p *pruner) list(s *spec.Schema, list []any) {
 // report adds the path of an unknown field.
 func (p *pruner) report(value any) {
 	object, ok := value.(map[string]any)
-	if empty := ok && len(object) == 0; !p.silent && !(p.typed && empty) {
+	if ignored := p.typed && ok && len(object) == 0; !p.silent && !ignored {
 		p.unknown = append(p.unknown, strings.Join(p.path[1:], ""))
 	}
 }

@@ -238,7 +238,8 @@ func TestPrepareUpdateKeepsWhatTheServerAllocated(t *testing.T) {
 		{
 			"without addresses and ports", `{"spec":{"type":"NodePort","ports":[{"name":"b"},{"name":"c"},{"name":"a"}]}}`,
 			`{"spec":{"type":"NodePort","clusterIP":"10.0.0.1","clusterIPs":["10.0.0.1"],"ipFamilies":["IPv4"],
-				"ipFamilyPolicy":"SingleStack","ports":[{"name":"b","nodePort":30002},{"name":"c"},{"name":"a","nodePort":30001}]}}`,
+				"ipFamilyPolicy":"SingleStack",
+				"ports":[{"name":"b","nodePort":30002},{"name":"c"},{"name":"a","nodePort":30001}]}}`,
 		},
 		{
 			"a port that another one has now",

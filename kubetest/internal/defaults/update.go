@@ -71,8 +71,8 @@ func keepAllocated(obj, live map[string]any) {
 	addressFamilies(spec)
 }
 
-// addressFamilies sets the fields of a Service that follow from its cluster IP. A headless Service without a selector has
-// both families of addresses.
+// addressFamilies sets the fields of a Service that follow from its cluster IP. A headless Service without a selector
+// has both families of addresses.
 func addressFamilies(spec map[string]any) {
 	ip := text(spec, "clusterIP")
 	if ip == "" || is(spec["type"], "ExternalName") {
@@ -104,7 +104,8 @@ func keepNodePorts(spec, before map[string]any) {
 		old[text(port, "name")] = port["nodePort"]
 	}
 	uses := func(value any) bool {
-		return slices.ContainsFunc(ports, func(port map[string]any) bool { return reflect.DeepEqual(port["nodePort"], value) })
+		has := func(port map[string]any) bool { return reflect.DeepEqual(port["nodePort"], value) }
+		return slices.ContainsFunc(ports, has)
 	}
 	for _, port := range ports {
 		value, ok := old[text(port, "name")]

@@ -45,7 +45,9 @@ func TestUsersMayOnlyGrantTheirOwnRules(t *testing.T) {
 }
 
 func TestABindingGivesTheRulesOfItsRole(t *testing.T) {
-	role := rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "reader"}, Rules: []rbacv1.PolicyRule{rule("get", "jobs")}}
+	role := rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: "reader"}, Rules: []rbacv1.PolicyRule{rule("get", "jobs")},
+	}
 	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "reader"}
 	bind := rbacv1.PolicyRule{
 		Verbs: []string{"bind"}, APIGroups: []string{rbacv1.GroupName}, Resources: []string{"clusterroles"},

@@ -155,8 +155,8 @@ type Reader struct {
 	after uint64 // changes up to it are read; guarded by the mutex of the store
 }
 
-// Read returns a reader of the changes after a version. Version 0 is the newest one. It returns ErrExpired for a version
-// that is too old. The caller must call Close.
+// Read returns a reader of the changes after a version. Version 0 is the newest one. It returns ErrExpired for a
+// version that is too old. The caller must call Close.
 func (s *Store) Read(after uint64) (*Reader, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

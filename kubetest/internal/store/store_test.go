@@ -194,7 +194,8 @@ func TestHeldChangesAreShownAfterwards(t *testing.T) {
 	if len(changes) > 0 || upTo != before {
 		t.Errorf("held: %d changes up to %d", len(changes), upTo)
 	}
-	if changes, upTo, _, err = reader(t, s, before).Changes(resource(), holds[:1]); err != nil || len(changes) != 1 || upTo != s.Version() {
+	changes, upTo, _, err = reader(t, s, before).Changes(resource(), holds[:1])
+	if err != nil || len(changes) != 1 || upTo != s.Version() {
 		t.Errorf("not held: %d changes up to %d, %v", len(changes), upTo, err)
 	}
 	s.Show(hold)
