@@ -39,9 +39,9 @@ type (
 	// Action is the next run that a successful reconcile requests: [AwaitChange] or [RequeueAfter]. See
 	// [controller.Action].
 	Action = controller.Action
-	// Runner is a controller with its reconcile, for a [Manager]. Controller.With returns one. Methods: Run; Name, Health,
-	// Runs, Metrics and Inspect report its state; a manager calls Caches, Owners, Shard and Standby. See
-	// [controller.Runner].
+	// Runner is a controller with its reconcile, for a [Manager]. Controller.With returns one. Methods: Run; Name,
+	// Health, Runs, Metrics and Inspect report its state; a manager calls Caches, Owners, Shard, Standby, Ready and
+	// SyncTimeout. See [controller.Runner].
 	Runner = controller.Runner
 	// Trigger starts runs besides the changes of the controller's own kind: the result of Map of a [Source], or of [On].
 	// See [controller.Trigger].

@@ -135,7 +135,7 @@ func (m *member) run(ctx context.Context, s *session) error {
 		})
 	}
 	begun := time.Now()
-	if err := m.sync(ctx, s); err != nil {
+	if err := m.sync(ctx, &s.opts); err != nil {
 		return err
 	}
 	m.synced.Store(true)
@@ -166,22 +166,22 @@ func (f *memberFeed) failed(err error) error {
 
 // sync waits until every feed has delivered its existing objects, or is late. It waits for one feed of the primary
 // source without a time limit. It returns the cause of ctx, or the error of an invalid feed.
-func (m *member) sync(ctx context.Context, s *session) error {
+func (m *member) sync(ctx context.Context, o *Options) error {
 	for {
-		late, err := m.await(ctx, s, m.feeds[:m.primary])
+		late, err := m.await(ctx, o, m.feeds[:m.primary])
 		if err != nil {
 			return err
 		}
 		if late < m.primary {
-			_, err = m.await(ctx, s, m.feeds[m.primary:])
+			_, err = m.await(ctx, o, m.feeds[m.primary:])
 			return err
 		}
 	}
 }
 
 // await waits for feeds, for at most [Options.SyncTimeout], and logs the late ones. It returns their number.
-func (m *member) await(ctx context.Context, s *session, feeds []*memberFeed) (late int, err error) {
-	wait, cancel := context.WithTimeout(ctx, s.opts.SyncTimeout)
+func (m *member) await(ctx context.Context, o *Options, feeds []*memberFeed) (late int, err error) {
+	wait, cancel := context.WithTimeout(ctx, o.SyncTimeout)
 	defer cancel()
 	for _, f := range feeds {
 		err := f.feed.Ready(wait)
@@ -195,7 +195,7 @@ func (m *member) await(ctx context.Context, s *session, feeds []*memberFeed) (la
 		}
 		late++
 		attrs := m.attrs(slog.String("source", f.feed.Resource().String()), slog.Any("err", err))
-		s.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "source is late", attrs...)
+		o.Logger.LogAttrs(ctx, slog.LevelWarn, "source is late", attrs...)
 	}
 	return late, nil
 }

@@ -5,11 +5,14 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/kube-go/sdk/runtime/cache"
+	"github.com/kube-go/sdk/runtime/internal/terms"
 )
 
 // Runner is a controller with its reconcile, such as for package manager. Create one with [Controller.With].
@@ -57,6 +60,26 @@ func (r *Runner) Standby(ctx context.Context) error {
 	wg.Wait()
 	return context.Cause(ctx)
 }
+
+// Ready waits until Run would begin runs at once, see [Options.SyncTimeout]. If the sources are in several clusters, it
+// waits for one of them without a limit, and then for the others for at most SyncTimeout. It logs late sources.
+// Something must run the sources meanwhile, such as Standby. Engaged clusters are not waited for. It returns the cause
+// of ctx, or the error of an invalid source.
+func (r *Runner) Ready(ctx context.Context) error {
+	e := r.engine
+	members, err := e.members()
+	if err := errors.Join(e.invalid, err); err != nil {
+		return err
+	}
+	waits := make([]func(context.Context) error, len(members))
+	for i, m := range members {
+		waits[i] = func(ctx context.Context) error { return m.sync(ctx, &e.opts) }
+	}
+	return terms.Await(ctx, e.opts.SyncTimeout, waits...)
+}
+
+// SyncTimeout returns [Options.SyncTimeout], or its default.
+func (r *Runner) SyncTimeout() time.Duration { return r.engine.opts.SyncTimeout }
 
 // Shard makes the controller reconcile only the objects that this replica of the program owns. The others are watched,
 // and not reconciled, or not even watched if the view of the reconciled kind has [cache.Selection] Sharded. If objects

@@ -20,16 +20,25 @@
 // next leader does not wait for them. A replica that loses the lease stops its controllers and is on standby again; its
 // process continues. See package election for the guarantees, and [Manager.Fence] for work that ignores its context.
 //
+// A replica is no candidate before its controllers can begin: a new replica whose caches are filled for minutes, or
+// that lacks a permission, does not take the lease from one that works. It waits for the sources of its controllers, by
+// the rule of [controller.Options.SyncTimeout], see [controller.Runner.Ready]. When one controller can begin, it waits
+// for the others for at most their longest SyncTimeout, so that a missing permission of one does not stop the others.
+// It logs for which controllers it waits, and why. Other Runnables are not waited for, but begin with the controllers:
+// something that the caches need, such as a definition of a kind, must be installed before Run, or by
+// [Manager.AddToAll].
+//
 // With [Options.Sharding], every replica runs everything, and the controllers of each replica reconcile a share of the
-// objects. A replica that loses its membership stops its controllers, and joins again. Each replica watches all
-// objects, or only its share with views that have Selection.Sharded, see package cache.
+// objects. A replica joins when its controllers can begin, as above. One that loses its membership stops its
+// controllers, and joins again. Each replica watches all objects, or only its share with views that have
+// Selection.Sharded, see package cache.
 //
 // # Start and stop
 //
-// Run starts the HTTP servers, then what runs in every replica, then the standby and the election. When its context
-// ends, or something that it runs fails, it stops them in the opposite order: the controllers first, each after its
-// current runs; then it releases the lease; then it stops what runs in every replica; the HTTP servers are the last, so
-// that livez succeeds and readyz fails meanwhile.
+// Run starts the HTTP servers, then what runs in every replica, then the standby, and the election when the controllers
+// can begin. When its context ends, or something that it runs fails, it stops them in the opposite order: the
+// controllers first, each after its current runs; then it releases the lease; then it stops what runs in every replica;
+// the HTTP servers are the last, so that livez succeeds and readyz fails meanwhile.
 //
 // Run returns an error that names each Runnable that does not stop within [Options.StopTimeout], and each run of a
 // controller that has not returned. The lease is then kept and renewed until they end, even after Run: end the program,

@@ -59,14 +59,7 @@ func (m *Manager) watch(r Runnable) {
 	if s, ok := r.(interface {
 		Health() []controller.SourceHealth
 	}); ok {
-		m.checks = added(m.checks, "sources-"+name(r), func(context.Context) error {
-			for _, h := range s.Health() {
-				if err := sourceSynced(h); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+		m.checks = added(m.checks, "sources-"+name(r), func(context.Context) error { return sourcesSynced(s.Health()) })
 	}
 	if v, ok := r.(view); ok {
 		m.checks = added(m.checks, "view-"+v.Resource().String(), func(context.Context) error { return viewSynced(v) })
@@ -81,6 +74,16 @@ func (m *Manager) watch(r Runnable) {
 			return nil
 		})
 	}
+}
+
+// sourcesSynced returns an error if a source of a controller is not synced.
+func sourcesSynced(all []controller.SourceHealth) error {
+	for _, h := range all {
+		if err := sourceSynced(h); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // sourceSynced returns an error if the source of a controller is not synced. A cluster that was engaged does not count,

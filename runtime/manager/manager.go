@@ -86,6 +86,7 @@ type Manager struct {
 	all     []Runnable // run in every replica
 	checks  []check    // of readiness
 	live    []check    // of liveness
+	waiting waiting    // before the first term
 	log     healthLog
 	started atomic.Bool
 	stopped atomic.Bool // Run is stopping
@@ -192,10 +193,11 @@ func (m *Manager) late(method, what string) bool {
 }
 
 // Add adds something that only the leader runs; without election, every replica does. If r has a method
-// Standby(context.Context) error, as a [controller.Runner] has, it runs in the replicas that wait. The Run method of r
-// is called again in each term of the replica, after all earlier calls have returned. With election, r must not be a
-// [cache.View]: every replica needs its objects to be ready, so use AddToAll. With election or sharding, r must not be
-// a [webhook.Server], which runs once, and which every replica needs: use AddToAll.
+// Standby(context.Context) error, as a [controller.Runner] has, it runs in the replicas that wait. With election or
+// sharding, the first term of a replica waits until its controllers can begin, see the comment of the package. The Run
+// method of r is called again in each term of the replica, after all earlier calls have returned. With election, r must
+// not be a [cache.View]: every replica needs its objects to be ready, so use AddToAll. With election or sharding, r
+// must not be a [webhook.Server], which runs once, and which every replica needs: use AddToAll.
 //
 // With sharding, every member of the group runs r. A [controller.Runner] reconciles only the objects of its shard. A
 // controller of another type must have the method Shard, as a controller.Runner has; otherwise each member would
@@ -425,8 +427,12 @@ func (m *Manager) term() termFunc {
 	return nil
 }
 
-// campaign runs the terms of this replica, one after the other. giveUp ends the wait for it with an error.
+// campaign runs the terms of this replica, one after the other, as soon as its controllers can begin. giveUp ends the
+// wait for it with an error.
 func (m *Manager) campaign(ctx context.Context, term termFunc, giveUp func(error)) error {
+	if err := m.prepare(ctx); err != nil {
+		return err
+	}
 	for {
 		var result error // of the term
 		pause := time.After(termInterval)

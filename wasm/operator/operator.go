@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -98,6 +99,12 @@ func (o *Operator) Run(ctx context.Context) error {
 
 // Standby keeps the objects synced until ctx ends, see [controller.Runner.Standby].
 func (o *Operator) Standby(ctx context.Context) error { return o.runner.Standby(ctx) }
+
+// Ready waits until Run would begin runs at once, see [controller.Runner.Ready].
+func (o *Operator) Ready(ctx context.Context) error { return o.runner.Ready(ctx) }
+
+// SyncTimeout returns the maximum time for which the first run waits for late sources.
+func (o *Operator) SyncTimeout() time.Duration { return o.runner.SyncTimeout() }
 
 // Name returns the name of the controller.
 func (o *Operator) Name() string { return o.runner.Name() }

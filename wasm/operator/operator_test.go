@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/config"
@@ -106,6 +107,9 @@ var (
 	_ interface{ Owners() []any }          = (*operator.Operator)(nil)
 	_ interface {
 		Standby(ctx context.Context) error
+		Ready(ctx context.Context) error
+		SyncTimeout() time.Duration
+		Health() []controller.SourceHealth
 	} = (*operator.Operator)(nil)
 )
 

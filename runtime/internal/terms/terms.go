@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 )
 
@@ -37,6 +38,35 @@ func Left(err error) (left []<-chan struct{}) {
 		left = append(left, Left(e.Unwrap())...)
 	}
 	return left
+}
+
+// Await calls functions that wait until parts of the work can begin. It returns when all of them have returned, or the
+// time limit has passed since the first one has: then it ends the contexts of the others, and waits for them. It returns
+// the cause of ctx, or the error of a function that has returned one before that.
+func Await(ctx context.Context, limit time.Duration, waits ...func(context.Context) error) error {
+	waiting, stop := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer stop()
+	results := make(chan error, len(waits))
+	for _, wait := range waits {
+		wg.Go(func() { results <- wait(waiting) })
+	}
+	var late <-chan time.Time // nil until the first one has returned
+	for range waits {
+		select {
+		case err := <-results:
+			if err != nil {
+				return err
+			}
+		case <-late:
+			return nil
+		}
+		if late == nil {
+			late = time.After(limit)
+		}
+	}
+	return nil
 }
 
 // CheckDurations returns an error if terms with these options could overlap.
