@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http/httptest"
@@ -60,8 +61,15 @@ func (b *balancer) pass(number int32, to, from net.Conn) {
 }
 
 // TestADeadConnectionDoesNotEndTheTerm checks that a leader uses another connection after a renewal without a response:
-// HTTP/2 notices a dead connection later than the term ends.
+// HTTP/2 notices a dead connection later than the term ends. The client may give up before the elector does.
 func TestADeadConnectionDoesNotEndTheTerm(t *testing.T) {
+	for _, limit := range []time.Duration{0, 150 * time.Millisecond, 250 * time.Millisecond} {
+		t.Run(fmt.Sprint("ResponseHeaderTimeout ", limit), func(t *testing.T) { replaceConnection(t, limit) })
+	}
+}
+
+func replaceConnection(t *testing.T, limit time.Duration) {
+	t.Helper()
 	c := newCluster(t)
 	server := httptest.NewUnstartedServer(&httputil.ReverseProxy{
 		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "https", Host: "cluster.test"}) },
@@ -77,7 +85,7 @@ func TestADeadConnectionDoesNotEndTheTerm(t *testing.T) {
 	defer l.Close()
 	b := &balancer{Listener: l, server: server.Listener.Addr().String()}
 	go b.run(t.Context())
-	api, err := client.New(t.Context(), &client.Options{Config: &config.Config{
+	api, err := client.New(t.Context(), &client.Options{ResponseHeaderTimeout: limit, Config: &config.Config{
 		Server: "https://" + l.Addr().String(), Namespace: "prod",
 		CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
 	}})

@@ -70,8 +70,9 @@ var (
 	// ErrLost is the error of a term that ended because the lease could not be renewed in time, or was taken away.
 	ErrLost = errors.New("the lease is lost")
 
-	// ErrNotLeader is the error of a request that [Elector.Fence] refuses.
-	ErrNotLeader = errors.New("this replica is not the leader")
+	// ErrNotLeader is the error of a request that a fence refuses: [Elector.Fence], and that of package sharding, because
+	// the replica is not a member.
+	ErrNotLeader = errors.New("this replica has no term")
 )
 
 // Elector is one replica's candidate for a lease. Create one with [New].
@@ -84,7 +85,9 @@ type Elector struct {
 	mu      sync.Mutex // guards the fields below
 	state   state
 	lease   *leases.Lease // as it was read or written last, or nil
-	err     error         // of the last request
+	reached bool          // the server has returned the lease
+	reading error         // of the last read
+	writing error         // of the last write, until no write is necessary
 	running bool
 }
 
@@ -129,6 +132,8 @@ func (o *Options) check() error {
 		return fmt.Errorf("election: Options.Name is %q: set lower-case letters, digits, hyphens and dots", o.Name)
 	case o.Namespace == "":
 		return errors.New("election: Options.Namespace is empty, and the client has no namespace: set one of them")
+	case len(validation.IsDNS1123Label(o.Namespace)) > 0:
+		return fmt.Errorf("election: Options.Namespace is %q: set lower-case letters, digits and hyphens", o.Namespace)
 	case !utf8.ValidString(o.Identity): // the lease would have another one
 		return fmt.Errorf("election: Options.Identity is %q: set valid UTF-8", o.Identity)
 	}
@@ -137,6 +142,9 @@ func (o *Options) check() error {
 	}
 	return nil
 }
+
+// Validate returns the error of an invalid option or client, which Run would return, or nil.
+func (e *Elector) Validate() error { return e.invalid }
 
 // Status is the state of an [Elector].
 type Status struct {
@@ -154,7 +162,10 @@ type Status struct {
 	// identity, so that other systems can reject the work of a former leader.
 	Transitions int
 
-	// Err is the error of the last request, or nil.
+	// Reached is true once the server has returned the lease to this replica, for a read or a write.
+	Reached bool
+
+	// Err is the error of the last read of the lease, or else that of the last write, or nil if both have succeeded.
 	Err error
 }
 
@@ -167,7 +178,8 @@ func (e *Elector) Status() Status {
 	s := &e.state
 	return Status{
 		Lease: core.ObjectRef{Namespace: e.options.Namespace, Name: e.options.Name}, Identity: e.options.Identity,
-		Leading: s.leads(now), Leader: s.stored.leader(), Transitions: int(s.stored.transitions), Err: e.err,
+		Leading: s.leads(now), Leader: s.stored.leader(), Transitions: int(s.stored.transitions), Reached: e.reached,
+		Err: cmp.Or(e.reading, e.writing), // while reads fail, nothing is written
 	}
 }
 
@@ -237,6 +249,9 @@ func (e *Elector) apply(in input) (state, action) {
 	in.now, in.jitter = time.Now(), mathrand.Float64()
 	after, act := before.step(in)
 	e.state = after
+	if in.kind == found && act.kind == wait {
+		e.writing = nil
+	}
 	e.mu.Unlock() // before the log, whose handler may call Status
 	if leader := after.stored.leader(); leader != before.stored.leader() && leader != "" {
 		e.logger.Info("new leader", "leader", leader)
@@ -260,7 +275,8 @@ func (e *Elector) send(ctx context.Context, act action) input {
 		// The end of ctx does not interrupt the requests of a leader, and those that may make this replica the leader.
 		ctx = context.WithoutCancel(ctx)
 	}
-	ctx, cancel := context.WithDeadline(middleware.WithoutRateLimit(ctx), limit)
+	// The elector has its own retries.
+	ctx, cancel := context.WithDeadline(middleware.WithAttempts(middleware.WithoutRateLimit(ctx), 1), limit)
 	defer cancel()
 	var err error
 	kind := stored
@@ -281,10 +297,10 @@ func (e *Elector) send(ctx context.Context, act action) input {
 	}
 	switch {
 	case err == nil:
-		e.note(l, nil)
+		e.note(act.kind, l, nil)
 		return input{kind: kind, version: l.ResourceVersion, record: recordOf(l)}
 	case act.kind == read && apierr.NotFound(err):
-		e.note(nil, nil)
+		e.note(read, nil, nil)
 		return input{kind: missing}
 	case errors.Is(err, core.ErrConflict), errors.Is(err, core.ErrAlreadyExists),
 		act.kind == update && apierr.NotFound(err):
@@ -292,19 +308,34 @@ func (e *Elector) send(ctx context.Context, act action) input {
 	case ctx.Err() != nil && candidate.Err() != nil && !s.leading && !s.unknown:
 		return input{kind: stop}
 	}
-	if ctx.Err() != nil { // the connection may be dead, and the next request would use it
+	if ctx.Err() != nil || isTimeout(err) { // the connection may be dead, and the next request would use it
 		e.leases.Client().Reconnect()
 	}
-	e.note(nil, err)
+	e.note(act.kind, nil, err)
 	return input{kind: failed, sent: sent}
 }
 
-// note takes note of the result of a request. It logs an error that differs from the last one.
-func (e *Elector) note(l *leases.Lease, err error) {
+// isTimeout reports whether a request has failed because a response was late, such as after the ResponseHeaderTimeout
+// of the client.
+func isTimeout(err error) bool {
+	late, ok := errors.AsType[interface {
+		error
+		Timeout() bool
+	}](err)
+	return ok && late.Timeout()
+}
+
+// note takes note of the result of a request. It logs an error that differs from that of the last request of its kind.
+func (e *Elector) note(kind actionKind, l *leases.Lease, err error) {
 	e.mu.Lock()
-	differs := err != nil && (e.err == nil || e.err.Error() != err.Error())
+	last := &e.writing
+	if kind == read {
+		last = &e.reading
+	}
+	differs := err != nil && (*last == nil || (*last).Error() != err.Error())
 	leading := e.state.leading
-	e.lease, e.err = l, err
+	e.lease, *last = l, err
+	e.reached = e.reached || l != nil
 	e.mu.Unlock() // before the log, whose handler may call Status
 	if differs {
 		e.logger.Warn("a request for the lease has failed", "leading", leading, "err", err)
@@ -321,6 +352,7 @@ type term struct {
 	result chan terms.Result // of lead
 	stop   chan struct{}     // ends endInTime
 	guard  sync.WaitGroup    // endInTime
+	notice sync.Once         // of the loss of the term
 
 	returned bool  // lead has returned
 	lost     bool  // the term had ended before
@@ -346,7 +378,7 @@ func (t *term) endInTime() {
 	for {
 		left, holds := t.elector.left()
 		if !holds {
-			t.lose(ErrLost)
+			t.fail()
 			return
 		}
 		timer := time.NewTimer(min(left, time.Second))
@@ -357,6 +389,12 @@ func (t *term) endInTime() {
 			return
 		}
 	}
+}
+
+// fail ends the work, because the term is lost. The log says so now, since the work may ignore the end of its context.
+func (t *term) fail() {
+	t.notice.Do(func() { t.elector.logger.Warn("the lease is lost: the work ends", "err", t.elector.loss()) })
+	t.lose(ErrLost)
 }
 
 // left returns the time until the end of the term, unless it has ended.
@@ -391,11 +429,20 @@ func (t *term) wait(ctx context.Context, until time.Time) input {
 	}
 }
 
-// reason returns why the term ended before its time, or "".
-func (e *Elector) reason() string {
+// loss returns an error that says why the term is lost.
+func (e *Elector) loss() error {
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.state.reason
+	reason := e.state.reason
+	err := cmp.Or(e.reading, e.writing)
+	e.mu.Unlock()
+	if reason == "" {
+		reason = fmt.Sprintf("it was not renewed within Options.RenewDeadline, which is %v", e.options.RenewDeadline)
+	}
+	lost := fmt.Errorf("lease %s/%s: %w: %s", e.options.Namespace, e.options.Name, ErrLost, reason)
+	if err != nil {
+		lost = fmt.Errorf("%w: %w", lost, err)
+	}
+	return lost
 }
 
 // unfinished reports whether a part of the work continues, although it has returned.
@@ -424,20 +471,14 @@ func (t *term) finish(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	if !t.returned {
-		t.lose(ErrLost)
+		t.fail()
 		t.end(<-t.result)
 	}
 	t.lose(nil)
 	switch status := e.Status(); {
 	case t.lost:
-		err := fmt.Errorf("lease %s/%s: %w", e.options.Namespace, e.options.Name, ErrLost)
-		if reason := e.reason(); reason != "" {
-			err = fmt.Errorf("%w: %s", err, reason)
-		}
-		if status.Err != nil {
-			err = fmt.Errorf("%w: %w", err, status.Err)
-		}
-		e.logger.Warn("no longer leading", "err", err)
+		err := e.loss()
+		e.logger.Info("no longer leading: the work has ended")
 		if t.err != nil && !errors.Is(t.err, ErrLost) {
 			err = fmt.Errorf("%w; %w", err, t.err)
 		}

@@ -62,6 +62,7 @@ type replica struct {
 	cut    atomic.Bool
 	late   atomic.Bool // the response to the next write is lost
 	hang   atomic.Bool // the next write does not reach the server and gets no response
+	broken atomic.Bool // writes fail
 }
 
 // client returns a client whose requests pass through r.
@@ -74,6 +75,9 @@ func (c *cluster) newClient(r *replica, more ...middleware.Func) *client.Client 
 		Transport: middleware.RoundTripperFunc(func(req *http.Request) (*http.Response, error) {
 			if r.cut.Load() || req.Method != http.MethodGet && r.hang.Swap(false) {
 				<-req.Context().Done()
+				return nil, errCut
+			}
+			if req.Method != http.MethodGet && r.broken.Load() {
 				return nil, errCut
 			}
 			resp, err := c.server.RoundTrip(req)
@@ -724,6 +728,84 @@ func TestFailuresAreLoggedOnce(t *testing.T) {
 	})
 }
 
+// TestAFailingWriteIsLoggedOnce checks that successful reads between failing writes neither repeat the log nor hide the
+// error, and that the error disappears when no write is necessary.
+func TestAFailingWriteIsLoggedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t)
+		r := c.replica(election.Options{Identity: "a", Logger: slog.New(slog.NewTextHandler(&c.logs, nil))})
+		r.broken.Store(true)
+		ctx, stop := context.WithCancelCause(t.Context())
+		result := r.start(ctx, untilEnd)
+		time.Sleep(5 * time.Second)
+		for range 600 {
+			time.Sleep(100 * time.Millisecond)
+			if r.Status().Err == nil {
+				t.Fatal("Status has no error although writes fail")
+			}
+		}
+		if n := strings.Count(c.logs.String(), "a request for the lease has failed"); n != 1 {
+			t.Errorf("the failing write is logged %d times:\n%s", n, c.logs.String())
+		}
+		if r.Status().Reached {
+			t.Error("the replica has reached a lease that does not exist")
+		}
+		other, end := context.WithCancelCause(t.Context())
+		others := c.replica(election.Options{Identity: "b"}).start(other, untilEnd)
+		time.Sleep(5 * time.Second)
+		if status := r.Status(); status.Err != nil || !status.Reached {
+			t.Errorf("Status = %+v while another replica leads, want no error", status)
+		}
+		end(errStop)
+		<-others
+		time.Sleep(5 * time.Second)
+		r.broken.Store(false)
+		time.Sleep(5 * time.Second)
+		if status := r.Status(); status.Err != nil || !status.Leading {
+			t.Errorf("Status = %+v after a write, want no error", status)
+		}
+		stop(errStop)
+		<-result
+	})
+}
+
+// TestTheLossOfATermIsLoggedAtOnce checks that the log has the loss and its reason while the work ignores the end of its
+// context.
+func TestTheLossOfATermIsLoggedAtOnce(t *testing.T) {
+	for reason, lose := range map[string]func(*cluster, *replica){
+		"it was not renewed within Options.RenewDeadline, which is 10s: ": func(_ *cluster, r *replica) { r.cut.Store(true) },
+		"the lease was deleted": func(c *cluster, _ *replica) {
+			res, _ := core.ResourceOf[coordinationv1.Lease]()
+			c.server.Delete(res, core.ObjectRef{Namespace: "prod", Name: "shop"})
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCluster(t)
+			r := c.replica(election.Options{Identity: "a", Logger: slog.New(slog.NewTextHandler(&c.logs, nil))})
+			leave := make(chan struct{})
+			result := r.start(t.Context(), func(context.Context) error {
+				<-leave
+				return nil
+			})
+			time.Sleep(5 * time.Second)
+			lose(c, r)
+			time.Sleep(15 * time.Second)
+			logs := c.logs.String()
+			want := "the lease is lost: the work ends"
+			if strings.Count(logs, want) != 1 || !strings.Contains(logs, "lease prod/shop: the lease is lost: "+reason) {
+				t.Errorf("the log has not %q once, with the reason %q:\n%s", want, reason, logs)
+			}
+			close(leave)
+			if err := <-result; !errors.Is(err, election.ErrLost) || !strings.Contains(err.Error(), reason) {
+				t.Errorf("Run = %v, want the reason %q", err, reason)
+			}
+			if n := strings.Count(c.logs.String(), want); n != 1 {
+				t.Errorf("the loss is logged %d times:\n%s", n, c.logs.String())
+			}
+		})
+	}
+}
+
 // asking is a log handler that asks an elector for its status.
 type asking struct {
 	slog.Handler
@@ -780,6 +862,7 @@ func TestInvalidOptionsAreErrors(t *testing.T) {
 		{"no name", election.Options{}, "Options.Name is empty"},
 		{"a name that a lease can't have", election.Options{Name: "X_y"}, `Options.Name is "X_y": set lower-case letters`},
 		{"no namespace", election.Options{}, "Options.Namespace is empty"},
+		{"invalid namespace", election.Options{Namespace: "Prod/x"}, `Options.Namespace is "Prod/x"`},
 		{"a part of a second", election.Options{LeaseDuration: 15500 * time.Millisecond}, "set whole seconds"},
 		{"the deadline is too short", election.Options{RenewDeadline: time.Second}, "more than RetryPeriod"},
 		{"an identity that the lease would change", election.Options{Identity: "node\xff"}, "set valid UTF-8"},
@@ -793,7 +876,7 @@ func TestInvalidOptionsAreErrors(t *testing.T) {
 		if tt.in.Name == "" && tt.name != "no name" {
 			tt.in.Name = "shop"
 		}
-		if tt.name != "no namespace" {
+		if tt.in.Namespace == "" && tt.name != "no namespace" {
 			tt.in.Namespace = "prod"
 		}
 		err := election.New(c.server.Client(), &tt.in).Run(t.Context(), untilEnd)

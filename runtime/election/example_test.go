@@ -22,5 +22,5 @@ func ExampleNew() {
 	}
 	e := election.New(c, &election.Options{Name: "document-controller", Identity: "a"})
 	fmt.Printf("%+v\n", e.Status())
-	// Output: {Lease:prod/document-controller Identity:a Leading:false Leader: Transitions:0 Err:<nil>}
+	// Output: {Lease:prod/document-controller Identity:a Leading:false Leader: Transitions:0 Reached:false Err:<nil>}
 }

@@ -347,7 +347,7 @@ func TestServersHaveTimeToStopAfterSlowControllers(t *testing.T) {
 
 // TestFenceOfAManagerRefusesWrites checks that a client with the fence of a manager writes only in a term.
 func TestFenceOfAManagerRefusesWrites(t *testing.T) {
-	for name, want := range map[string]error{"election": election.ErrNotLeader, "sharding": election.ErrLost, "": nil} {
+	for name, want := range map[string]error{"election": election.ErrNotLeader, "sharding": election.ErrNotLeader, "": nil} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, option := newServer(), divisions[name]

@@ -60,19 +60,21 @@ func (t *turn) send(ctx context.Context, act action) input {
 		in, err = t.write(ctx, act.table)
 	default:
 		in = input{kind: deleted, uid: act.lease.uid}
-		m.logger.Info("a member has not renewed its lease: its slots are free", "lease", act.lease.name)
 		err = m.leases.Delete(ctx, act.lease.name, &request.DeleteOptions{
 			UID: types.UID(act.lease.uid), ResourceVersion: act.lease.version,
 		})
 	}
 	switch {
 	case err == nil:
-		m.note(nil)
+		m.note(act.kind, nil)
+		if act.kind == remove {
+			m.logger.Info("a member has not renewed its lease: its slots are free", "lease", act.lease.name)
+		}
 		return in
 	case act.kind != list && (errors.Is(err, core.ErrConflict) || apierr.NotFound(err)):
 		return input{kind: conflict}
 	default:
-		m.note(err)
+		m.note(act.kind, err)
 		return input{kind: failed}
 	}
 }
@@ -84,6 +86,9 @@ func (t *turn) list(ctx context.Context) (input, error) {
 	if err != nil {
 		return in, err
 	}
+	m.mu.Lock()
+	m.reached = true
+	m.mu.Unlock()
 	var group *leases.Lease
 	self := ""
 	for _, l := range all.Items {

@@ -20,6 +20,7 @@ import (
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/middleware"
@@ -105,11 +106,31 @@ type Member struct {
 	wanted  wanted
 	valid   context.Context //nolint:containedctx // ends when the windows have to list again
 	former  []string        // the terms of this replica that have ended
-	err     error           // of the last request
+	reached bool            // the server has returned the leases
+	errs    failures
 
 	invalidate context.CancelFunc // ends valid
 	shrink     *time.Timer        // does it later; nil if nothing was lost
 }
+
+// failures has the error of the last request of each kind, or nil: a replica may be permitted to read leases, but not
+// to write them.
+type failures struct{ list, write, remove error }
+
+// of returns the field of a kind.
+func (f *failures) of(kind actionKind) *error {
+	switch kind {
+	case write:
+		return &f.write
+	case remove:
+		return &f.remove
+	default:
+		return &f.list
+	}
+}
+
+// first returns the error that prevents the others' requests, or nil.
+func (f *failures) first() error { return cmp.Or(f.list, f.write, f.remove) }
 
 // follower is a function that is called with the slots in which work may begin.
 type follower struct {
@@ -157,6 +178,8 @@ func (o *Options) check() error {
 		return fmt.Errorf("sharding: Options.Name is %q: set at most 40 lower-case letters, digits and hyphens", o.Name)
 	case o.Namespace == "":
 		return errors.New("sharding: Options.Namespace is empty, and the client has no namespace: set one of them")
+	case len(validation.IsDNS1123Label(o.Namespace)) > 0:
+		return fmt.Errorf("sharding: Options.Namespace is %q: set lower-case letters, digits and hyphens", o.Namespace)
 	case !utf8.ValidString(o.Identity): // the lease would have another one
 		return fmt.Errorf("sharding: Options.Identity is %q: set valid UTF-8", o.Identity)
 	}
@@ -165,6 +188,9 @@ func (o *Options) check() error {
 	}
 	return nil
 }
+
+// Validate returns the error of an invalid option or client, which Run would return, or nil.
+func (m *Member) Validate() error { return m.invalid }
 
 func (m *Member) slot(uid types.UID, namespace string) int {
 	if m.options.ByNamespace {
@@ -215,8 +241,9 @@ func (m *Member) wakeUp() {
 }
 
 // Follow calls f with the shard that this replica owns, now and after each change, until stop is called. f must not
-// block, and must not call Follow or stop. When an object enters the shard, work on it may begin. The caller must start
-// that work, because no later event reports the changes that the object had before.
+// block, and must not call Follow or stop. The shard of a replica that owns nothing is empty: its String is "", which
+// selects all objects as a selector. When an object enters the shard, work on it may begin. The caller must start that
+// work, because no later event reports the changes that the object had before.
 func (m *Member) Follow(f func(*core.Shard)) (stop func()) { return m.followOn(nil, f) }
 
 func (m *Member) followOn(w *window, f func(*core.Shard)) (stop func()) {
@@ -272,11 +299,11 @@ func (m *Member) Run(ctx context.Context, work func(context.Context) error) erro
 	case t.ended && !t.lost:
 		return t.outcome(ctx)
 	case t.lost || errors.Is(err, election.ErrLost):
-		lost := fmt.Errorf("shards %s/%s: %w", o.Namespace, o.Name, election.ErrLost)
-		if status := m.Status(); status.Err != nil {
-			lost = fmt.Errorf("%w: %w", lost, status.Err)
+		lost := t.why
+		if lost == nil {
+			lost = fmt.Errorf("shards %s/%s: %w", o.Namespace, o.Name, err)
 		}
-		m.logger.Warn("this replica is not a member any more", "err", lost)
+		m.logger.Info("this replica is not a member any more: its work has ended")
 		if t.err != nil && !errors.Is(t.err, election.ErrLost) {
 			lost = fmt.Errorf("%w; %w", lost, t.err)
 		}
@@ -326,7 +353,7 @@ func (m *Member) find(ctx context.Context) (string, error) {
 			err = fmt.Errorf("the lease %s/%s does not have the label %s=%s: set the label, or delete the lease",
 				m.options.Namespace, l.Name, groupLabel, m.options.Name)
 		}
-		m.note(err)
+		m.note(list, err)
 		if err == nil {
 			return string(l.UID), nil
 		}
@@ -363,11 +390,12 @@ func (m *Member) remove(ctx context.Context, name string) {
 	}
 }
 
-// note takes note of the result of a request. It logs an error that differs from the last one.
-func (m *Member) note(err error) {
+// note takes note of the result of a request. It logs an error that differs from that of the last request of its kind.
+func (m *Member) note(kind actionKind, err error) {
 	m.mu.Lock()
-	differs := err != nil && (m.err == nil || m.err.Error() != err.Error())
-	m.err = err
+	last := m.errs.of(kind)
+	differs := err != nil && (*last == nil || (*last).Error() != err.Error())
+	*last = err
 	m.mu.Unlock() // before the log, whose handler may call Status
 	if differs {
 		m.logger.Warn("a request for the shards has failed", "err", err)
@@ -383,6 +411,7 @@ type turn struct {
 
 	ended  bool  // the work has returned
 	lost   bool  // the term was lost before
+	why    error // why the group has lost this member, although its lease is renewed; or nil
 	err    error // of the work
 	lose   context.CancelCauseFunc
 	result chan terms.Result
@@ -410,7 +439,11 @@ func (t *turn) run(ctx context.Context, work func(context.Context) error) error 
 	for {
 		act := t.step(in)
 		switch {
-		case act.kind == lost || act.kind != done && act.kind != late && !t.elector.Status().Leading:
+		case act.kind == lost:
+			t.why = fmt.Errorf("shards %s/%s: %w: %s", t.member.options.Namespace, t.member.options.Name, election.ErrLost,
+				act.loss.describe(t.member.options.tableName(), t.name))
+			return t.fail(ctx)
+		case act.kind != done && act.kind != late && !t.elector.Status().Leading:
 			return t.fail(ctx)
 		case act.kind == late:
 			t.late()
@@ -471,6 +504,9 @@ func (t *turn) fail(ctx context.Context) error {
 	m.state = m.state.end()
 	m.elector = nil // the lease may be renewed while the work continues
 	m.mu.Unlock()
+	if t.why != nil && !t.ended { // otherwise the elector logs it
+		m.logger.Warn("the membership is lost: the work ends", "err", t.why)
+	}
 	t.lose(election.ErrLost)
 	m.publish(before, slots{})
 	if !t.ended {
@@ -502,6 +538,9 @@ func (t *turn) step(in input) action {
 	}
 	var act action
 	m.state, act = m.state.step(in)
+	if in.kind == listed && act.kind == wait { // nothing has to be written
+		m.errs.write, m.errs.remove = nil, nil
+	}
 	m.want(m.state.wanted())
 	after := m.state
 	m.mu.Unlock()

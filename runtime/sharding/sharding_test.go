@@ -4,6 +4,7 @@
 package sharding_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +12,9 @@ import (
 	"net/http"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -57,11 +60,13 @@ func newCluster(t *testing.T) *cluster {
 // replica is a process with a member. Its requests fail while cut is set.
 type replica struct {
 	*sharding.Member
-	cut    atomic.Bool
-	fail   atomic.Bool // the next request fails
-	stop   context.CancelCauseFunc
-	result chan error
-	terms  atomic.Int32
+	cut       atomic.Bool
+	fail      atomic.Bool              // the next request fails
+	refuse    func(*http.Request) bool // these requests fail until permitted is set; may be nil
+	permitted atomic.Bool
+	stop      context.CancelCauseFunc
+	result    chan error
+	terms     atomic.Int32
 }
 
 // start adds a replica and launches it.
@@ -84,7 +89,7 @@ func (c *cluster) add(name string, change func(*sharding.Options)) *replica {
 				<-req.Context().Done()
 				return nil, errCut
 			}
-			if r.fail.Swap(false) {
+			if r.fail.Swap(false) || r.refuse != nil && !r.permitted.Load() && r.refuse(req) {
 				return nil, errCut
 			}
 			return c.server.RoundTrip(req)
@@ -375,14 +380,14 @@ func TestFenceRefusesWritesAndExec(t *testing.T) {
 		}
 		time.Sleep(5 * time.Second)
 		for name, call := range calls {
-			if err := call(); errors.Is(err, election.ErrLost) {
+			if err := call(); errors.Is(err, election.ErrNotLeader) {
 				t.Errorf("%s of a member = %v", name, err)
 			}
 		}
 		c.end(a)
 		for name, call := range calls {
-			if err := call(); !errors.Is(err, election.ErrLost) {
-				t.Errorf("%s after the term = %v, want %v", name, err, election.ErrLost)
+			if err := call(); !errors.Is(err, election.ErrNotLeader) {
+				t.Errorf("%s after the term = %v, want %v", name, err, election.ErrNotLeader)
 			}
 		}
 		if _, err := leases.Get(t.Context(), "web", nil); err != nil {
@@ -412,8 +417,8 @@ func TestFenceRefusesWritesOfWorkThatContinues(t *testing.T) {
 				}
 				_, err := client.Namespaced[coordinationv1.Lease](fenced, "prod").Create(t.Context(),
 					&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{GenerateName: "late-"}}, nil)
-				if !errors.Is(err, election.ErrLost) {
-					t.Errorf("a write after the term = %v, want %v", err, election.ErrLost)
+				if !errors.Is(err, election.ErrNotLeader) {
+					t.Errorf("a write after the term = %v, want %v", err, election.ErrNotLeader)
 				}
 				time.Sleep(time.Second)
 			}
@@ -680,6 +685,120 @@ func TestALogHandlerMayCallStatus(t *testing.T) {
 	}
 }
 
+// buffer is a log that several goroutines may write.
+type buffer struct {
+	mu  sync.Mutex // guards buf
+	buf bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+func (b *buffer) options(o *sharding.Options) { o.Logger = slog.New(slog.NewTextHandler(b, nil)) }
+
+// TestTheLossOfAMembershipIsLoggedAtOnceWithItsReason checks that the log and the error name the lease, and that the log
+// has the loss while the work ignores the end of its context.
+func TestTheLossOfAMembershipIsLoggedAtOnceWithItsReason(t *testing.T) {
+	ref := func(name string) core.ObjectRef { return core.ObjectRef{Namespace: "prod", Name: name} }
+	const ofTable = "shards prod/shop: the lease is lost: somebody has "
+	for reason, lose := range map[string]func(c *cluster, r *replica, own string){
+		ofTable + "deleted the lease shop-shards": func(c *cluster, _ *replica, _ string) {
+			c.server.Delete(c.leases, ref("shop-shards"))
+		},
+		ofTable + "replaced the lease shop-shards": func(c *cluster, _ *replica, _ string) {
+			c.server.Delete(c.leases, ref("shop-shards"))
+			c.server.Put(c.leases, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+				Namespace: "prod", Name: "shop-shards", UID: "another",
+				Labels:      map[string]string{"sharding.kube-go.github.io/group": "shop"},
+				Annotations: map[string]string{"sharding.kube-go.github.io/table": `{"slots":256,"generation":9,"members":[]}`},
+			}})
+		},
+		"it was not renewed within Options.RenewDeadline, which is 10s": func(_ *cluster, r *replica, _ string) {
+			r.cut.Store(true)
+		},
+		"is lost: ": func(c *cluster, _ *replica, own string) { c.server.Delete(c.leases, ref(own)) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCluster(t)
+			var logs buffer
+			a := c.add("a", logs.options)
+			leave := make(chan struct{})
+			result := make(chan error, 1)
+			go func() {
+				result <- a.Run(t.Context(), func(context.Context) error {
+					<-leave
+					return nil
+				})
+			}()
+			time.Sleep(5 * time.Second)
+			own := slices.DeleteFunc(c.names(), func(name string) bool { return name == "shop-shards" })
+			lose(c, a, own[0])
+			time.Sleep(15 * time.Second)
+			if text := logs.String(); !strings.Contains(text, "is lost: the work ends") || !strings.Contains(text, reason) {
+				t.Errorf("the log has no loss with the reason %q:\n%s", reason, text)
+			}
+			close(leave)
+			err := <-result
+			if !errors.Is(err, election.ErrLost) || !strings.Contains(err.Error(), reason) ||
+				!strings.Contains(err.Error(), "shop-shards") && !strings.Contains(err.Error(), own[0]) {
+				t.Errorf("Run = %v, want the reason %q and the lease", err, reason)
+			}
+		})
+	}
+}
+
+// TestAFailingRequestIsLoggedOnce forbids one kind of request, while the others succeed.
+func TestAFailingRequestIsLoggedOnce(t *testing.T) {
+	for _, method := range []string{http.MethodPut, http.MethodDelete} {
+		t.Run(method, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCluster(t)
+				other := c.start("other", nil)
+				time.Sleep(5 * time.Second)
+				var logs buffer
+				a := c.add("a", logs.options)
+				a.refuse = func(r *http.Request) bool {
+					table := strings.HasSuffix(r.URL.Path, "/shop-shards")
+					return r.Method == method && table == (method == http.MethodPut)
+				}
+				a.launch(t)
+				time.Sleep(5 * time.Second)
+				other.cut.Store(true)
+				other.stop(errStop)
+				time.Sleep(30 * time.Second)
+				for range 300 {
+					time.Sleep(100 * time.Millisecond)
+					if status := a.Status(); status.Err == nil || !status.Reached {
+						t.Fatalf("Status = %+v, want the error", status)
+					}
+				}
+				for text, want := range map[string]int{"a request for the shards has failed": 1, "its slots are free": 0} {
+					if n := strings.Count(logs.String(), text); n != want {
+						t.Errorf("%q is logged %d times, want %d:\n%s", text, n, want, logs.String())
+					}
+				}
+				a.permitted.Store(true)
+				time.Sleep(20 * time.Second)
+				if status := a.Status(); status.Err != nil || status.Slots != 256 {
+					t.Errorf("Status = %+v after the permission, want all slots", status)
+				}
+				a.stop(errStop)
+				<-a.result
+				<-other.result
+			})
+		})
+	}
+}
+
 func TestInvalidOptions(t *testing.T) {
 	for _, tt := range []struct {
 		in   sharding.Options
@@ -692,6 +811,7 @@ func TestInvalidOptions(t *testing.T) {
 		{sharding.Options{Name: "shop", Namespace: "prod", LeaseDuration: 5 * time.Second}, "Options.LeaseDuration is 5s"},
 		{sharding.Options{Name: "shop", Namespace: "prod", RetryPeriod: time.Minute}, "Options.RenewDeadline is 10s"},
 		{sharding.Options{Name: "shop"}, "Options.Namespace is empty"},
+		{sharding.Options{Name: "shop", Namespace: "Prod/x"}, `Options.Namespace is "Prod/x"`},
 		{sharding.Options{Name: "shop", Namespace: "prod", Identity: "node\xff"}, `Options.Identity is "node\xff"`},
 	} {
 		c, err := client.New(t.Context(), &client.Options{

@@ -4,6 +4,7 @@
 package sharding
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -80,6 +81,7 @@ type action struct {
 	kind  actionKind
 	table table     // of write
 	lease lease     // of remove
+	loss  loss      // of lost
 	until time.Time // of wait
 }
 
@@ -95,12 +97,39 @@ const (
 	late                     // the slots could not be given away in time: end
 )
 
+// loss is why a term is lost although its lease is renewed.
+type loss int
+
+const (
+	notLost loss = iota
+	tableDeleted
+	tableReplaced
+	tableRestored
+	leaseDeleted
+)
+
+// describe returns the reason of a loss, with the names of the leases.
+func (l loss) describe(table, own string) string {
+	switch l {
+	case tableDeleted:
+		return fmt.Sprintf("somebody has deleted the lease %s, or removed its label", table)
+	case tableReplaced:
+		return fmt.Sprintf("somebody has replaced the lease %s", table)
+	case tableRestored:
+		return fmt.Sprintf("somebody has restored or edited the lease %s", table)
+	case leaseDeleted:
+		return fmt.Sprintf("somebody has deleted the lease %s of this replica, or removed its label", own)
+	case notLost:
+	}
+	return ""
+}
+
 // step applies an input and decides the next action. Requests are sent one at a time.
 func (s state) step(in input) (state, action) {
 	switch in.kind {
 	case listed:
-		if s.isLost(in) {
-			return s.end(), action{kind: lost}
+		if l := s.lossOf(in); l != notLost {
+			return s.end(), action{kind: lost, loss: l}
 		}
 		s = s.observe(in)
 		s.resume = in.now.Add(time.Duration((0.8 + 0.4*in.jitter) * float64(s.poll)))
@@ -129,16 +158,22 @@ func (s state) end() state {
 	return s
 }
 
-// isLost reports whether the object with the table or the own lease has been replaced or restored by somebody, so that
+// lossOf returns whether the object with the table or the own lease has been replaced or restored by somebody, so that
 // other members may own the slots of this one soon. While its lease exists, only this member takes slots away from
 // itself.
-func (s state) isLost(in input) bool {
-	self := slices.ContainsFunc(in.leases, func(l lease) bool { return l.uid == s.self.uid })
-	if in.group != s.group || !self {
-		return true
-	}
+func (s state) lossOf(in input) loss {
 	own := s.table.of(s.self.uid).without(s.given)
-	return s.listed && (in.table.generation < s.table.generation || own.without(in.table.of(s.self.uid)) != slots{})
+	switch {
+	case in.group == "":
+		return tableDeleted
+	case in.group != s.group:
+		return tableReplaced
+	case !slices.ContainsFunc(in.leases, func(l lease) bool { return l.uid == s.self.uid }):
+		return leaseDeleted
+	case s.listed && (in.table.generation < s.table.generation || own.without(in.table.of(s.self.uid)) != slots{}):
+		return tableRestored
+	}
+	return notLost
 }
 
 // observe takes note of a list.

@@ -18,7 +18,8 @@ type Status struct {
 	// Joined is true while this replica is a member of the group.
 	Joined bool
 
-	// Shard is the part of the objects that this replica owns.
+	// Shard is the part of the objects that this replica owns. If it owns nothing, the shard is empty: its method Has
+	// returns false for all objects, but its String is "", which selects all objects as a selector.
 	Shard *core.Shard
 
 	// Slots is the number of parts of 256 that this replica owns, and Leaving the number of those that it gives to others
@@ -28,7 +29,11 @@ type Status struct {
 	// Members are the members of the group as this replica has read them last.
 	Members []MemberStatus
 
-	// Err is the error of the last request, or nil.
+	// Reached is true once the server has returned the leases of the group to this replica.
+	Reached bool
+
+	// Err is why the last request of a kind has failed: the last read of the leases, the last change of the table, the
+	// last removal of another lease, or else the last request of the elector; or nil if all have succeeded.
 	Err error
 }
 
@@ -42,7 +47,7 @@ type MemberStatus struct {
 func (m *Member) Status() Status {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s := Status{Name: m.options.Name, Err: m.err}
+	s := Status{Name: m.options.Name, Reached: m.reached, Err: m.errs.first()}
 	if m.elector != nil {
 		e := m.elector.Status()
 		s.Joined = e.Leading

@@ -13,7 +13,7 @@ import (
 	"github.com/kube-go/sdk/runtime/watcher"
 )
 
-// ShardSource returns the shards of this replica for one watch, see [watcher.Options.ShardSource]. The result also has the
+// ShardSource returns the shards of this replica for one watch, see [watcher.Window.Set]. The result also has the
 // methods Begin and Follow of the member, for work that reads the watched objects: it owns an object when the replica
 // owns it, and a list that began after that is complete.
 func (m *Member) ShardSource() watcher.ShardSource { return &window{member: m} }

@@ -130,7 +130,7 @@ func TestFenceRefusesWritesOfOthers(t *testing.T) {
 			t.Errorf("requests of a member: %v", err)
 		}
 		c.end(a)
-		if err := send(http.MethodPatch); !errors.Is(err, election.ErrLost) || sent != 2 {
+		if err := send(http.MethodPatch); !errors.Is(err, election.ErrNotLeader) || sent != 2 {
 			t.Errorf("a write after the end: %v", err)
 		}
 		if err := send(http.MethodGet); err != nil || sent != 3 {
