@@ -53,11 +53,14 @@
 //   - livez fails if a run of a controller with [controller.Options.RunTimeout] is stuck, or a check of
 //     [Manager.AddLivenessCheck] fails, so that the kubelet restarts the process.
 //   - readyz fails until the sources of all controllers, and all views that were added, are synced, in every replica;
-//     while a check of [Manager.AddReadinessCheck] fails; and when Run is stopping. Clusters that
-//     [controller.Controller.Engage] has added do not count, since one of them does not stop the work on the others.
+//     until the server has once returned the lease of the election, or the leases of the sharding, so that a replica
+//     without the permission is not ready; while a check of [Manager.AddReadinessCheck] fails; and when Run is
+//     stopping. Clusters that [controller.Controller.Engage] has added do not count, since one of them does not stop
+//     the work on the others.
 //
-// The checks are named "runs-NAME" and "sources-NAME" for a controller, and "view-RESOURCE" for a view. A number
-// follows a name that repeats, such as "view-secrets-2" for the second view of secrets.
+// The checks are named "runs-NAME" and "sources-NAME" for a controller, "lease-NAME" for an election or a sharding, and
+// "view-RESOURCE" for a view. A number follows a name that repeats, such as "view-secrets-2" for the second view of
+// secrets.
 //
 // # Metrics
 //

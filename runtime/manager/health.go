@@ -188,6 +188,29 @@ func (l *healthLog) differs(c *check, err error) bool {
 	return last != err.Error()
 }
 
+// reached is the check that fails until the replica has reached the lease of the election or the leases of the sharding
+// once. It does not fail in an outage, which would make all replicas unready.
+func (m *Manager) reached(context.Context) error {
+	var reached bool
+	var err error
+	if m.elector != nil {
+		s := m.elector.Status()
+		reached, err = s.Reached, s.Err
+	} else {
+		s := m.member.Status()
+		reached, err = s.Reached, s.Err
+	}
+	switch names, _ := m.waiting.names(); {
+	case reached:
+		return nil
+	case err != nil:
+		return fmt.Errorf("the lease was not read or written yet: %w", err)
+	case len(names) > 0:
+		return fmt.Errorf("the lease was not read or written yet: the replica waits for %s", strings.Join(names, ", "))
+	}
+	return errors.New("the lease was not read or written yet")
+}
+
 // running is the check that fails while Run stops.
 func (m *Manager) running(context.Context) error {
 	if m.stopped.Load() {

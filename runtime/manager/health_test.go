@@ -138,13 +138,14 @@ func TestHealthEndpoints(t *testing.T) {
 		{"/healthz", 200, "ok"},
 		{"/livez?verbose", 200, "[+]ping ok\n[+]runs-maps ok\n[+]loop ok\nlivez check passed\n"},
 		{
-			"/readyz", 500, "[+]running ok\n[+]sources-maps ok\n[-]database failed: reason withheld\n[+]db/primary 50% ok\n" +
-				"readyz check failed\n",
+			"/readyz", 500, "[+]running ok\n[+]lease-shop ok\n[+]sources-maps ok\n" +
+				"[-]database failed: reason withheld\n[+]db/primary 50% ok\nreadyz check failed\n",
 		},
 		{"/readyz?exclude=database", 200, "ok"},
 		{
 			"/readyz?exclude=database&verbose", 200,
-			"[+]running ok\n[+]sources-maps ok\n[+]database excluded: ok\n[+]db/primary 50% ok\nreadyz check passed\n",
+			"[+]running ok\n[+]lease-shop ok\n[+]sources-maps ok\n[+]database excluded: ok\n[+]db/primary 50% ok\n" +
+				"readyz check passed\n",
 		},
 		{"/readyz/database", 500, "[-]database failed: reason withheld\nreadyz check failed\n"},
 		{"/readyz/db/primary%2050%25", 200, "ok"},
@@ -432,5 +433,38 @@ func TestAnEngagedClusterDoesNotAffectReadiness(t *testing.T) {
 	leave(errStop)
 	if err := <-engaged; !errors.Is(err, errStop) {
 		t.Errorf("Engage() = %v, want %v", err, errStop)
+	}
+}
+
+// TestReplicaThatCannotReachItsLeaseIsNotReady checks that a replica without the permission for leases is not ready until
+// it has reached its lease once, and is ready in a later outage.
+func TestReplicaThatCannotReachItsLeaseIsNotReady(t *testing.T) {
+	for name, o := range divisions {
+		t.Run(name, func(t *testing.T) {
+			var denied atomic.Bool
+			denied.Store(true)
+			leases := func(r *http.Request) bool { return denied.Load() && strings.Contains(r.URL.Path, "/leases") }
+			c := connect(t, forbid(newServer(), leases), nil)
+			o.Logger, o.HealthAddr = discard, freeAddr(t)
+			m := manager.New(c, &o)
+			stop, result := run(t, m)
+			eventually(t, o.HealthAddr, "/livez", 200)
+			time.Sleep(100 * time.Millisecond)
+			if code, body := get(t, o.HealthAddr, "/readyz"); code != 500 || !strings.Contains(body, "[-]lease-shop failed") {
+				t.Errorf("/readyz without the permission: %d %s", code, body)
+			}
+			denied.Store(false)
+			eventually(t, o.HealthAddr, "/readyz", 200)
+			denied.Store(true)
+			time.Sleep(100 * time.Millisecond)
+			if code, body := get(t, o.HealthAddr, "/readyz"); code != 200 {
+				t.Errorf("/readyz in an outage: %d %s", code, body)
+			}
+			denied.Store(false)
+			stop(errStop)
+			if err := <-result; err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }

@@ -122,6 +122,8 @@ func New(c *client.Client, o *Options) *Manager {
 			e.Logger = d.Logger
 		}
 		m.elector = election.New(c, &e)
+		m.keep(m.elector.Validate())
+		m.checks = append(m.checks, check{"lease-" + d.LeaderElection, m.reached})
 		m.keep(m.metrics.AddElector(m.elector))
 	case d.ElectionOptions != nil:
 		m.wrong("Options.ElectionOptions is set without Options.LeaderElection: set the name of the lease")
@@ -154,6 +156,8 @@ func (m *Manager) shard(c *client.Client) {
 			o.Logger = d.Logger
 		}
 		m.member = sharding.New(c, &o)
+		m.keep(m.member.Validate())
+		m.checks = append(m.checks, check{"lease-" + d.Sharding, m.reached})
 		m.keep(m.metrics.AddMember(m.member))
 		m.page.AddTable(m.shardTable)
 	case d.ShardingOptions != nil:
@@ -317,8 +321,9 @@ func (m *Manager) Leading() bool {
 }
 
 // Fence returns a middleware that refuses writes while this replica does not lead, or is not a member, also those of a
-// run that ignores the end of its context; see [election.Elector.Fence] and [sharding.Member.Fence]. Use it in the
-// client of the reconciles, and another client for the manager. Without election and sharding it refuses nothing.
+// run that ignores the end of its context; see [election.Elector.Fence] and [sharding.Member.Fence]. The error wraps
+// [election.ErrNotLeader]. Use it in the client of the reconciles, and another client for the manager. Without election
+// and sharding it refuses nothing.
 //
 //	m := manager.New(c, &manager.Options{LeaderElection: "shop"})
 //	fenced, err := client.New(ctx, &client.Options{Config: c.Config(), PerAttempt: []middleware.Func{m.Fence()}})

@@ -32,6 +32,7 @@ import (
 	"github.com/kube-go/sdk/runtime/election"
 	"github.com/kube-go/sdk/runtime/internal/fakeapi"
 	"github.com/kube-go/sdk/runtime/manager"
+	"github.com/kube-go/sdk/runtime/sharding"
 	"github.com/kube-go/sdk/runtime/webhook"
 )
 
@@ -564,6 +565,26 @@ func TestChecksHaveDifferentNamesThatAPathCanHave(t *testing.T) {
 		tt.add(m)
 		if err := m.Run(ctx); (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("Run() = %v, want %q", err, tt.want)
+		}
+	}
+}
+
+// TestInvalidElectionAndShardingStartNothing checks that Run returns the error of an invalid option before it starts
+// anything.
+func TestInvalidElectionAndShardingStartNothing(t *testing.T) {
+	for _, o := range []manager.Options{
+		{LeaderElection: "shop", ElectionOptions: &election.Options{RenewDeadline: 20 * time.Second}},
+		{LeaderElection: "shop", ElectionOptions: &election.Options{Namespace: "Prod/x"}},
+		{Sharding: "shop", ShardingOptions: &sharding.Options{RenewDeadline: 20 * time.Second}},
+		{Sharding: "shop", ShardingOptions: &sharding.Options{Namespace: "Prod/x"}},
+	} {
+		j := &journal{}
+		o.Logger = discard
+		m := manager.New(connect(t, newServer(), nil), &o)
+		m.AddToAll(&part{name: "server", journal: j})
+		err := m.Run(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "Options.") || len(j.all()) > 0 {
+			t.Errorf("Run(%+v) = %v, after the events %v", o, err, j.all())
 		}
 	}
 }
