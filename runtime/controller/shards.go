@@ -102,6 +102,7 @@ type shardedRun struct {
 	uid    types.UID
 	cancel context.CancelCauseFunc
 	late   *time.Timer // cancels it; nil while its object is owned
+	stuck  *time.Timer // reports it; nil like late
 }
 
 func newSharded(session *session, shards Shards) *sharded {
@@ -129,6 +130,9 @@ func (s *sharded) follow(m *member) (stop func(), err error) {
 		for _, stop := range stops {
 			stop()
 		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.parts, m.cluster)
 	}, nil
 }
 
@@ -154,9 +158,7 @@ func (s *sharded) begin(r *run, uid types.UID) (end func(), ok bool) {
 	return func() {
 		s.mu.Lock()
 		delete(s.runs, r)
-		if one.late != nil {
-			one.late.Stop()
-		}
+		one.stay()
 		s.mu.Unlock()
 		one.cancel(nil)
 		finish()
@@ -185,19 +187,40 @@ func (s *sharded) reserve(key Key, uid types.UID) (finish func(), ok bool) {
 	return finish, len(parts) > 0
 }
 
-// check ends the context of a run whose object another replica should own, after [Options.StopTimeout].
+// stay stops the timers of a run.
+func (o *shardedRun) stay() {
+	if o.late != nil {
+		o.late.Stop()
+		o.stuck.Stop()
+	}
+	o.late, o.stuck = nil, nil
+}
+
+// check ends the context of a run whose object another replica should own, after [Options.StopTimeout], and reports it if
+// it does not return then: all objects of its slot wait for it. A run of a cluster that has left may continue.
 func (s *sharded) check(r *run, one *shardedRun) {
 	key := r.item.Key
-	switch owned := s.parts[key.Cluster].has(one.uid, key.Ref.Namespace); {
-	case owned && one.late != nil:
-		one.late.Stop()
-		one.late = nil
+	parts, exists := s.parts[key.Cluster]
+	switch owned := !exists || parts.has(one.uid, key.Ref.Namespace); {
+	case owned:
+		one.stay()
 	case !owned && one.late == nil:
 		limit := s.session.opts.StopTimeout
 		one.late = time.AfterFunc(limit, func() {
 			one.cancel(fmt.Errorf("%s moves to another replica, and its run has not ended after Options.StopTimeout, "+
 				"which is %v", key, limit))
 		})
+		one.stuck = time.AfterFunc(max(limit, limit+stuckAfter), func() { s.reportStuck(r, one) }) // the sum may overflow
+	}
+}
+
+// reportStuck logs a run that has not returned although its object moves, unless it has just returned.
+func (s *sharded) reportStuck(r *run, one *shardedRun) {
+	s.mu.Lock()
+	moves := s.runs[r] == one && one.stuck != nil
+	s.mu.Unlock()
+	if moves {
+		s.session.reportStuck(r, "it ignores the end of its context, and its object moves to another replica")
 	}
 }
 
@@ -205,7 +228,11 @@ func (s *sharded) check(r *run, one *shardedRun) {
 // those that no longer are.
 func (s *sharded) reshard(m *member, i int, shard *core.Shard) {
 	s.mu.Lock()
-	before := s.parts[m.cluster]
+	before, exists := s.parts[m.cluster]
+	if !exists { // the cluster has left
+		s.mu.Unlock()
+		return
+	}
 	after := slices.Clone(before)
 	after[i].owned = shard
 	s.parts[m.cluster] = after

@@ -422,6 +422,52 @@ func TestRequestedRunOfAnObjectThatMovesToAnotherReplicaIsForgotten(t *testing.T
 	}
 }
 
+// TestRunThatKeepsItsObjectFromAnotherReplicaIsReported checks that the log has a run that ignores the end of its context
+// although its object moves, but not one whose object comes back.
+func TestRunThatKeepsItsObjectFromAnotherReplicaIsReported(t *testing.T) {
+	for name, returns := range map[string]bool{"moves": false, "comes back": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.Put(documents, doc("prod/a", "1"))
+				c := controller.New(controller.For[document](w.cache), &controller.Options{Logger: w.log.logger()})
+				leave := make(chan struct{})
+				r := c.With(func(context.Context, *document) (controller.Action, error) {
+					<-leave
+					return controller.AwaitChange(), nil
+				})
+				shards := &moving{shard: whole(t)}
+				r.Shard(shards)
+				ctx, stop := context.WithCancelCause(t.Context())
+				ended := make(chan error)
+				go func() { ended <- r.Run(ctx) }()
+				synctest.Wait()
+				shards.move(new(core.Shard))
+				after(39 * time.Second) // StopTimeout, and almost the time to return
+				if lines := w.log.with("run is stuck"); len(lines) > 0 {
+					t.Errorf("the run is reported too early: %v", lines)
+				}
+				if returns {
+					shards.move(whole(t))
+				}
+				after(time.Hour)
+				lines := w.log.with("its object moves to another replica")
+				switch {
+				case returns && len(lines) > 0:
+					t.Errorf("a run whose object is back is reported: %v", lines)
+				case !returns && (len(lines) != 1 || !strings.Contains(lines[0], "run is stuck")):
+					t.Errorf("the run is reported %d times, want once:\n%s", len(lines), w.log)
+				}
+				close(leave)
+				stop(errStop)
+				if err := <-ended; !errors.Is(err, errStop) {
+					t.Errorf("Run() = %v, want the cause", err)
+				}
+			})
+		})
+	}
+}
+
 func TestFailingObjectThatMovesToAnotherReplicaIsForgotten(t *testing.T) {
 	for _, running := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -102,7 +102,9 @@ func isEnd(ctx context.Context, err error) bool {
 	case *terms.Unfinished:
 		return false
 	case interface{ Unwrap() []error }:
-		return !slices.ContainsFunc(e.Unwrap(), func(one error) bool { return !isEnd(ctx, one) })
+		return areEnds(ctx, e.Unwrap())
+	case interface{ Errors() []error }: // an aggregate of apimachinery, whose Is finds any of its errors
+		return areEnds(ctx, e.Errors())
 	case interface{ Unwrap() error }:
 		if inner := e.Unwrap(); inner != nil {
 			return isEnd(ctx, inner)
@@ -110,6 +112,11 @@ func isEnd(ctx context.Context, err error) bool {
 	}
 	return reflect.ValueOf(cause).Comparable() && errors.Is(err, cause) || // Is compares them by ==
 		errors.Is(err, context.Canceled) || errors.Is(err, ctx.Err())
+}
+
+// areEnds reports whether the errors of a list say nothing but that a context has ended.
+func areEnds(ctx context.Context, all []error) bool {
+	return len(all) > 0 && !slices.ContainsFunc(all, func(one error) bool { return !isEnd(ctx, one) })
 }
 
 // wait ends the context of the functions with a cause, and waits until they have returned, but not longer than the

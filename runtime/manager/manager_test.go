@@ -22,6 +22,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/config"
@@ -588,3 +589,37 @@ func TestInvalidElectionAndShardingStartNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestAnErrorBesideTheEndOfTheContextIsReturned checks that Run returns what a Runnable reports at the stop beside the
+// end of its context.
+func TestAnErrorBesideTheEndOfTheContextIsReturned(t *testing.T) {
+	flush := errors.New("flush: 12 events were lost")
+	for name, combine := range map[string]func(...error) error{
+		"join":      errors.Join,
+		"aggregate": func(all ...error) error { return utilerrors.NewAggregate(all) },
+		"empty":     func(...error) error { return empty{} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := manager.New(connect(t, newServer(), nil), &manager.Options{Logger: discard})
+				m.AddToAll(runFunc(func(ctx context.Context) error {
+					<-ctx.Done()
+					return combine(ctx.Err(), flush)
+				}))
+				stop, result := run(t, m)
+				synctest.Wait()
+				stop(nil)
+				if err := <-result; err == nil || !strings.Contains(err.Error(), "12 events were lost") {
+					t.Errorf("Run = %v, want the error beside the end", err)
+				}
+			})
+		})
+	}
+}
+
+// empty is an error with an empty list.
+type empty struct{}
+
+func (empty) Error() string { return "12 events were lost" }
+
+func (empty) Unwrap() []error { return nil }
