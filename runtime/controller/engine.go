@@ -273,7 +273,9 @@ func (s *session) work(take context.Context) error {
 	case <-late.C:
 	}
 	if runs := s.pool.runs(); len(runs) > 0 {
-		return &terms.Unfinished{Cause: cause, Left: s.abandon(runs), Done: idle}
+		late := s.abandon(runs)
+		terms.Leave(take, terms.Remainder{Err: late, Done: idle})
+		return &terms.Unfinished{Cause: cause, Left: late}
 	}
 	return cause // the last run has just returned
 }

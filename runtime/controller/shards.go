@@ -1,5 +1,4 @@
-// Copyright The kube authors.
-// SPDX-License-Identifier: Apache-2.0
+// Copyright The kube authors. SPDX-License-Identifier: Apache-2.0
 
 package controller
 
@@ -196,8 +195,8 @@ func (o *shardedRun) stay() {
 	o.late, o.stuck = nil, nil
 }
 
-// check ends the context of a run whose object another replica should own, after [Options.StopTimeout], and reports it if
-// it does not return then: all objects of its slot wait for it. A run of a cluster that has left may continue.
+// check ends the context of a run whose object another replica should own, after [Options.StopTimeout], and reports it
+// if it does not return then: all objects of its slot wait for it. A run of a cluster that has left may continue.
 func (s *sharded) check(r *run, one *shardedRun) {
 	key := r.item.Key
 	parts, exists := s.parts[key.Cluster]

@@ -12,7 +12,6 @@ import (
 	"log/slog"
 	mathrand "math/rand/v2"
 	"os"
-	"slices"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -186,8 +185,8 @@ func (e *Elector) Status() Status {
 // Run waits until this replica is the leader, calls lead, and returns after the term. The context of lead ends with
 // ctx, with the cause [ErrLost] when the term ends, or at the latest when Run returns. If lead continues after the end
 // of ctx, the lease is renewed meanwhile, and the term may still end: a controller in lead notices it. Other work can
-// read [Status.Leading]. After lead has returned, Run releases the lease. If lead returns the error of a controller
-// whose runs have not returned, Run does not release the lease; it expires.
+// read [Status.Leading]. After lead has returned, Run releases the lease. If runs of a controller in lead have not
+// returned, Run does not release the lease; it expires.
 //
 // It returns the error of lead; the cause of ctx if the replica has not led, or lead has returned nil after the end of
 // ctx; an error that wraps ErrLost if the term ended before the work; or the error of an invalid option. It does not
@@ -419,7 +418,7 @@ func (t *term) wait(ctx context.Context, until time.Time) input {
 		return input{kind: tick}
 	case result := <-t.result:
 		t.end(result)
-		if t.unfinished() {
+		if len(terms.Left(t.work)) > 0 {
 			return input{kind: abandon}
 		}
 		return input{kind: stop}
@@ -445,18 +444,6 @@ func (e *Elector) loss() error {
 	return lost
 }
 
-// unfinished reports whether a part of the work continues, although it has returned.
-func (t *term) unfinished() bool {
-	return slices.ContainsFunc(terms.Left(t.err), func(done <-chan struct{}) bool {
-		select {
-		case <-done:
-			return false
-		default:
-			return true
-		}
-	})
-}
-
 // end takes note of the end of the work.
 func (t *term) end(r terms.Result) {
 	t.returned, t.lost, t.err, t.result = true, r.Lost, r.Err, nil
@@ -475,6 +462,7 @@ func (t *term) finish(ctx context.Context) error {
 		t.end(<-t.result)
 	}
 	t.lose(nil)
+	left := terms.Left(t.work)
 	switch status := e.Status(); {
 	case t.lost:
 		err := e.loss()
@@ -483,8 +471,8 @@ func (t *term) finish(ctx context.Context) error {
 			err = fmt.Errorf("%w; %w", err, t.err)
 		}
 		return err
-	case t.unfinished():
-		e.logger.Warn("the lease is not released, since work continues", "err", t.err)
+	case len(left) > 0:
+		e.logger.Warn("the lease is not released, since work continues", "err", left[0].Err)
 	case status.Leader == e.options.Identity:
 		e.logger.Warn("the lease is not released", "err", status.Err)
 	default:

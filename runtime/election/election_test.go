@@ -615,14 +615,15 @@ func TestTheLeaseOfUnfinishedWorkExpires(t *testing.T) {
 		c := newCluster(t)
 		first, second := c.replica(election.Options{Identity: "a"}), c.replica(election.Options{Identity: "b"})
 		late := errors.New("a run has not returned")
-		err := first.Run(t.Context(), func(context.Context) error {
+		err := first.Run(t.Context(), func(ctx context.Context) error {
 			ended := make(chan struct{})
 			close(ended)
-			return errors.Join(&terms.Unfinished{Cause: errStop, Left: late, Done: ended},
-				&terms.Unfinished{Cause: errStop, Left: late, Done: make(chan struct{})})
+			terms.Leave(ctx, terms.Remainder{Err: late, Done: ended})
+			terms.Leave(ctx, terms.Remainder{Err: late, Done: make(chan struct{})})
+			return errStop // without the error of the runs
 		})
-		if !errors.Is(err, late) {
-			t.Errorf("Run = %v, want %v", err, late)
+		if !errors.Is(err, errStop) {
+			t.Errorf("Run = %v, want %v", err, errStop)
 		}
 		if first.Status().Leading {
 			t.Error("the replica leads after Run")

@@ -26,8 +26,7 @@ type group struct {
 
 	mu      sync.Mutex // guards the fields below
 	running []string
-	failed  []error           // the errors of functions
-	left    []<-chan struct{} // close when the work ends that these functions have left
+	failed  []error // the errors of functions
 	waiting bool
 }
 
@@ -74,7 +73,6 @@ func (g *group) ended(name string, err error) {
 		stopping = g.all
 	}
 	if cause := context.Cause(g.ctx); err != nil && (stopping.Err() == nil || !isEnd(stopping, err)) {
-		g.left = append(g.left, terms.Left(err)...)
 		u, ok := err.(*terms.Unfinished) //nolint:errorlint // not a part of it
 		if ok && cause != nil && isEnd(g.ctx, u.Cause) {
 			err = u.Left // since wait's caller adds the cause

@@ -478,18 +478,24 @@ func (m *Manager) lead(ctx context.Context, giveUp func(error)) error {
 	<-ctx.Done()
 	cause := context.Cause(ctx)
 	late := g.wait(cause, m.options.StopTimeout)
+	left := terms.Left(ctx)
+	for _, part := range left { // a Runnable may have dropped the error
+		if !errors.Is(cause, part.Err) && !errors.Is(late, part.Err) {
+			late = errors.Join(late, part.Err)
+		}
+	}
 	result := cause
 	switch {
 	case late != nil:
-		result = &terms.Unfinished{Cause: cause, Left: late, Done: g.done}
-	case len(g.left) == 0:
+		result = &terms.Unfinished{Cause: cause, Left: late}
+	case len(left) == 0:
 		return cause
 	}
 	giveUp(result)
 	<-g.done
-	for _, done := range g.left {
+	for _, part := range terms.Left(ctx) {
 		if m.elector != nil { // a member keeps only the slots of the work
-			<-done
+			<-part.Done
 		}
 	}
 	return errors.New(result.Error()) // nothing that matters is unfinished now

@@ -167,37 +167,82 @@ func TestNoReplicaTakesOverFromARunInFlight(t *testing.T) {
 }
 
 // TestNoReplicaTakesOverFromWorkThatAFailureLeaves checks that the lease is kept also if a controller fails by itself
-// while one of its runs does not return.
+// while one of its runs does not return, whether or not a Runnable around it returns the error of the run.
 func TestNoReplicaTakesOverFromWorkThatAFailureLeaves(t *testing.T) {
+	late := errors.New("1 run has not returned")
+	for name, result := range map[string]error{
+		"returned": &terms.Unfinished{Cause: errBroken, Left: late}, "dropped": errBroken,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { leaveWork(t, late, result) })
+		})
+	}
+}
+
+// leaveWork has a Runnable that returns a result and leaves a part of its work behind.
+func leaveWork(t *testing.T, late, result error) {
+	t.Helper()
+	s, leave := newServer(), make(chan struct{})
+	m := manager.New(connect(t, s, nil), &manager.Options{LeaderElection: "shop", Logger: discard})
+	m.Add(runFunc(func(ctx context.Context) error {
+		terms.Leave(ctx, terms.Remainder{Err: late, Done: leave})
+		return result
+	}))
+	want := "runFunc: broken; 1 run has not returned"
+	if err := m.Run(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("Run = %v, want %q", err, want)
+	}
+	next := &journal{}
+	m = manager.New(connect(t, s, nil), &manager.Options{LeaderElection: "shop", Logger: discard})
+	m.Add(&part{name: "next", journal: next})
+	stop, ended := run(t, m)
+	time.Sleep(10 * time.Minute)
+	if got := next.all(); len(got) > 0 {
+		t.Error("another replica leads while the run continues")
+	}
+	close(leave)
+	time.Sleep(10 * time.Second)
+	if got := next.all(); len(got) != 1 {
+		t.Errorf("events: %v, want the begin of the next term", got)
+	}
+	stop(errStop)
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNoReplicaTakesOverFromARunWhoseErrorIsDropped has a Runnable that drops the error of its controller at the stop, as
+// an errgroup does if another controller has returned first.
+func TestNoReplicaTakesOverFromARunWhoseErrorIsDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, leave := newServer(), make(chan struct{})
-		m := manager.New(connect(t, s, nil), &manager.Options{LeaderElection: "shop", Logger: discard})
-		m.Add(runFunc(func(context.Context) error {
-			ended := make(chan struct{})
-			close(ended)
-			return errors.Join(&terms.Unfinished{Cause: errBroken, Left: errors.New("a run has returned late"), Done: ended},
-				&terms.Unfinished{Cause: errBroken, Left: errors.New("1 run has not returned"), Done: leave})
+		putMaps(s, 1, "1")
+		c := connect(t, s, nil)
+		m := manager.New(c, &manager.Options{LeaderElection: "shop", Logger: discard})
+		ctl := controller.New(controller.For[corev1.ConfigMap](cache.New(c, &cache.Options{Logger: discard})),
+			&controller.Options{Logger: discard})
+		m.Add(runFunc(func(ctx context.Context) error {
+			_ = ctl.Run(ctx, func(context.Context, *corev1.ConfigMap) (controller.Action, error) {
+				<-leave
+				return controller.AwaitChange(), nil
+			})
+			return context.Cause(ctx)
 		}))
-		want := "runFunc: broken; a run has returned late\nbroken; 1 run has not returned"
-		if err := m.Run(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("Run = %v, want %q", err, want)
-		}
-		next := &journal{}
-		m = manager.New(connect(t, s, nil), &manager.Options{LeaderElection: "shop", Logger: discard})
-		m.Add(&part{name: "next", journal: next})
 		stop, ended := run(t, m)
+		time.Sleep(5 * time.Second)
+		former := holder(t, s)
+		stop(errStop)
+		if err := <-ended; err == nil || !strings.Contains(err.Error(), "1 run has not returned") {
+			t.Errorf("Run = %v, want an error that names the run", err)
+		}
 		time.Sleep(10 * time.Minute)
-		if got := next.all(); len(got) > 0 {
-			t.Error("another replica leads while the run continues")
+		if now := holder(t, s); now != former {
+			t.Errorf("the holder is %q while the run continues, want %q", now, former)
 		}
 		close(leave)
 		time.Sleep(10 * time.Second)
-		if got := next.all(); len(got) != 1 {
-			t.Errorf("events: %v, want the begin of the next term", got)
-		}
-		stop(errStop)
-		if err := <-ended; err != nil {
-			t.Error(err)
+		if now := holder(t, s); now != "" {
+			t.Errorf("the holder is %q after the end of the run", now)
 		}
 	})
 }

@@ -8,37 +8,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
 
-// Unfinished is the error of work that has returned although a part of it continues.
+// Unfinished is the error of work that has returned although a part of it continues, see [Leave].
 type Unfinished struct {
-	Cause error           // of the end of the work
-	Left  error           // describes the part that continues
-	Done  <-chan struct{} // closed when that part ends
+	Cause error // of the end of the work
+	Left  error // describes the part that continues
 }
 
 func (u *Unfinished) Error() string { return fmt.Sprintf("%v; %v", u.Cause, u.Left) }
 
 func (u *Unfinished) Unwrap() []error { return []error{u.Cause, u.Left} }
-
-// Left returns a channel for each part of the work that continues although the work has returned the error. It is
-// closed when the part ends.
-func Left(err error) (left []<-chan struct{}) {
-	if u, ok := err.(*Unfinished); ok { //nolint:errorlint // each error of the tree is examined
-		left = append(left, u.Done)
-	}
-	switch e := err.(type) { //nolint:errorlint // as above
-	case interface{ Unwrap() []error }:
-		for _, one := range e.Unwrap() {
-			left = append(left, Left(one)...)
-		}
-	case interface{ Unwrap() error }:
-		left = append(left, Left(e.Unwrap())...)
-	}
-	return left
-}
 
 // Await calls functions that wait until parts of the work can begin. It returns when all of them have returned, or the
 // time limit has passed since the first one has: then it ends the contexts of the others, and waits for them. It returns
@@ -87,15 +70,64 @@ func CheckDurations(leaseDuration, renewDeadline, retryPeriod time.Duration) err
 
 type termKey struct{}
 
+// term is the value of the context of work.
+type term struct {
+	ended context.Context //nolint:containedctx // ends when the term is lost
+
+	mu   sync.Mutex // guards left
+	left []Remainder
+}
+
+// termOf returns the term of the context of work, or nil outside of a term.
+func termOf(ctx context.Context) *term {
+	t, _ := ctx.Value(termKey{}).(*term)
+	return t
+}
+
 // Begin returns the context of the work in a term. It ends with ctx, or when lose is called because another replica may
 // take over soon. Work may continue for a while after the end of ctx, but not after that of its term, see [Of].
 func Begin(ctx context.Context) (work context.Context, lose context.CancelCauseFunc) {
-	term, end := context.WithCancelCause(context.WithoutCancel(ctx))
-	work, cancel := context.WithCancelCause(context.WithValue(ctx, termKey{}, term))
+	ended, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	work, cancel := context.WithCancelCause(context.WithValue(ctx, termKey{}, &term{ended: ended}))
 	return work, func(cause error) {
 		end(cause)
 		cancel(cause)
 	}
+}
+
+// Remainder is a part of work that continues although the work has returned.
+type Remainder struct {
+	Err  error           // describes it
+	Done <-chan struct{} // closed when it ends
+}
+
+// Leave takes note of a part of the work with the context ctx that continues although the work returns. The error of
+// the work may be lost on its way, so this must not depend on it. Outside of a term, Leave does nothing.
+func Leave(ctx context.Context, r Remainder) {
+	if t := termOf(ctx); t != nil {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.left = append(t.left, r)
+	}
+}
+
+// Left returns the parts of the work with the context ctx that continue although it has returned.
+func Left(ctx context.Context) []Remainder {
+	t := termOf(ctx)
+	if t == nil {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.left = slices.DeleteFunc(t.left, func(r Remainder) bool {
+		select {
+		case <-r.Done:
+			return true
+		default:
+			return false
+		}
+	})
+	return slices.Clone(t.left)
 }
 
 // Result is the result of work.
@@ -121,8 +153,8 @@ var errGoexit = errors.New("runtime.Goexit was called")
 // Of returns the term of the context of work: a context that ends when the term is lost. Outside of a term it never
 // ends.
 func Of(ctx context.Context) context.Context {
-	if term, ok := ctx.Value(termKey{}).(context.Context); ok {
-		return term
+	if t := termOf(ctx); t != nil {
+		return t.ended
 	}
 	return context.Background()
 }
