@@ -86,8 +86,9 @@ func (r *Runner) SyncTimeout() time.Duration { return r.engine.opts.SyncTimeout 
 // are divided by namespace, the views of other sources may be sharded, too, unless a change in one namespace concerns
 // an object in another one. Run returns an error that names the option if they are sharded without this division. When
 // the shard changes, objects that are new in it run, with the cause [CauseResharded], and the context of a run of an
-// object that has to move ends after [Options.StopTimeout]. [Options.OnGone] is called in one replica, and not if the
-// object changes its owner meanwhile. Call Shard before Run; package manager does.
+// object that has to move ends after [Options.StopTimeout]; a run that ignores that is logged as stuck.
+// [Options.OnGone] is called in one replica, and not if the object changes its owner meanwhile. Call Shard before Run;
+// package manager does.
 func (r *Runner) Shard(s Shards) {
 	e := r.engine
 	e.shard = func(current *session) ownership { return newSharded(current, s) }

@@ -758,7 +758,9 @@ func TestAFailingWriteIsLoggedOnce(t *testing.T) {
 			t.Errorf("Status = %+v while another replica leads, want no error", status)
 		}
 		end(errStop)
-		<-others
+		if err := <-others; !errors.Is(err, errStop) {
+			t.Errorf("Run = %v, want %v", err, errStop)
+		}
 		time.Sleep(5 * time.Second)
 		r.broken.Store(false)
 		time.Sleep(5 * time.Second)
@@ -766,7 +768,9 @@ func TestAFailingWriteIsLoggedOnce(t *testing.T) {
 			t.Errorf("Status = %+v after a write, want no error", status)
 		}
 		stop(errStop)
-		<-result
+		if err := <-result; !errors.Is(err, errStop) {
+			t.Errorf("Run = %v, want %v", err, errStop)
+		}
 	})
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // prepared is a controller that reports when its Run would begin to work, as a [controller.Runner] does.
-type prepared interface {
+type prepared interface { //nolint:interfacebloat // a controller has all of them
 	Runnable
 	standby
 	Ready(ctx context.Context) error

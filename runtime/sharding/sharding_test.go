@@ -792,7 +792,9 @@ func TestAFailingRequestIsLoggedOnce(t *testing.T) {
 					t.Errorf("Status = %+v after the permission, want all slots", status)
 				}
 				a.stop(errStop)
-				<-a.result
+				if err := <-a.result; !errors.Is(err, errStop) {
+					t.Errorf("Run = %v, want %v", err, errStop)
+				}
 				<-other.result
 			})
 		})
