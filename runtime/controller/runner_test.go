@@ -89,7 +89,9 @@ func TestReadyEndsWhenRunsWouldBegin(t *testing.T) {
 			t.Errorf("Ready = %v after %v, want nil at once", err, time.Since(began))
 		}
 		stop(errStop)
-		<-standby
+		if err := <-standby; !errors.Is(err, errStop) {
+			t.Errorf("Standby = %v", err)
+		}
 		if other := controller.New(controller.For[document](newWorld(t).cache), nil).With(idle); !errors.Is(other.Ready(ctx), errStop) {
 			t.Error("Ready does not return the cause of its context")
 		}
@@ -111,6 +113,8 @@ func TestReadyWaitsForOtherClustersForSyncTimeoutOnly(t *testing.T) {
 			t.Errorf("Ready = %v after %v, want nil after %v", err, time.Since(began), r.SyncTimeout())
 		}
 		stop(errStop)
-		<-standby
+		if err := <-standby; !errors.Is(err, errStop) {
+			t.Errorf("Standby = %v", err)
+		}
 	})
 }

@@ -745,6 +745,7 @@ func TestAFailingWriteIsLoggedOnce(t *testing.T) {
 				t.Fatal("Status has no error although writes fail")
 			}
 		}
+		synctest.Wait()
 		if n := strings.Count(c.logs.String(), "a request for the lease has failed"); n != 1 {
 			t.Errorf("the failing write is logged %d times:\n%s", n, c.logs.String())
 		}
@@ -795,6 +796,7 @@ func TestTheLossOfATermIsLoggedAtOnce(t *testing.T) {
 			time.Sleep(5 * time.Second)
 			lose(c, r)
 			time.Sleep(15 * time.Second)
+			synctest.Wait()
 			logs := c.logs.String()
 			want := "the lease is lost: the work ends"
 			if strings.Count(logs, want) != 1 || !strings.Contains(logs, "lease prod/shop: the lease is lost: "+reason) {

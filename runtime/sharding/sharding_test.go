@@ -795,7 +795,9 @@ func TestAFailingRequestIsLoggedOnce(t *testing.T) {
 				if err := <-a.result; !errors.Is(err, errStop) {
 					t.Errorf("Run = %v, want %v", err, errStop)
 				}
-				<-other.result
+				if err := <-other.result; err == nil {
+					t.Error("Run of the replica without a connection = nil")
+				}
 			})
 		})
 	}
