@@ -18,15 +18,8 @@
 // With [Options.LeaderElection], the leader runs the Runnables of [Manager.Add], and every replica runs those of
 // [Manager.AddToAll]. The other replicas are on standby: their caches are synced, so that the first reconcile of the
 // next leader does not wait for them. A replica that loses the lease stops its controllers and is on standby again; its
-// process continues. See package election for the guarantees, and [Manager.Fence] for work that ignores its context.
-//
-// A replica is no candidate before its controllers can begin: a new replica whose caches are filled for minutes, or
-// that lacks a permission, does not take the lease from one that works. It waits for the sources of its controllers, by
-// the rule of [controller.Options.SyncTimeout], see [controller.Runner.Ready]. When one controller can begin, it waits
-// for the others for at most their longest SyncTimeout, so that a missing permission of one does not stop the others.
-// It logs for which controllers it waits, and why. Other Runnables are not waited for, but begin with the controllers:
-// something that the caches need, such as a definition of a kind, must be installed before Run, or by
-// [Manager.AddToAll].
+// process continues. A replica is a candidate when its controllers can begin, see [Manager]. See package election for
+// the guarantees, and [Manager.Fence] for work that ignores its context.
 //
 // With [Options.Sharding], every replica runs everything, and the controllers of each replica reconcile a share of the
 // objects. A replica joins when its controllers can begin, as above. One that loses its membership stops its

@@ -74,6 +74,16 @@ type Runnable interface {
 }
 
 // Manager runs the parts of a program. Create one with [New]. See the comment of the package for its concurrency.
+//
+// # Candidates
+//
+// A replica is no candidate before its controllers can begin: a new replica whose caches are filled for minutes, or
+// that lacks a permission, does not take the lease from one that works. It waits for the sources of its controllers, by
+// the rule of [controller.Options.SyncTimeout], see [controller.Runner.Ready]. When one controller can begin, it waits
+// for the others for at most their longest SyncTimeout, so that a missing permission of one does not stop the others.
+// It logs for which controllers it waits, and why. Other Runnables are not waited for, but begin with the controllers:
+// something that the caches need, such as a definition of a kind, must be installed before Run, or by
+// [Manager.AddToAll].
 type Manager struct {
 	options  Options
 	elector  *election.Elector // nil without election
@@ -198,10 +208,10 @@ func (m *Manager) late(method, what string) bool {
 
 // Add adds something that only the leader runs; without election, every replica does. If r has a method
 // Standby(context.Context) error, as a [controller.Runner] has, it runs in the replicas that wait. With election or
-// sharding, the first term of a replica waits until its controllers can begin, see the comment of the package. The Run
-// method of r is called again in each term of the replica, after all earlier calls have returned. With election, r must
-// not be a [cache.View]: every replica needs its objects to be ready, so use AddToAll. With election or sharding, r
-// must not be a [webhook.Server], which runs once, and which every replica needs: use AddToAll.
+// sharding, the first term of a replica waits until its controllers can begin, see [Manager]. The Run method of r is
+// called again in each term of the replica, after all earlier calls have returned. With election, r must not be a
+// [cache.View]: every replica needs its objects to be ready, so use AddToAll. With election or sharding, r must not be
+// a [webhook.Server], which runs once, and which every replica needs: use AddToAll.
 //
 // With sharding, every member of the group runs r. A [controller.Runner] reconciles only the objects of its shard. A
 // controller of another type must have the method Shard, as a controller.Runner has; otherwise each member would
