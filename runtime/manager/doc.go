@@ -22,16 +22,15 @@
 // the guarantees, and [Manager.Fence] for work that ignores its context.
 //
 // With [Options.Sharding], every replica runs everything, and the controllers of each replica reconcile a share of the
-// objects. A replica joins when its controllers can begin, as above. One that loses its membership stops its
-// controllers, and joins again. Each replica watches all objects, or only its share with views that have
-// Selection.Sharded, see package cache.
+// objects. One that loses its membership stops its controllers, and joins again. Each replica watches all objects, or
+// only its share with views that have Selection.Sharded, see package cache.
 //
 // # Start and stop
 //
-// Run starts the HTTP servers, then what runs in every replica, then the standby, and the election when the controllers
-// can begin. When its context ends, or something that it runs fails, it stops them in the opposite order: the
-// controllers first, each after its current runs; then it releases the lease; then it stops what runs in every replica;
-// the HTTP servers are the last, so that livez succeeds and readyz fails meanwhile.
+// Run starts the HTTP servers, then what runs in every replica, then the standby and the election. When its context
+// ends, or something that it runs fails, it stops them in the opposite order: the controllers first, each after its
+// current runs; then it releases the lease; then it stops what runs in every replica; the HTTP servers are the last, so
+// that livez succeeds and readyz fails meanwhile.
 //
 // Run returns an error that names each Runnable that does not stop within [Options.StopTimeout], and each run of a
 // controller that has not returned. The lease is then kept and renewed until they end, even after Run: end the program,
@@ -46,10 +45,9 @@
 //   - livez fails if a run of a controller with [controller.Options.RunTimeout] is stuck, or a check of
 //     [Manager.AddLivenessCheck] fails, so that the kubelet restarts the process.
 //   - readyz fails until the sources of all controllers, and all views that were added, are synced, in every replica;
-//     until the server has once returned the lease of the election, or the leases of the sharding, so that a replica
-//     without the permission is not ready; while a check of [Manager.AddReadinessCheck] fails; and when Run is
-//     stopping. Clusters that [controller.Controller.Engage] has added do not count, since one of them does not stop
-//     the work on the others.
+//     until the lease was reached once; while a check of [Manager.AddReadinessCheck] fails; and when Run is stopping.
+//     Clusters that [controller.Controller.Engage] has added do not count, since one of them does not stop the work on
+//     the others.
 //
 // The checks are named "runs-NAME" and "sources-NAME" for a controller, "lease-NAME" for an election or a sharding, and
 // "view-RESOURCE" for a view. A number follows a name that repeats, such as "view-secrets-2" for the second view of
@@ -63,7 +61,6 @@
 //
 // # Concurrency
 //
-// A [Manager] is built in one goroutine, before Run, which may be called once. After that, [Manager.Add] and similar
-// methods only log an error. [Manager.AddTable], [Manager.Leading], [Manager.Sharding], [Manager.Metrics] and
-// [Manager.Fence] are safe for concurrent use at any time, and so are the registry and the middleware that they return.
+// A [Manager] is built in one goroutine, before Run. After that, only [Manager.AddTable], [Manager.Leading],
+// [Manager.Sharding], [Manager.Metrics] and [Manager.Fence] may be called, at any time.
 package manager
