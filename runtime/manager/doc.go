@@ -10,16 +10,15 @@
 //	m.Add(controller.New(controller.For[v1.Order](cache), nil).With(reconcileOrder))
 //	err := m.Run(ctx)
 //
-// Use it for programs that run in a cluster. A program that has a single controller and needs none of this calls only
-// [controller.Controller.Run].
+// A program that has a single controller and needs none of this calls only [controller.Controller.Run].
 //
 // # Replicas
 //
 // With [Options.LeaderElection], the leader runs the Runnables of [Manager.Add], and every replica runs those of
 // [Manager.AddToAll]. The other replicas are on standby: their caches are synced, so that the first reconcile of the
 // next leader does not wait for them. A replica that loses the lease stops its controllers and is on standby again; its
-// process continues. A replica is a candidate when its controllers can begin, see [Manager]. See package election for
-// the guarantees, and [Manager.Fence] for work that ignores its context.
+// process continues. See [Manager] for when it is a candidate. See package election for the guarantees, and
+// [Manager.Fence] for work that ignores its context.
 //
 // With [Options.Sharding], every replica runs everything, and the controllers of each replica reconcile a share of the
 // objects. One that loses its membership stops its controllers, and joins again. Each replica watches all objects, or
@@ -50,8 +49,7 @@
 //     the others.
 //
 // The checks are named "runs-NAME" and "sources-NAME" for a controller, "lease-NAME" for an election or a sharding, and
-// "view-RESOURCE" for a view. A number follows a name that repeats, such as "view-secrets-2" for the second view of
-// secrets.
+// "view-RESOURCE" for a view. A number follows a name that repeats, as in "view-secrets-2".
 //
 // # Metrics
 //
