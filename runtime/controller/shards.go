@@ -1,4 +1,5 @@
-// Copyright The kube authors. SPDX-License-Identifier: Apache-2.0
+// Copyright The kube authors.
+// SPDX-License-Identifier: Apache-2.0
 
 package controller
 
