@@ -109,6 +109,8 @@ var (
 		Standby(ctx context.Context) error
 		Ready(ctx context.Context) error
 		SyncTimeout() time.Duration
+	} = (*operator.Operator)(nil)
+	_ interface {
 		Health() []controller.SourceHealth
 	} = (*operator.Operator)(nil)
 )
