@@ -85,8 +85,8 @@ type Elector struct {
 	state   state
 	lease   *leases.Lease // as it was read or written last, or nil
 	reached bool          // the server has returned the lease
-	reading error         // of the last read
-	writing error         // of the last write, until no write is necessary
+	reading terms.Failure // the last read
+	writing terms.Failure // the last write, until no write is necessary
 	running bool
 }
 
@@ -178,7 +178,7 @@ func (e *Elector) Status() Status {
 	return Status{
 		Lease: core.ObjectRef{Namespace: e.options.Namespace, Name: e.options.Name}, Identity: e.options.Identity,
 		Leading: s.leads(now), Leader: s.stored.leader(), Transitions: int(s.stored.transitions), Reached: e.reached,
-		Err: cmp.Or(e.reading, e.writing), // while reads fail, nothing is written
+		Err: cmp.Or(e.reading.Err, e.writing.Err), // while reads fail, nothing is written
 	}
 }
 
@@ -249,7 +249,7 @@ func (e *Elector) apply(in input) (state, action) {
 	after, act := before.step(in)
 	e.state = after
 	if in.kind == found && act.kind == wait {
-		e.writing = nil
+		e.writing = terms.Failure{}
 	}
 	e.mu.Unlock() // before the log, whose handler may call Status
 	if leader := after.stored.leader(); leader != before.stored.leader() && leader != "" {
@@ -324,19 +324,19 @@ func isTimeout(err error) bool {
 	return ok && late.Timeout()
 }
 
-// note takes note of the result of a request. It logs an error that differs from that of the last request of its kind.
+// note takes note of the result of a request, and logs an error as [terms.Failure] says.
 func (e *Elector) note(kind actionKind, l *leases.Lease, err error) {
 	e.mu.Lock()
 	last := &e.writing
 	if kind == read {
 		last = &e.reading
 	}
-	differs := err != nil && (*last == nil || (*last).Error() != err.Error())
+	log := last.Note(err)
 	leading := e.state.leading
-	e.lease, *last = l, err
+	e.lease = l
 	e.reached = e.reached || l != nil
 	e.mu.Unlock() // before the log, whose handler may call Status
-	if differs {
+	if log {
 		e.logger.Warn("a request for the lease has failed", "leading", leading, "err", err)
 	}
 }
@@ -432,7 +432,7 @@ func (t *term) wait(ctx context.Context, until time.Time) input {
 func (e *Elector) loss() error {
 	e.mu.Lock()
 	reason := e.state.reason
-	err := cmp.Or(e.reading, e.writing)
+	err := cmp.Or(e.reading.Err, e.writing.Err)
 	e.mu.Unlock()
 	if reason == "" {
 		reason = fmt.Sprintf("it was not renewed within Options.RenewDeadline, which is %v", e.options.RenewDeadline)

@@ -113,12 +113,12 @@ type Member struct {
 	shrink     *time.Timer        // does it later; nil if nothing was lost
 }
 
-// failures has the error of the last request of each kind, or nil: a replica may be permitted to read leases, but not
+// failures has the last request of each kind: a replica may be permitted to read leases, but not
 // to write them.
-type failures struct{ list, write, remove error }
+type failures struct{ list, write, remove terms.Failure }
 
 // of returns the field of a kind.
-func (f *failures) of(kind actionKind) *error {
+func (f *failures) of(kind actionKind) *terms.Failure {
 	switch kind {
 	case write:
 		return &f.write
@@ -130,7 +130,7 @@ func (f *failures) of(kind actionKind) *error {
 }
 
 // first returns the error that prevents the others' requests, or nil.
-func (f *failures) first() error { return cmp.Or(f.list, f.write, f.remove) }
+func (f *failures) first() error { return cmp.Or(f.list.Err, f.write.Err, f.remove.Err) }
 
 // follower is a function that is called with the slots in which work may begin.
 type follower struct {
@@ -390,14 +390,12 @@ func (m *Member) remove(ctx context.Context, name string) {
 	}
 }
 
-// note takes note of the result of a request. It logs an error that differs from that of the last request of its kind.
+// note takes note of the result of a request, and logs an error as [terms.Failure] says.
 func (m *Member) note(kind actionKind, err error) {
 	m.mu.Lock()
-	last := m.errs.of(kind)
-	differs := err != nil && (*last == nil || (*last).Error() != err.Error())
-	*last = err
+	log := m.errs.of(kind).Note(err)
 	m.mu.Unlock() // before the log, whose handler may call Status
-	if differs {
+	if log {
 		m.logger.Warn("a request for the shards has failed", "err", err)
 	}
 }
@@ -539,7 +537,7 @@ func (t *turn) step(in input) action {
 	var act action
 	m.state, act = m.state.step(in)
 	if in.kind == listed && act.kind == wait { // nothing has to be written
-		m.errs.write, m.errs.remove = nil, nil
+		m.errs.write, m.errs.remove = terms.Failure{}, terms.Failure{}
 	}
 	m.want(m.state.wanted())
 	after := m.state
