@@ -34,7 +34,7 @@ func testExecWithSlowReader(t *testing.T, c *kube.Client, pods *kube.API[corev1.
 	}
 	pods = inSpace(t, pods, connect(t, &kube.ClientOptions{Config: c.Config(), Middleware: []middleware.Func{observe}}))
 	p, err := podVerbs(pods).Exec(limit(t), "talker", &kube.ExecOptions{
-		Container: "web", Command: []string{"tool", "sum"}, Stdin: true,
+		Container: "web", Command: []string{"tool", "echo"}, Stdin: true,
 	})
 	if err != nil {
 		t.Fatal(err)
