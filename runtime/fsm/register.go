@@ -131,8 +131,8 @@ func (s *state[K]) mistake(optional map[string]bool) error {
 	return nil
 }
 
-// unreadable returns the first field of the state whose type is an interface, also in other structs, and the type. It is
-// nil if there is none. Values of other types are encoded and decoded by the same type.
+// unreadable returns the first field of the state whose type is an interface, also in other structs, and the type, or
+// nil. The type of all other values is known when they are decoded.
 func (s *state[K]) unreadable() (field string, typ reflect.Type) {
 	return interfaceIn(s.typ, "", map[reflect.Type]bool{})
 }

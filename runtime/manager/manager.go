@@ -77,7 +77,7 @@ type Runnable interface {
 //
 // # Candidates
 //
-// A replica is no candidate before its controllers can begin: a new replica whose caches are filled for minutes, or
+// A replica is not a candidate before its controllers can begin: a new one whose caches are filled for minutes, or
 // that lacks a permission, does not take the lease from one that works. It waits for the sources of its controllers, by
 // the rule of [controller.Options.SyncTimeout], see [controller.Runner.Ready]. When one controller can begin, it waits
 // for the others for at most their longest SyncTimeout, so that a missing permission of one does not stop the others.

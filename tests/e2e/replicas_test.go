@@ -400,8 +400,8 @@ func TestReplicasSurviveRestartsOfTheServer(t *testing.T) {
 	}
 }
 
-// logged returns an error unless each process has logged that requests have failed. One that was started meanwhile is no
-// candidate for a lease yet.
+// logged returns an error unless each process has logged that requests have failed. One that was started meanwhile does
+// not request the lease yet.
 func (r *replicas) logged() error {
 	const waits = " INFO this replica takes no work yet"
 	failed := map[string]string{

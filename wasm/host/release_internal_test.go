@@ -377,7 +377,7 @@ func TestModuleRunsWhoseStoredCodeCannotBeRead(t *testing.T) {
 				t.Fatal(err)
 			}
 		},
-		"a directory that is none": func(t *testing.T, dir, _ string) {
+		"a file in place of the directory": func(t *testing.T, dir, _ string) {
 			t.Helper()
 			if err := errors.Join(os.RemoveAll(dir), os.WriteFile(dir, nil, 0o600)); err != nil {
 				t.Fatal(err)

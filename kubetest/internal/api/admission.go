@@ -56,13 +56,8 @@ func (c *call) admissionOf(dryRun []string, manager, fieldValidation string) *ad
 	meta := func(kind string) metav1.TypeMeta {
 		return metav1.TypeMeta{APIVersion: metav1.SchemeGroupVersion.String(), Kind: kind}
 	}
-	extra := make(map[string]authenticationv1.ExtraValue)
-	for key, values := range c.user.Extra {
-		extra[key] = values
-	}
 	return &admission{
-		user:   authenticationv1.UserInfo{Username: c.user.Name, UID: c.user.UID, Groups: c.user.Groups, Extra: extra},
-		dryRun: len(dryRun) > 0, warn: c.warn,
+		user: userInfo(&c.user), dryRun: len(dryRun) > 0, warn: c.warn,
 		options: map[admissionv1.Operation]runtime.Object{
 			admissionv1.Create: &metav1.CreateOptions{
 				TypeMeta: meta("CreateOptions"), DryRun: dryRun, FieldManager: manager, FieldValidation: fieldValidation,

@@ -6,8 +6,10 @@ package api
 import (
 	"net/http"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kube-go/sdk/kubetest/internal/rbac"
 )
@@ -35,7 +37,7 @@ func (c *call) review(obj *unstructured.Unstructured) error {
 		}, "status")
 	case "SelfSubjectReview":
 		obj.SetCreationTimestamp(metav1.Now())
-		setNested(obj, userInfo(&c.user), "status", "userInfo")
+		setNested(obj, plainUserInfo(&c.user), "status", "userInfo")
 	default:
 		return unsupported("authentication, such as a " + c.kind.Kind)
 	}
@@ -75,27 +77,21 @@ func (c *call) reviewAccess(obj *unstructured.Unstructured, u *rbac.User) {
 	setNested(obj, status, "status")
 }
 
-// userInfo returns a user as a SelfSubjectReview has it.
-func userInfo(u *rbac.User) map[string]any {
-	info := map[string]any{"username": u.Name}
-	if u.UID != "" {
-		info["uid"] = u.UID
+// userInfo returns a user as reviews have it.
+func userInfo(u *rbac.User) authenticationv1.UserInfo {
+	extra := make(map[string]authenticationv1.ExtraValue, len(u.Extra))
+	for key, values := range u.Extra {
+		extra[key] = values
 	}
-	list := func(values []string) (out []any) {
-		for _, v := range values {
-			out = append(out, v)
-		}
-		return out
+	return authenticationv1.UserInfo{Username: u.Name, UID: u.UID, Groups: u.Groups, Extra: extra}
+}
+
+// plainUserInfo returns a user as a SelfSubjectReview has it.
+func plainUserInfo(u *rbac.User) map[string]any {
+	info := userInfo(u)
+	plain, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&info)
+	if err != nil {
+		panic(err) // it has only strings
 	}
-	if len(u.Groups) > 0 {
-		info["groups"] = list(u.Groups)
-	}
-	if len(u.Extra) > 0 {
-		extra := make(map[string]any)
-		for key, values := range u.Extra {
-			extra[key] = list(values)
-		}
-		info["extra"] = extra
-	}
-	return info
+	return plain
 }

@@ -17,7 +17,7 @@ import (
 // isSigningRequest returns whether objects of the kind are CertificateSigningRequests.
 func isSigningRequest(k *kind) bool { return k.Kind == "CertificateSigningRequest" }
 
-// setRequester sets the user who requests a certificate to that of the HTTP request.
+// setRequester sets the requester of a certificate to the user of the HTTP request.
 func (w *write) setRequester(obj *unstructured.Unstructured) {
 	spec, ok := obj.Object["spec"].(map[string]any)
 	if !ok {
@@ -27,7 +27,7 @@ func (w *write) setRequester(obj *unstructured.Unstructured) {
 		delete(spec, name)
 	}
 	if w.call != nil {
-		maps.Copy(spec, userInfo(&w.call.user))
+		maps.Copy(spec, plainUserInfo(&w.call.user))
 	}
 }
 

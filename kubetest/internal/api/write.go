@@ -114,9 +114,6 @@ func (w *write) mutateNew(
 		}
 	}
 	managed = before.GetManagedFields()
-	if w.admission == nil {
-		return obj.DeepCopy(), managed, nil
-	}
 	out, changed, err := w.mutate(nil, before)
 	if err != nil || !changed {
 		return obj.DeepCopy(), managed, err

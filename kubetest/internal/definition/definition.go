@@ -25,7 +25,7 @@ type Definition struct {
 	name     string
 	served   bool
 	webhook  bool
-	convert  *webhook.Converter // nil if there is no handler of webhooks
+	convert  *webhook.Converter // nil without a handler of webhooks
 	versions []*Version
 }
 
