@@ -553,6 +553,13 @@ func TestFailedServerClosesItsConnections(t *testing.T) {
 		if err := open.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 			t.Fatal(err)
 		}
+		// The server tells the connection of its end, which takes a reader, since a pipe has no buffer.
+		read := make(chan error, 1)
+		go func() {
+			_, err := open.Read(make([]byte, 1))
+			read <- err
+		}()
+		synctest.Wait()
 		close(r.pipe.failed)
 		if err := <-r.result; !errors.Is(err, errAccept) {
 			t.Errorf("Run() = %v, want %v", err, errAccept)
@@ -560,7 +567,7 @@ func TestFailedServerClosesItsConnections(t *testing.T) {
 		if err := r.Ready(t.Context()); err == nil {
 			t.Error("a server whose Run has returned is ready")
 		}
-		if _, err := open.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		if err := <-read; err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("a read of a connection after Run has returned = %v, want its end", err)
 		}
 	})

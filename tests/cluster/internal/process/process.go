@@ -169,22 +169,43 @@ func alive(spec Spec, pid int) bool {
 	if pid <= 0 || syscall.Kill(pid, 0) != nil {
 		return false
 	}
-	environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	environ, err := environment(pid)
 	if err != nil {
 		_, statErr := os.Stat("/proc/self/environ")
 		return statErr != nil
 	}
 	have := bytes.Split(environ, []byte{0})
 	for _, want := range spec.Env {
-		found := false
-		for _, entry := range have {
-			found = found || string(entry) == want
-		}
-		if !found {
-			return false // another process, or a zombie, whose environment is empty
+		if !slices.ContainsFunc(have, func(entry []byte) bool { return string(entry) == want }) {
+			return false // another process
 		}
 	}
 	return len(environ) > 0
+}
+
+// environment returns the environment of a process, which is empty for a zombie. During execve, it is briefly empty or
+// incomplete, so environment reads it until two reads have the same bytes.
+func environment(pid int) ([]byte, error) {
+	var last []byte
+	for deadline := time.Now().Add(time.Second); ; time.Sleep(time.Millisecond) {
+		environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		complete := len(environ) > 0 && bytes.Equal(environ, last)
+		if err != nil || complete || zombie(pid) || time.Now().After(deadline) {
+			return environ, err
+		}
+		last = environ
+	}
+}
+
+// zombie reports whether a process has ended.
+func zombie(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return true
+	}
+	// The state follows the name of the program, which is in parentheses and may contain others; see proc_pid_stat(5).
+	state := bytes.TrimSpace(stat[bytes.LastIndexByte(stat, ')')+1:])
+	return len(state) == 0 || state[0] == 'Z' || state[0] == 'X'
 }
 
 // Spec returns the spec of the process.
