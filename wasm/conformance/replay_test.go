@@ -80,7 +80,7 @@ func TestThousandRecordedReconcilesReplayByteForByte(t *testing.T) {
 			w.server.putAll(taskPath, tasks)
 			var tapes recordings
 			w.set(t, host.Module{Name: "reconciler", Binary: p.reconciler, Record: tapes.add})
-			w.awaitFor(t, 2*patience, "the status of all objects", func() bool {
+			w.awaitFor(t, 5*patience, "the status of all objects", func() bool {
 				w.server.mu.Lock()
 				defer w.server.mu.Unlock()
 				done := 0
