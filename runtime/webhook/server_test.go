@@ -553,7 +553,7 @@ func TestFailedServerClosesItsConnections(t *testing.T) {
 		if err := open.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 			t.Fatal(err)
 		}
-		// The server tells the connection of its end, which takes a reader, since a pipe has no buffer.
+		// Without a read, the server would wait until the client receives the alert, because a pipe has no buffer.
 		read := make(chan error, 1)
 		go func() {
 			_, err := open.Read(make([]byte, 1))
