@@ -13,6 +13,7 @@ import (
 	mathrand "math/rand/v2"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -351,7 +352,8 @@ type term struct {
 	result chan terms.Result // of lead
 	stop   chan struct{}     // ends endInTime
 	guard  sync.WaitGroup    // endInTime
-	notice sync.Once         // of the loss of the term
+
+	noticed atomic.Bool // the loss of the term is logged
 
 	returned bool  // lead has returned
 	lost     bool  // the term had ended before
@@ -390,10 +392,13 @@ func (t *term) endInTime() {
 	}
 }
 
-// fail ends the work, because the term is lost. The log says so now, since the work may ignore the end of its context.
+// fail ends the work, because the term is lost. The log says so now, since the work may ignore the end of its context,
+// but not earlier, since a log handler may block.
 func (t *term) fail() {
-	t.notice.Do(func() { t.elector.logger.Warn("the lease is lost: the work ends", "err", t.elector.loss()) })
 	t.lose(ErrLost)
+	if !t.noticed.Swap(true) {
+		t.elector.logger.Warn("the lease is lost: the work ends", "err", t.elector.loss())
+	}
 }
 
 // left returns the time until the end of the term, unless it has ended.

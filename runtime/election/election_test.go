@@ -813,6 +813,49 @@ func TestTheLossOfATermIsLoggedAtOnce(t *testing.T) {
 	}
 }
 
+// blocking is a log handler that blocks at one message, until a channel is closed or a minute has passed.
+type blocking struct {
+	slog.Handler
+	message string
+	until   <-chan struct{}
+}
+
+func (blocking) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h blocking) WithAttrs([]slog.Attr) slog.Handler { return h }
+
+func (h blocking) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == h.message {
+		select {
+		case <-h.until:
+		case <-time.After(time.Minute):
+		}
+	}
+	return nil
+}
+
+// TestALogThatBlocksDoesNotDelayTheEndOfTheWork has a log that blocks at the loss of a term, such as a full pipe.
+func TestALogThatBlocksDoesNotDelayTheEndOfTheWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ended := make(chan struct{})
+		r := newCluster(t).replica(election.Options{
+			Logger: slog.New(blocking{slog.DiscardHandler, "the lease is lost: the work ends", ended}),
+		})
+		var took time.Duration
+		err := r.Run(t.Context(), func(ctx context.Context) error {
+			defer close(ended)
+			cut := time.Now()
+			r.cut.Store(true)
+			<-ctx.Done()
+			took = time.Since(cut)
+			return context.Cause(ctx)
+		})
+		if !errors.Is(err, election.ErrLost) || took > 10*time.Second {
+			t.Errorf("Run = %v, and the work ended after %v, want at most RenewDeadline", err, took)
+		}
+	})
+}
+
 // asking is a log handler that asks an elector for its status.
 type asking struct {
 	slog.Handler

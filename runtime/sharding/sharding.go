@@ -502,10 +502,10 @@ func (t *turn) fail(ctx context.Context) error {
 	m.state = m.state.end()
 	m.elector = nil // the lease may be renewed while the work continues
 	m.mu.Unlock()
+	t.lose(election.ErrLost)      // before the log, whose handler may block
 	if t.why != nil && !t.ended { // otherwise the elector logs it
 		m.logger.Warn("the membership is lost: the work ends", "err", t.why)
 	}
-	t.lose(election.ErrLost)
 	m.publish(before, slots{})
 	if !t.ended {
 		t.end(<-t.result)

@@ -756,6 +756,50 @@ func TestTheLossOfAMembershipIsLoggedAtOnceWithItsReason(t *testing.T) {
 	}
 }
 
+// blocking is a log handler that blocks at one message, until a channel is closed or a minute has passed.
+type blocking struct {
+	slog.Handler
+	message string
+	until   <-chan struct{}
+}
+
+func (blocking) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h blocking) WithAttrs([]slog.Attr) slog.Handler { return h }
+
+func (h blocking) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == h.message {
+		select {
+		case <-h.until:
+		case <-time.After(time.Minute):
+		}
+	}
+	return nil
+}
+
+// TestALogThatBlocksDoesNotDelayTheEndOfTheWork has a log that blocks at the loss of a membership, such as a full pipe.
+func TestALogThatBlocksDoesNotDelayTheEndOfTheWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, ended := newCluster(t), make(chan struct{})
+		a := c.add("a", func(o *sharding.Options) {
+			o.Logger = slog.New(blocking{slog.DiscardHandler, "the membership is lost: the work ends", ended})
+		})
+		var took time.Duration
+		err := a.Run(t.Context(), func(ctx context.Context) error {
+			defer close(ended)
+			<-time.After(5 * time.Second)
+			c.server.Delete(c.leases, core.ObjectRef{Namespace: "prod", Name: "shop-shards"})
+			deleted := time.Now()
+			<-ctx.Done()
+			took = time.Since(deleted)
+			return context.Cause(ctx)
+		})
+		if !errors.Is(err, election.ErrLost) || took > 10*time.Second {
+			t.Errorf("Run = %v, and the work ended after %v, want at most RenewDeadline", err, took)
+		}
+	})
+}
+
 // TestAFailingRequestIsLoggedOnce forbids one kind of request, while the others succeed.
 func TestAFailingRequestIsLoggedOnce(t *testing.T) {
 	for _, method := range []string{http.MethodPut, http.MethodDelete} {
