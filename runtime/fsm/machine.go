@@ -241,8 +241,8 @@ func (m *chart[K]) wrong(format string, args ...any) {
 
 // Check returns the mistakes in the machine, or nil for a machine that can run: states that can't be reached, states
 // without a next state, states of a deletion from which no terminal state can be reached, methods that would never be
-// called, fields of the states of a durable machine that can't be stored, and types that do not fit. A state that may follow but was never added is only found if no other state may
-// follow; fsmtest.Registered finds it in the source.
+// called, fields of the states of a durable machine that can't be read again, and types that do not fit. A state that
+// may follow but was never added is only found if no other state may follow; fsmtest.Registered finds it in the source.
 func (m *Machine[K]) Check() error {
 	m.built.Do(m.build)
 	return m.invalid

@@ -16,9 +16,9 @@ import (
 // # Durable machines
 //
 // With [Options.Durable], a state that was reached is not repeated: the next pass begins there. The machine stores the
-// name and the exported fields of the state in status.fsm, as JSON. No field has an interface type, such as error or any,
-// since its value can't be read again with the same type; a type with the method UnmarshalJSON may have any fields. A
-// state with a method
+// name and the exported fields of the state in status.fsm, as JSON. No field may have an interface type, such as error or
+// any, since its value can't be read again with the same type; a type with the method UnmarshalJSON may have any fields.
+// A state with a method
 //
 //	Verify(c *fsm.Ctx[K]) error
 //

@@ -553,7 +553,7 @@ func TestFailedServerClosesItsConnections(t *testing.T) {
 		if err := open.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 			t.Fatal(err)
 		}
-		// Without a read, the server would wait until the client receives the alert, because a pipe has no buffer.
+		// The server writes a TLS alert before it closes the connection. A pipe has no buffer, so that needs a reader.
 		read := make(chan error, 1)
 		go func() {
 			_, err := open.Read(make([]byte, 1))
