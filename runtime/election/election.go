@@ -70,8 +70,8 @@ var (
 	// ErrLost is the error of a term that ended because the lease could not be renewed in time, or was taken away.
 	ErrLost = errors.New("the lease is lost")
 
-	// ErrNotLeader is the error of a request that a fence refuses: [Elector.Fence], and that of package sharding, because
-	// the replica is not a member.
+	// ErrNotLeader is the error of a request that a fence refuses: that of [Elector.Fence] because the replica does not
+	// lead, and that of package sharding because it is not a member.
 	ErrNotLeader = errors.New("this replica has no term")
 )
 

@@ -113,8 +113,7 @@ type Member struct {
 	shrink     *time.Timer        // does it later; nil if nothing was lost
 }
 
-// failures has the last request of each kind: a replica may be permitted to read leases, but not
-// to write them.
+// failures has the last request of each kind. A replica may be permitted to read leases, but not to write them.
 type failures struct{ list, write, remove terms.Failure }
 
 // of returns the field of a kind.
@@ -129,7 +128,7 @@ func (f *failures) of(kind actionKind) *terms.Failure {
 	}
 }
 
-// first returns the error that prevents the others' requests, or nil.
+// first returns the error of a list, since nothing else is sent after one, or else that of another request, or nil.
 func (f *failures) first() error { return cmp.Or(f.list.Err, f.write.Err, f.remove.Err) }
 
 // follower is a function that is called with the slots in which work may begin.

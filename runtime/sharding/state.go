@@ -158,9 +158,9 @@ func (s state) end() state {
 	return s
 }
 
-// lossOf returns whether the object with the table or the own lease has been replaced or restored by somebody, so that
-// other members may own the slots of this one soon. While its lease exists, only this member takes slots away from
-// itself.
+// lossOf returns how somebody has deleted, replaced or restored the object with the table or the own lease, so that
+// other members may own the slots of this one soon, or notLost. While its lease exists, only this member takes slots
+// away from itself.
 func (s state) lossOf(in input) loss {
 	own := s.table.of(s.self.uid).without(s.given)
 	switch {
