@@ -47,12 +47,12 @@ func Log(logger *slog.Logger) Func {
 const redacted = "redacted"
 
 // RedactedURL returns the URL of a request without secrets: it redacts a password, the arguments of a command, and the
-// query of a proxied request.
+// query of a proxied request or of one whose query is malformed.
 func RedactedURL(u *url.URL) string {
 	shown := *u
-	query := u.Query()
+	query, err := url.ParseQuery(u.RawQuery)
 	switch {
-	case strings.HasSuffix(u.Path, "/proxy") || strings.Contains(u.Path, "/proxy/"):
+	case err != nil || strings.HasSuffix(u.Path, "/proxy") || strings.Contains(u.Path, "/proxy/"):
 		if u.RawQuery != "" {
 			shown.RawQuery = redacted
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/kube-go/sdk/client/middleware"
 )
 
-// TestLogRedaction checks that the secrets of a URL are not logged: the command of an exec, and the query of a proxied
-// request.
+// TestLogRedaction checks that the secrets of a URL are not logged: the command of an exec, and the query of a request that
+// is proxied or malformed.
 func TestLogRedaction(t *testing.T) {
 	const server = "https://cluster.test"
 	for _, tc := range []struct{ name, in, want string }{
@@ -30,6 +30,10 @@ func TestLogRedaction(t *testing.T) {
 		{
 			"a proxied root", "/api/v1/namespaces/a/services/b/proxy?token=hunter2",
 			"/api/v1/namespaces/a/services/b/proxy?redacted",
+		},
+		{
+			"a malformed query", "/api/v1/namespaces/a/pods/b/exec?command=mysql;-phunter2",
+			"/api/v1/namespaces/a/pods/b/exec?redacted",
 		},
 		{"a proxied path without a query", "/api/v1/nodes/a/proxy/healthz", "/api/v1/nodes/a/proxy/healthz"},
 	} {

@@ -5,6 +5,7 @@ package middleware
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"sync"
@@ -48,10 +49,18 @@ func Observe(observe Observer) Func {
 			if ctx != nil {
 				r = r.WithContext(ctx)
 			}
-			resp, err := next.RoundTrip(r)
 			if done == nil {
-				return resp, err
+				return next.RoundTrip(r)
 			}
+			returned := false
+			defer func() {
+				if !returned {
+					took := time.Since(start)
+					done(Outcome{Err: errPanicked, HeaderTook: took, Took: took})
+				}
+			}()
+			resp, err := next.RoundTrip(r)
+			returned = true
 			header := time.Since(start)
 			if err != nil {
 				done(Outcome{Err: err, HeaderTook: header, Took: header})
@@ -67,6 +76,9 @@ func Observe(observe Observer) Func {
 		})
 	}
 }
+
+// errPanicked is the error of a request whose RoundTripper has panicked.
+var errPanicked = errors.New("the RoundTripper has panicked")
 
 // observedBody reports when the body ends.
 type observedBody struct {
@@ -93,19 +105,27 @@ func (b *observedBody) Close() error {
 	return err
 }
 
+// note counts n bytes that were read, and calls the callback at the end, which is the first error.
 func (b *observedBody) note(n int, err error) {
+	if out, ended := b.noted(n, err); ended {
+		b.done(out) // without the mutex: the callback may take time, and may use the body
+	}
+}
+
+// noted returns the outcome if the body has just ended.
+func (b *observedBody) noted(n int, err error) (out Outcome, ended bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.over {
-		return
+		return Outcome{}, false
 	}
-	if b.outcome.Bytes += int64(n); err == nil {
-		return
+	b.outcome.Bytes += int64(n)
+	if b.over = err != nil; !b.over {
+		return Outcome{}, false
 	}
-	b.over = true
 	if err != io.EOF {
 		b.outcome.Err = err
 	}
 	b.outcome.Took = time.Since(b.start)
-	b.done(b.outcome)
+	return b.outcome, true
 }

@@ -134,3 +134,54 @@ func TestObserveContext(t *testing.T) {
 		}
 	})
 }
+
+// TestObserveReportsAPanic checks that a request whose transport panics ends, so that no gauge counts it forever.
+func TestObserveReportsAPanic(t *testing.T) {
+	var all []middleware.Outcome
+	observer := func(r *http.Request) (context.Context, func(middleware.Outcome)) {
+		return r.Context(), func(o middleware.Outcome) { all = append(all, o) }
+	}
+	panics := middleware.RoundTripperFunc(func(*http.Request) (*http.Response, error) { panic("at the disco") })
+	func() {
+		defer func() {
+			if p := recover(); p != "at the disco" {
+				t.Errorf("recover() = %v, want the value of the panic", p)
+			}
+		}()
+		resp, err := middleware.Observe(observer)(panics).RoundTrip(newRequest(t, nil))
+		if err == nil {
+			resp.Body.Close()
+		}
+		t.Errorf("RoundTrip() returned %v", err)
+	}()
+	if len(all) != 1 || all[0].Err == nil || all[0].Status != 0 {
+		t.Errorf("outcomes = %+v, want an error", all)
+	}
+}
+
+// TestObserverMayUseTheBody checks that a callback holds no lock of the body: another goroutine can close the body
+// meanwhile, as a slow exporter of spans requires.
+func TestObserverMayUseTheBody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var body io.ReadCloser
+		observer := func(*http.Request) (context.Context, func(middleware.Outcome)) {
+			return nil, func(middleware.Outcome) {
+				closed := make(chan error)
+				go func() { closed <- body.Close() }()
+				if err := <-closed; err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		s := &script{steps: []step{{status: 200, body: "hello"}}}
+		resp, err := middleware.Observe(observer)(s).RoundTrip(newRequest(t, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		body = resp.Body
+		if data, err := io.ReadAll(resp.Body); string(data) != "hello" || err != nil {
+			t.Errorf("body = %q, %v", data, err)
+		}
+	})
+}
