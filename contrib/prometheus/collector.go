@@ -19,7 +19,8 @@ type Collector struct {
 }
 
 // NewCollector returns a collector of the metrics of a registry, such as that of a manager. The caller registers it.
-// Families must be added to r before.
+// Families must be added to r before: each one that is added later is an error of each collection, and a handler of
+// package promhttp then serves no metrics unless its HandlerOpts.ErrorHandling is ContinueOnError.
 func NewCollector(r *metrics.Registry) *Collector {
 	c := &Collector{registry: r, descs: make(map[string]*prometheus.Desc)}
 	for _, f := range r.Families() {

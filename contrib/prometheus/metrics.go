@@ -6,6 +6,7 @@ package kubeprometheus
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 
 // Options are the options of [New]. The zero value of a field is its default.
 type Options struct {
-	// Buckets are the upper bounds of the histograms, in seconds. Default: from 5 ms to 60 s.
+	// Buckets are the upper bounds of the histograms, in seconds, in ascending order. Default: from 5 ms to 60 s.
 	Buckets []float64
 
 	// MaxResources is the maximum number of different resources and subresources with their own series. Default: 200.
@@ -35,13 +36,14 @@ type Metrics struct {
 	labels                   *middleware.Labels
 }
 
-// New returns metrics. The caller registers them.
+// New returns metrics. The caller registers them. New panics if the Buckets are not in ascending order, or if the Labels
+// have the name le, which is that of the buckets.
 func New(o *Options) *Metrics {
 	if o == nil {
 		o = &Options{}
 	}
-	buckets := o.Buckets
-	if buckets == nil {
+	buckets := slices.Clone(o.Buckets) // the library keeps them
+	if len(buckets) == 0 {
 		buckets = []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60}
 	}
 	name := func(name, help string) prometheus.Opts {

@@ -193,3 +193,32 @@ func TestTwoClientsShareARegistry(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestBucketsAreCopied checks that the caller may change its buckets, and that no buckets are the default ones.
+func TestBucketsAreCopied(t *testing.T) {
+	for name, tc := range map[string]struct {
+		buckets []float64
+		want    string // one of the buckets
+	}{
+		"own":   {[]float64{1, 2}, `le="2"`},
+		"empty": {[]float64{}, `le="60"`},
+	} {
+		m := kubeprometheus.New(&kubeprometheus.Options{Buckets: tc.buckets})
+		clear(tc.buckets)
+		_, done := m.Observe(newRequest(t, middleware.Call{Verb: "get"}))
+		done(middleware.Outcome{Status: 200})
+		if got := series(t, m); !strings.Contains(got, `request_duration_seconds_bucket{verb="get",`+tc.want+"} 1\n") {
+			t.Errorf("%s: the histogram does not have the bucket %s:\n%s", name, tc.want, got)
+		}
+	}
+}
+
+func newRequest(t *testing.T, call middleware.Call) *http.Request {
+	t.Helper()
+	ctx := middleware.WithCall(t.Context(), call)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://cluster.test", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
