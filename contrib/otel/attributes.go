@@ -20,6 +20,9 @@ import (
 // spanAttributes returns the attributes of a request that are known at its start, for its span.
 func spanAttributes(r *http.Request, call middleware.Call) []attribute.KeyValue {
 	attrs := append(serverAttributes(r), attribute.String("url.full", middleware.RedactedURL(r.URL)))
+	if methodOf(r.Method) == other {
+		attrs = append(attrs, attribute.String("http.request.method_original", r.Method))
+	}
 	if n, _ := middleware.AttemptOf(r.Context()); n > 1 {
 		attrs = append(attrs, attribute.Int("http.request.resend_count", n-1))
 	}
@@ -64,7 +67,8 @@ func serverAttributes(r *http.Request) []attribute.KeyValue {
 	}
 }
 
-// endAttributes returns the attributes of a request that are known at its end.
+// endAttributes returns the attributes of a request that are known at its end, for metrics. A status that is not of HTTP
+// is left out, so that a server cannot create an unlimited number of series.
 func endAttributes(out middleware.Outcome) []attribute.KeyValue {
 	var attrs []attribute.KeyValue
 	if _, version, ok := strings.Cut(out.Proto, "/"); ok {
@@ -77,8 +81,8 @@ func endAttributes(out middleware.Outcome) []attribute.KeyValue {
 	switch {
 	case out.Err != nil:
 		attrs = append(attrs, attribute.String("error.type", errorType(out.Err)))
-	case !known:
-		attrs = append(attrs, attribute.String("error.type", middleware.Other))
+	case out.Status >= 400 && !known:
+		attrs = append(attrs, attribute.String("error.type", other))
 	case out.Status >= 400:
 		attrs = append(attrs, attribute.String("error.type", strconv.Itoa(out.Status)))
 	}
@@ -99,13 +103,18 @@ func errorType(err error) string {
 	return fmt.Sprintf("%T", err)
 }
 
-// methodOf returns a standard HTTP method unchanged, and _OTHER for all others.
+// other is the method and the type of an error that the semantic conventions do not know.
+const other = "_OTHER"
+
+// methodOf returns a standard HTTP method unchanged, GET for an empty one, as package net/http sends it, and other for
+// all others.
 func methodOf(method string) string {
-	known := []string{
-		http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions,
-	}
-	if slices.Contains(known, method) {
+	switch method {
+	case "":
+		return http.MethodGet
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+		http.MethodOptions, http.MethodConnect, http.MethodTrace:
 		return method
 	}
-	return "_OTHER"
+	return other
 }

@@ -53,7 +53,7 @@
 // Their attributes are http.request.method, server.address, server.port, http.response.status_code, error.type,
 // network.protocol.version, kube.verb, kube.resource and kube.subresource. The number of series does not grow with the
 // number of objects in the cluster, and values from the program or the server are bounded: after [Options].MaxResources
-// different resources and subresources, further ones are "other", as are unknown methods, verbs and codes.
+// different resources and subresources, further ones are "other", as are unknown verbs; unknown methods are "_OTHER".
 //
 // [Telemetry.AddRegistry] reports the metrics of a registry of package metrics, such as that of a manager.
 //

@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
@@ -18,10 +20,22 @@ import (
 
 // AddRegistry reports the metrics of a registry, such as that of a manager, whenever the MeterProvider collects. The
 // names are those of package metrics. A histogram becomes three counters, with the suffixes _count, _sum and _bucket;
-// the last one has the attribute le, an upper bound in seconds or +Inf.
+// the last one has the attribute le, an upper bound in seconds or +Inf. Exporters for Prometheus add _total to the names
+// of these counters. For histograms of OpenTelemetry, which keep their names, use an exporter for OTLP, and instead of
+// AddRegistry the collector of contrib/prometheus with the package go.opentelemetry.io/contrib/bridges/prometheus.
 //
-// It returns an error if the MeterProvider rejects an instrument. Families must be added to r before.
+// It returns an error if the MeterProvider rejects an instrument, or if r was added before, since OpenTelemetry would
+// add up the values of both. Families must be added to r before: those that are added later are left out, and each
+// collection reports them to the error handler of OpenTelemetry.
 func (t *Telemetry) AddRegistry(r *metrics.Registry) error {
+	if r == nil {
+		return errors.New("the metrics.Registry is nil")
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if slices.Contains(t.registries, r) {
+		return errors.New("the metrics.Registry was added before: add it once")
+	}
 	known := instruments{}
 	var errs []error
 	add := func(name, help string, kind metrics.Type) {
@@ -50,8 +64,14 @@ func (t *Telemetry) AddRegistry(r *metrics.Registry) error {
 		all = append(all, i)
 	}
 	_, err := t.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		return known.observe(o, r.Families())
+		if err := known.observe(o, r.Families()); err != nil {
+			otel.Handle(err) // because of an error of a callback, a reader may export no metric at all
+		}
+		return nil
 	}, all...)
+	if err == nil {
+		t.registries = append(t.registries, r)
+	}
 	return err
 }
 

@@ -11,14 +11,15 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/kube-go/sdk/runtime/histogram"
 	"github.com/kube-go/sdk/runtime/metrics"
 )
 
-// TestMetricsOfARegistryAreReported checks a counter, a gauge and a histogram, that a sample with the wrong labels is
-// counted, and that a family that was added too late is an error.
+// TestMetricsOfARegistryAreReported checks a counter, a gauge and a histogram, and that a sample with the wrong labels is
+// counted.
 func TestMetricsOfARegistryAreReported(t *testing.T) {
 	s, r := newSink(t), metrics.NewRegistry()
 	number := 1.0
@@ -81,12 +82,76 @@ func TestMetricsOfARegistryAreReported(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)
 	}
-	if err := r.AddFamilies(family("late", metrics.Gauge, metrics.Sample{})); err != nil {
+	if err := s.telemetry(t, 0).AddRegistry(nil); err == nil {
+		t.Error("AddRegistry(nil) returned no error")
+	}
+}
+
+// TestRegistryIsAddedOnce checks that the values of a registry are not doubled.
+func TestRegistryIsAddedOnce(t *testing.T) {
+	s, r := newSink(t), metrics.NewRegistry()
+	if err := r.AddFamilies(jobs("jobs_total", 3)); err != nil {
 		t.Fatal(err)
 	}
-	err := s.reader.Collect(t.Context(), &data)
-	const remedy = "late was added to the metrics.Registry after AddRegistry: add it before"
-	if err == nil || !strings.Contains(err.Error(), remedy) {
-		t.Errorf("Collect() = %v after a family was added", err)
+	telemetry := s.telemetry(t, 0)
+	if err := telemetry.AddRegistry(r); err != nil {
+		t.Fatal(err)
 	}
+	if err := telemetry.AddRegistry(r); err == nil || !strings.Contains(err.Error(), "add it once") {
+		t.Errorf("AddRegistry() = %v for a registry that was added before", err)
+	}
+	if diff := cmp.Diff(map[string]float64{"jobs_total": 3}, s.sums(t)); diff != "" {
+		t.Errorf("metrics (-want +got):\n%s", diff)
+	}
+}
+
+// TestLateFamilyDoesNotSuppressOtherMetrics checks that a family that was added after AddRegistry is reported, and that
+// all other metrics are exported: a periodic reader exports nothing if a callback returns an error.
+func TestLateFamilyDoesNotSuppressOtherMetrics(t *testing.T) {
+	var handled []string
+	former := otel.GetErrorHandler()
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { handled = append(handled, err.Error()) }))
+	t.Cleanup(func() { otel.SetErrorHandler(former) })
+	s, r := newSink(t), metrics.NewRegistry()
+	if err := r.AddFamilies(jobs("jobs_total", 3)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.telemetry(t, 0).AddRegistry(r); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.AddFamilies(jobs("late_total", 4)); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]float64{"jobs_total": 3}, s.sums(t)); diff != "" {
+		t.Errorf("metrics (-want +got):\n%s", diff)
+	}
+	want := []string{"late_total was added to the metrics.Registry after AddRegistry: add it before"}
+	if diff := cmp.Diff(want, handled); diff != "" {
+		t.Errorf("handled errors (-want +got):\n%s", diff)
+	}
+}
+
+// jobs returns a function for AddFamilies with one counter.
+func jobs(name string, value float64) func() []metrics.Family {
+	return func() []metrics.Family {
+		return []metrics.Family{{Name: name, Help: "Jobs.", Type: metrics.Counter, Samples: []metrics.Sample{{Value: value}}}}
+	}
+}
+
+// sums returns the values of the counters without attributes.
+func (s *sink) sums(t *testing.T) map[string]float64 {
+	t.Helper()
+	var data metricdata.ResourceMetrics
+	if err := s.reader.Collect(t.Context(), &data); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]float64{}
+	for _, scope := range data.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			if sum, ok := m.Data.(metricdata.Sum[float64]); ok {
+				all[m.Name] = sum.DataPoints[0].Value
+			}
+		}
+	}
+	return all
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -17,6 +18,7 @@ import (
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/kube-go/sdk/client/middleware"
+	"github.com/kube-go/sdk/runtime/metrics"
 )
 
 // scope is the name of the instrumentation scope of spans and metrics.
@@ -33,7 +35,10 @@ type Options struct {
 	// Propagator sends the trace of a request to the server, for the server's own spans. Default: none.
 	Propagator propagation.TextMapPropagator
 
-	// MaxResources is the maximum number of different resources and subresources in metrics. Default: 200.
+	// MaxResources is the maximum number of different resources and subresources in metrics. Default: 200. The SDK of
+	// OpenTelemetry has a limit, too: by default, it reports at most 2000 series of each metric, those of buckets
+	// included, and all others as one with the attribute otel.metric.overflow; see WithCardinalityLimit of its package
+	// metric.
 	MaxResources int
 }
 
@@ -47,6 +52,9 @@ type Telemetry struct {
 	duration metric.Float64Histogram
 	size     metric.Int64Histogram
 	active   metric.Int64UpDownCounter
+
+	mu         sync.Mutex // guards registries
+	registries []*metrics.Registry
 }
 
 // New returns telemetry. It returns an error if the MeterProvider rejects an instrument.
@@ -82,7 +90,8 @@ func New(o *Options) (*Telemetry, error) {
 	}, nil
 }
 
-// Observe is a [middleware.Observer].
+// Observe is a [middleware.Observer]. The metrics of a request are recorded when it ends; a status that HTTP does not
+// define is no attribute of them, and has the error.type _OTHER from 400 on.
 func (t *Telemetry) Observe(r *http.Request) (context.Context, func(middleware.Outcome)) {
 	call, _ := middleware.CallOf(r.Context())
 	ctx, span := t.tracer.Start(r.Context(), spanName(r, call),
@@ -90,19 +99,22 @@ func (t *Telemetry) Observe(r *http.Request) (context.Context, func(middleware.O
 	t.propagator.Inject(ctx, propagation.HeaderCarrier(r.Header))
 
 	began := t.beginAttributes(r, call)
-	t.active.Add(ctx, 1, metric.WithAttributes(began...))
+	active := metric.WithAttributes(began...)
+	t.active.Add(ctx, 1, active)
 	return ctx, func(out middleware.Outcome) {
-		t.active.Add(ctx, -1, metric.WithAttributes(began...))
+		t.active.Add(ctx, -1, active)
 		ended := metric.WithAttributes(append(began, endAttributes(out)...)...)
 		took := out.Took
 		if call.LongRunning {
 			took = out.HeaderTook
 		}
 		t.duration.Record(ctx, took.Seconds(), ended)
-		t.size.Record(ctx, out.Bytes, ended)
-
 		span.SetAttributes(endAttributes(out)...)
-		span.SetAttributes(attribute.Int64("http.response.body.size", out.Bytes))
+		if out.Status != 0 {
+			t.size.Record(ctx, out.Bytes, ended)
+			span.SetAttributes(attribute.Int("http.response.status_code", out.Status),
+				attribute.Int64("http.response.body.size", out.Bytes))
+		}
 		if out.Status == 0 || out.Status >= 400 || out.Err != nil {
 			span.SetStatus(codes.Error, "")
 		}
@@ -113,7 +125,10 @@ func (t *Telemetry) Observe(r *http.Request) (context.Context, func(middleware.O
 // spanName returns the name of a request's span, without names of objects.
 func spanName(r *http.Request, call middleware.Call) string {
 	if call.Resource == "" {
-		return methodOf(r.Method)
+		if method := methodOf(r.Method); method != other {
+			return method
+		}
+		return "HTTP"
 	}
 	name := call.Verb + " " + call.GroupResource()
 	if call.Subresource != "" {

@@ -157,7 +157,7 @@ func TestRequestsHaveSpansAndMetrics(t *testing.T) {
 			"get deployments.apps/scale 1s Error: error.type=503 " + strings.Replace(common, "http.request.method=GET ", "http.request.method=GET http.response.body.size=5 http.response.status_code=503 ", 1) + url,
 			"get deployments.apps/scale 2s Unset: " + strings.Replace(common, "http.request.method=GET ", "http.request.method=GET http.request.resend_count=1 http.response.body.size=5 http.response.status_code=200 ", 1) + url,
 			"get pods/log 2s Error: error.type=404 http.request.method=GET http.response.body.size=5 http.response.status_code=404 kube.resource=pods kube.subresource=log kube.verb=get network.protocol.version=2 server.address=cluster.test server.port=6443 " + url,
-			"create pods 1s Error: error.type=syscall.Errno http.request.method=GET http.response.body.size=0 kube.resource=pods kube.verb=create server.address=cluster.test server.port=6443 " + url,
+			"create pods 1s Error: error.type=syscall.Errno http.request.method=GET kube.resource=pods kube.verb=create server.address=cluster.test server.port=6443 " + url,
 		}
 		var got []string
 		for _, span := range s.spans.GetSpans() {
@@ -191,7 +191,6 @@ func TestRequestsHaveSpansAndMetrics(t *testing.T) {
 			"http.client.request.duration 1 error.type=503 http.request.method=GET http.response.status_code=503" + scale + "network.protocol.version=2 " + server1,
 			"http.client.request.duration 1 error.type=syscall.Errno http.request.method=GET" + pods + "create " + server1,
 			"http.client.request.duration 2 http.request.method=GET http.response.status_code=200" + scale + "network.protocol.version=2 " + server1,
-			"http.client.response.body.size 0 error.type=syscall.Errno http.request.method=GET" + pods + "create " + server1,
 			"http.client.response.body.size 5 error.type=404 http.request.method=GET http.response.status_code=404" + log + "network.protocol.version=2 " + server1,
 			"http.client.response.body.size 5 error.type=503 http.request.method=GET http.response.status_code=503" + scale + "network.protocol.version=2 " + server1,
 			"http.client.response.body.size 5 http.request.method=GET http.response.status_code=200" + scale + "network.protocol.version=2 " + server1,
@@ -202,7 +201,8 @@ func TestRequestsHaveSpansAndMetrics(t *testing.T) {
 	})
 }
 
-// TestSpansHaveTheTypeOfAnErrorOnly checks that spans have the type of an error, and no addresses or names.
+// TestSpansHaveTheTypeOfAnErrorOnly checks that spans have the type of an error, and no addresses or names, and that
+// methods and errors that HTTP does not define are those of the semantic conventions.
 func TestSpansHaveTheTypeOfAnErrorOnly(t *testing.T) {
 	s := newSink(t)
 	telemetry := s.telemetry(t, 0)
@@ -216,18 +216,23 @@ func TestSpansHaveTheTypeOfAnErrorOnly(t *testing.T) {
 		_, done := telemetry.Observe(r)
 		done(middleware.Outcome{Err: err})
 	}
-	_, done := telemetry.Observe(mustRequest(t))
-	done(middleware.Outcome{Status: 799})
+	for _, status := range []int{799, 299} {
+		_, done := telemetry.Observe(mustRequest(t))
+		done(middleware.Outcome{Status: status})
+	}
 	var got []string
 	for _, span := range s.spans.GetSpans() {
 		got = append(got, span.Name+": "+text(span.Attributes))
 	}
-	const server = " http.response.body.size=0 server.address=cluster.test server.port=80 url.full=http://cluster.test"
+	const server = " server.address=cluster.test server.port=80 url.full=http://cluster.test"
+	const brew = " http.request.method=_OTHER http.request.method_original=BREW" + server
+	const get = "http.request.method=GET http.response.body.size=0 http.response.status_code="
 	want := []string{
-		"_OTHER: error.type=canceled http.request.method=_OTHER" + server,
-		"_OTHER: error.type=timeout http.request.method=_OTHER" + server,
-		"_OTHER: error.type=*errors.errorString http.request.method=_OTHER" + server,
-		"GET: error.type=other http.request.method=GET" + server,
+		"HTTP: error.type=canceled" + brew,
+		"HTTP: error.type=timeout" + brew,
+		"HTTP: error.type=*errors.errorString" + brew,
+		"GET: error.type=_OTHER " + get + "799" + server,
+		"GET: " + get + "299" + server,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("spans (-want +got):\n%s", diff)

@@ -651,6 +651,7 @@ func allowed() map[string]map[string]string {
 			"./runtime/controller":                 "the object of a step",
 			"./runtime/fsm":                        "observes the steps of state machines",
 			"./runtime/metrics":                    "the metrics of a program",
+			"go.opentelemetry.io/otel":             "the error handler, for errors of a collection",
 			"go.opentelemetry.io/otel/attribute":   "the attributes of a request",
 			"go.opentelemetry.io/otel/codes":       "the status of a span",
 			"go.opentelemetry.io/otel/metric":      "records metrics",
