@@ -90,8 +90,8 @@ func New(o *Options) (*Telemetry, error) {
 	}, nil
 }
 
-// Observe is a [middleware.Observer]. The metrics of a request are recorded when it ends; a status that HTTP does not
-// define is no attribute of them, and has the error.type _OTHER from 400 on.
+// Observe is a [middleware.Observer]. The metrics of a request are recorded when it ends. They do not have a status that
+// HTTP does not define; from 400 on, its error.type is _OTHER.
 func (t *Telemetry) Observe(r *http.Request) (context.Context, func(middleware.Outcome)) {
 	call, _ := middleware.CallOf(r.Context())
 	ctx, span := t.tracer.Start(r.Context(), spanName(r, call),
