@@ -57,10 +57,10 @@ type exploration struct {
 	stop     context.CancelCauseFunc
 	running  sync.WaitGroup
 
-	mu       sync.Mutex // guards the fields below
-	requests []journal.Request
-	reached  bool
-	process  *process // nil between two processes
+	mu      sync.Mutex // guards the fields below
+	writes  []explore.Write
+	reached bool
+	process *process // nil between two processes
 
 	refused map[string]bool // the messages of denied
 
@@ -167,10 +167,10 @@ func (e *exploration) setProcess(p *process) {
 }
 
 // outcome returns the requests that have changed objects, and whether the fault has happened.
-func (e *exploration) outcome() (requests []journal.Request, reached bool) {
+func (e *exploration) outcome() (writes []explore.Write, reached bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return slices.Clone(e.requests), e.reached
+	return slices.Clone(e.writes), e.reached
 }
 
 // crash ends the program without giving it the time to write anything more. It starts again after the outage.
@@ -198,10 +198,10 @@ func (e *exploration) denied(message string) {
 }
 
 // wrote records a request that has changed objects.
-func (e *exploration) wrote(req journal.Request) {
+func (e *exploration) wrote(w explore.Write) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.requests = append(e.requests, req)
+	e.writes = append(e.writes, w)
 }
 
 // reach returns whether the fault happens now.

@@ -16,7 +16,6 @@ import (
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/kubetest/internal/explore"
-	"github.com/kube-go/sdk/kubetest/internal/journal"
 )
 
 // Scenario is what Explore and ExploreChanges run, with a server of its own each time.
@@ -64,6 +63,8 @@ type Scenario struct {
 //   - The events of the program's watches are delayed by a minute.
 //   - The program does not run for a minute while the story writes.
 //
+// Writes of events, leases and the objects that Scenario.Ignore accepts have no faults.
+//
 // A run fails if the story reports an error, if objects change without end, if more than 10,000 requests in a minute
 // have the same method and path, if a change of another client is lost, or if the last state differs from that without
 // faults: if other objects exist or have other fields, or if objects were created or deleted more or less often. UIDs,
@@ -104,7 +105,7 @@ func Explore(t *testing.T, scenario func(t *testing.T) *Scenario) {
 		t.Logf("kubetest: Explore: these fields differ without faults, and are not compared:\n%s",
 			strings.Join(second.world.Explain(noise, first.world, "in the first run"), "\n"))
 	}
-	faults := explore.Plan(first.requests)
+	faults := explore.Plan(first.writes)
 	if len(faults) == 0 {
 		t.Fatal("kubetest: Explore: neither the story nor the program has changed an object")
 	}
@@ -141,8 +142,8 @@ func Explore(t *testing.T, scenario func(t *testing.T) *Scenario) {
 type result struct {
 	scenario *Scenario
 	world    explore.World
-	requests []journal.Request // those that had effects
-	reached  bool              // the request of the fault has happened
+	writes   []explore.Write
+	reached  bool // the request of the fault has happened
 	log      string
 }
 
@@ -184,13 +185,13 @@ func explored(
 		}
 		s.Settle()
 		world := e.world()
-		requests, reached := e.outcome()
+		all, reached := e.outcome()
 		e.checkChange()
 		if then != nil {
 			then(e)
 		}
 		if !t.Failed() {
-			r = &result{scenario: sc, world: world, requests: requests, reached: reached, log: writes()}
+			r = &result{scenario: sc, world: world, writes: all, reached: reached, log: writes()}
 		}
 	})
 	if skipped { // only in the bubble

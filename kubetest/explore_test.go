@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -196,6 +197,30 @@ func exploreCopier(t *testing.T, bug string) {
 }
 
 func TestExploreAcceptsProgramsThatTolerateFaults(t *testing.T) { exploreCopier(t, "") }
+
+func TestNoOtherClientChangesAnObjectBeforeItIsCreated(t *testing.T) {
+	var mu sync.Mutex
+	var names []string // of the tests
+	kubetest.Explore(t, func(t *testing.T) *kubetest.Scenario {
+		mu.Lock()
+		names = append(names, path.Base(t.Name()))
+		mu.Unlock()
+		return &kubetest.Scenario{Program: func(ctx context.Context, c *kube.Client) (err error) {
+			maps := kube.Namespaced[corev1.ConfigMap](c, "default")
+			for _, value := range []string{"1", "2"} {
+				cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"n": value}}
+				if _, err = maps.Apply(ctx, cm, &kube.ApplyOptions{FieldManager: "a"}); err != nil {
+					return err
+				}
+			}
+			return nil
+		}}
+	})
+	const other = "another_client_before_PATCH_configmaps_default_a"
+	if slices.Contains(names, other) || !slices.Contains(names, other+"_2") {
+		t.Errorf("the tests are %q, want another client before the second apply, and not before the first one", names)
+	}
+}
 
 // bugEnv is set in the process that tests a program with a bug.
 const bugEnv = "KUBETEST_BUG"

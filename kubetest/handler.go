@@ -6,6 +6,7 @@ package kubetest
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"sync/atomic"
 
 	"github.com/kube-go/sdk/kubetest/internal/api"
@@ -33,9 +34,12 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !ok || h.dead.Load() {
 		panic(http.ErrAbortHandler)
 	}
-	matters := false
+	write, matters := explore.Write{Request: req}, false
 	serve := func(w http.ResponseWriter) {
-		observer := api.Observer{Changed: func(changes []store.Change) { matters = h.server.journal.Changed(req, changes) }}
+		observer := api.Observer{Changed: func(changes []store.Change) {
+			matters = h.server.journal.Changed(req, changes)
+			write.Creates = slices.ContainsFunc(changes, func(c store.Change) bool { return c.Old == nil })
+		}}
 		if h.author == explore.Program {
 			observer.Denied = h.server.explore.denied
 		}
@@ -45,7 +49,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		e.sent.Add(1)
 		defer func() {
 			if matters {
-				e.wrote(req)
+				e.wrote(write)
 			}
 		}()
 		if e.inject(w, r, req, serve) {

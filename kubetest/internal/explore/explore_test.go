@@ -21,12 +21,13 @@ import (
 
 func TestFaultsOfRequests(t *testing.T) {
 	got := []string{}
-	for _, f := range explore.Plan([]journal.Request{
-		{Author: explore.Story, Method: "POST", Path: "orders/shop", N: 1},
-		{Author: explore.Program, Method: "POST", Path: "pods/shop", N: 2},
-		{Author: explore.Other, Method: "PUT", Path: "pods/shop/a", N: 1},
-		{Author: explore.Program, Method: "PATCH", Path: "pods/shop/a-*/status", N: 1},
-		{Author: explore.Program, Method: "DELETE", Path: "pods/shop/a", N: 1},
+	for _, f := range explore.Plan([]explore.Write{
+		{Request: journal.Request{Author: explore.Story, Method: "POST", Path: "orders/shop", N: 1}, Creates: true},
+		{Request: journal.Request{Author: explore.Program, Method: "POST", Path: "pods/shop", N: 2}, Creates: true},
+		{Request: journal.Request{Author: explore.Other, Method: "PUT", Path: "pods/shop/a", N: 1}},
+		{Request: journal.Request{Author: explore.Program, Method: "PATCH", Path: "pods/shop/a-*/status", N: 1}},
+		{Request: journal.Request{Author: explore.Program, Method: "PATCH", Path: "maps/shop/a", N: 1}, Creates: true},
+		{Request: journal.Request{Author: explore.Program, Method: "DELETE", Path: "pods/shop/a", N: 1}},
 	}) {
 		got = append(got, f.Name())
 	}
@@ -42,6 +43,10 @@ func TestFaultsOfRequests(t *testing.T) {
 		"error for PATCH pods shop a-x status",
 		"another client before PATCH pods shop a-x status",
 		"stale watches from PATCH pods shop a-x status",
+		"crash after PATCH maps shop a",
+		"cut connections after PATCH maps shop a",
+		"error for PATCH maps shop a",
+		"stale watches from PATCH maps shop a",
 		"crash after DELETE pods shop a",
 		"cut connections after DELETE pods shop a",
 		"error for DELETE pods shop a",

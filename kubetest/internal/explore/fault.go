@@ -66,20 +66,27 @@ func TestName(text string) string {
 	return strings.NewReplacer("/", " ", "*", "x", "[", " ", "]", "", "(", " ", ")", "").Replace(text)
 }
 
-// Plan returns the faults for the requests of a run that had effects.
-func Plan(requests []journal.Request) []Fault {
+// Write is a request that had effects.
+type Write struct {
+	journal.Request
+
+	Creates bool // it has created an object, which nobody can change before
+}
+
+// Plan returns the faults for the writes of a run.
+func Plan(writes []Write) []Fault {
 	var faults []Fault
 	add := func(r journal.Request, kinds ...Kind) {
 		for _, kind := range kinds {
 			faults = append(faults, Fault{kind, r})
 		}
 	}
-	for _, r := range requests {
-		switch {
+	for _, w := range writes {
+		switch r := w.Request; {
 		case r.Author == Story:
 			add(r, Stale, Outage)
 		case r.Author == Other:
-		case r.Method == http.MethodPost:
+		case w.Creates, r.Method == http.MethodPost:
 			add(r, Crash, Cut, Refusal, Stale)
 		default:
 			add(r, Crash, Cut, Refusal, Conflict, Stale)
