@@ -222,6 +222,26 @@ func TestNoOtherClientChangesAnObjectBeforeItIsCreated(t *testing.T) {
 	}
 }
 
+func TestDeletesOfSeveralObjectsHaveFaults(t *testing.T) {
+	var mu sync.Mutex
+	var names []string // of the tests
+	kubetest.Explore(t, func(t *testing.T) *kubetest.Scenario {
+		mu.Lock()
+		names = append(names, path.Base(t.Name()))
+		mu.Unlock()
+		return &kubetest.Scenario{
+			Options: &kubetest.Options{Objects: []kube.Object{configMap("a"), configMap("b")}},
+			Ignore:  func(obj *unstructured.Unstructured) bool { return obj.GetName() == "b" }, // which is deleted last
+			Program: func(ctx context.Context, c *kube.Client) error {
+				return kube.Namespaced[corev1.ConfigMap](c, "shop").DeleteCollection(ctx, nil, nil)
+			},
+		}
+	})
+	if !slices.Contains(names, "crash_after_DELETE_configmaps_shop") {
+		t.Errorf("the tests are %q, want a crash after the delete", names)
+	}
+}
+
 // bugEnv is set in the process that tests a program with a bug.
 const bugEnv = "KUBETEST_BUG"
 

@@ -37,7 +37,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	write, matters := explore.Write{Request: req}, false
 	serve := func(w http.ResponseWriter) {
 		observer := api.Observer{Changed: func(changes []store.Change) {
-			matters = h.server.journal.Changed(req, changes)
+			// A delete of several objects calls this for each of them.
+			matters = h.server.journal.Changed(req, changes) || matters
 			write.Creates = slices.ContainsFunc(changes, func(c store.Change) bool { return c.Old == nil })
 		}}
 		if h.author == explore.Program {
