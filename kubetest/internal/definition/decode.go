@@ -175,7 +175,7 @@ func coerceResource(path *field.Path, obj map[string]any) ([]string, error) {
 // have. Conversion sets the defaults of the original version, and not those of this version. Use Convert for each
 // object that is read from the store, even in the storage version, because the schema may be newer than the object.
 //
-// Errors: core.ErrInternal for a definition with a conversion webhook, unless the object has this version already.
+// Errors: core.ErrInternal if the conversion webhook fails, or has no handler.
 func (v *Version) Convert(obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	out := obj.DeepCopy()
 	from := v.def.find(func(v *Version) bool { return v.Resource.APIVersion() == obj.GetAPIVersion() })

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
 // address returns the URL of a webhook.
@@ -72,7 +73,7 @@ func post(
 		text := w.Body.Bytes()
 		return fmt.Errorf("POST %s: the response has the code %d: %s", u, w.Code, bytes.TrimSpace(text[:min(len(text), 500)]))
 	}
-	if err := json.Unmarshal(w.Body.Bytes(), response); err != nil {
+	if err := utiljson.Unmarshal(w.Body.Bytes(), response); err != nil { // names are case-sensitive, as on a server
 		return fmt.Errorf("POST %s: the response is not a review: %w", u, err)
 	}
 	return nil

@@ -81,8 +81,10 @@ func (c *Converter) Convert(obj *unstructured.Unstructured, apiVersion string) (
 		return nil, errors.New("the review has no response")
 	case r.UID != sent.Request.UID:
 		return nil, fmt.Errorf("the response has the uid %q, and the request %q", r.UID, sent.Request.UID)
-	case r.Result.Status != metav1.StatusSuccess:
+	case r.Result.Status != metav1.StatusSuccess && r.Result.Message != "":
 		return nil, errors.New(r.Result.Message)
+	case r.Result.Status != metav1.StatusSuccess:
+		return nil, fmt.Errorf("response.result.status is %q, and not %q", r.Result.Status, metav1.StatusSuccess)
 	case len(r.ConvertedObjects) != 1 || r.ConvertedObjects[0] == nil:
 		return nil, fmt.Errorf("the response has %d objects for one of the request", len(r.ConvertedObjects))
 	}
@@ -94,7 +96,14 @@ func (c *Converter) Convert(obj *unstructured.Unstructured, apiVersion string) (
 	case out.GetName() != obj.GetName() || out.GetNamespace() != obj.GetNamespace() || out.GetUID() != obj.GetUID():
 		return nil, errors.New("the response has another name, namespace or uid in metadata")
 	}
-	labels, annotations := out.GetLabels(), out.GetAnnotations()
+	labels, _, err := unstructured.NestedStringMap(out.Object, "metadata", "labels")
+	if err != nil {
+		return nil, err
+	}
+	annotations, _, err := unstructured.NestedStringMap(out.Object, "metadata", "annotations")
+	if err != nil {
+		return nil, err
+	}
 	out.Object["metadata"] = obj.DeepCopy().Object["metadata"]
 	out.SetLabels(labels)
 	out.SetAnnotations(annotations)

@@ -111,7 +111,7 @@ func (h *Hook) selects(r *Request) bool {
 	selected := h.objects.Empty() || slices.ContainsFunc(objects, func(obj *unstructured.Unstructured) bool {
 		return h.objects.Matches(labels.Set(obj.GetLabels()))
 	})
-	if !selected || r.Namespace == "" {
+	if !selected || r.Namespace == "" && !r.isNamespace() {
 		return selected
 	}
 	of := r.NamespaceLabels

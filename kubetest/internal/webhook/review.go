@@ -30,7 +30,7 @@ type Request struct {
 	Versions    []Version // of the kind, first that of the request
 	Subresource string
 	Namespace   string // that of a namespace is its name
-	Name        string
+	Name        string // empty until it is generated, and if a collection is deleted
 	User        authenticationv1.UserInfo
 	DryRun      bool
 	Options     runtime.RawExtension
@@ -122,6 +122,8 @@ func review(
 	switch {
 	case !ok:
 		return true, changed, err
+	case ctx.Err() != nil: // so that a client that has gone writes nothing
+		return true, false, apierrors.NewTimeoutError("request did not complete within requested timeout", 0)
 	case *hook.FailurePolicy == admissionregistrationv1.Ignore:
 		warn(fmt.Sprintf("kubetest ignores the failure, as the failurePolicy of the webhook demands: %v", failed))
 		return true, changed, nil

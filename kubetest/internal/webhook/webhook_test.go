@@ -4,7 +4,9 @@
 package webhook_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"maps"
 	"net/http"
@@ -32,7 +34,7 @@ func hooks(t *testing.T, fields map[string]any) []*webhook.Hook {
 			"namespace": "shop", "name": "hooks", "path": "a", "port": int64(8443),
 		}},
 		"rules": []any{map[string]any{
-			"operations": []any{"*"}, "apiGroups": []any{""}, "apiVersions": []any{"v1"}, "resources": []any{"configmaps"},
+			"operations": []any{"*"}, "apiGroups": []any{""}, "apiVersions": []any{"v1"}, "resources": []any{"*"},
 			"scope": "*",
 		}},
 	}
@@ -61,14 +63,14 @@ func newRequest() *webhook.Request {
 	}
 }
 
-// answer returns a handler that answers each review with a JSON text, in which $uid is the UID of the review.
-func answer(text string) http.HandlerFunc {
+// respond returns a handler that responds to each review with JSON, in which $uid is the UID of the review.
+func respond(body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var review admissionv1.AdmissionReview
 		if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
 			panic(err)
 		}
-		_, _ = io.WriteString(w, strings.ReplaceAll(text, "$uid", string(review.Request.UID)))
+		_, _ = io.WriteString(w, strings.ReplaceAll(body, "$uid", string(review.Request.UID)))
 	}
 }
 
@@ -80,7 +82,7 @@ func response(fields string) string {
 // removal has the patch [{"op":"remove","path":"/x"}].
 const removal = `"allowed":true,"patch":"W3sib3AiOiJyZW1vdmUiLCJwYXRoIjoiL3gifV0=","patchType":"JSONPatch"`
 
-func TestWrongAnswersAreErrors(t *testing.T) {
+func TestInvalidResponsesAreErrors(t *testing.T) {
 	const failed = `Internal error occurred: failed calling webhook "a.example.com": failed to call webhook: `
 	const invalid = "received invalid webhook response: "
 	const at = "POST https://hooks.shop.svc:8443/a?timeout=10s: "
@@ -94,41 +96,45 @@ func TestWrongAnswersAreErrors(t *testing.T) {
 			handler: func(http.ResponseWriter, *http.Request) { panic("broken") },
 			want:    failed + at + "the handler has panicked: broken",
 		},
-		"no JSON":      {handler: answer("ok"), want: failed + at + "the response is not a review: "},
-		"no response":  {handler: answer(`{}`), want: failed + invalid + "webhook response was absent"},
-		"another UID":  {handler: answer(`{"response":{"uid":"x"}}`), want: `got "x"`},
-		"another kind": {handler: answer(`{"kind":"Pod","response":{"uid":"$uid"}}`), want: "got /, Kind=Pod"},
+		"no JSON":      {handler: respond("ok"), want: failed + at + "the response is not a review: "},
+		"no response":  {handler: respond(`{}`), want: failed + invalid + "webhook response was absent"},
+		"another UID":  {handler: respond(`{"response":{"uid":"x"}}`), want: `got "x"`},
+		"another kind": {handler: respond(`{"kind":"Pod","response":{"uid":"$uid"}}`), want: "got /, Kind=Pod"},
+		"a field in the wrong case": {
+			handler: respond(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","Response":{"uid":"$uid"}}`),
+			want:    invalid + "webhook response was absent",
+		},
 		"no patch type": {
-			handler: answer(response(`"allowed":true,"patch":"W10="`)),
+			handler: respond(response(`"allowed":true,"patch":"W10="`)),
 			want:    invalid + "webhook returned response.patch but not response.patchType",
 		},
 		"no patch": {
-			handler: answer(response(`"allowed":true,"patchType":"JSONPatch"`)),
+			handler: respond(response(`"allowed":true,"patchType":"JSONPatch"`)),
 			want:    invalid + "webhook returned response.patchType but not response.patch",
 		},
 		"another type of patch": {
-			handler: answer(response(`"allowed":true,"patch":"W10=","patchType":"Merge"`)),
+			handler: respond(response(`"allowed":true,"patch":"W10=","patchType":"Merge"`)),
 			want:    `unsupported patch type "Merge"`,
 		},
 		"a broken patch": {
-			handler: answer(response(`"allowed":true,"patch":"W1==","patchType":"JSONPatch"`)),
+			handler: respond(response(`"allowed":true,"patch":"W1==","patchType":"JSONPatch"`)),
 			want:    "received undecodable patch in webhook response",
 		},
 		"a patch that does not apply": {
-			handler: answer(response(removal)),
+			handler: respond(response(removal)),
 			want:    "Unable to remove nonexistent key: x",
 		},
 		"another version of reviews": {
-			handler: answer(""), fields: map[string]any{"admissionReviewVersions": []any{"v1beta1"}},
+			handler: respond(""), fields: map[string]any{"admissionReviewVersions": []any{"v1beta1"}},
 			want: `admissionReviewVersions are ["v1beta1"], and kubetest sends reviews of v1`,
 		},
 		"conditions": {
-			handler: answer(""),
+			handler: respond(""),
 			fields:  map[string]any{"matchConditions": []any{map[string]any{"name": "a", "expression": "true"}}},
 			want:    "has matchConditions, which kubetest does not have: use a real cluster",
 		},
 		"no address": {
-			handler: answer(""), fields: map[string]any{"clientConfig": map[string]any{}},
+			handler: respond(""), fields: map[string]any{"clientConfig": map[string]any{}},
 			want: "its clientConfig has neither a service nor a url",
 		},
 	} {
@@ -146,7 +152,7 @@ func TestWrongAnswersAreErrors(t *testing.T) {
 }
 
 func TestPatchIsOnlyForMutatingHooks(t *testing.T) {
-	h := answer(response(`"allowed":true,"patch":"W10=","patchType":"JSONPatch"`))
+	h := respond(response(`"allowed":true,"patch":"W10=","patchType":"JSONPatch"`))
 	err := webhook.Validate(t.Context(), h, hooks(t, nil), newRequest(), func(string) {})
 	if err == nil || !strings.Contains(err.Error(), "validating webhook may not return response.patch") {
 		t.Errorf("Validate = %v", err)
@@ -154,7 +160,7 @@ func TestPatchIsOnlyForMutatingHooks(t *testing.T) {
 }
 
 func TestDeletionHasNothingToPatch(t *testing.T) {
-	h := answer(response(removal))
+	h := respond(response(removal))
 	r := newRequest()
 	r.Operation, r.Old, r.Object = admissionv1.Delete, r.Object, nil
 	err := webhook.Mutate(t.Context(), h, hooks(t, nil), r, func(string) {})
@@ -174,22 +180,56 @@ func TestSlowHookFailsAfterItsTimeout(t *testing.T) {
 	})
 }
 
-func TestWrongConversionsAreErrors(t *testing.T) {
+func TestRequestOfAClientThatHasGoneFails(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	h := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { cancel() })
+	fields := map[string]any{"failurePolicy": "Ignore"}
+	err := webhook.Mutate(ctx, h, hooks(t, fields), newRequest(), func(string) {})
+	if !apierrors.IsTimeout(err) {
+		t.Errorf("Mutate = %v, want a timeout", err)
+	}
+}
+
+func TestNamespaceWithoutNameIsSelectedByItsLabels(t *testing.T) {
+	r := newRequest()
+	r.Namespace, r.Name = "", ""
+	r.Versions[0].Resource.Resource = "namespaces"
+	called := errors.New("the webhook is called")
+	h := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(called) })
+	fields := map[string]any{"namespaceSelector": map[string]any{"matchLabels": map[string]any{"shop": "yes"}}}
+	if err := webhook.Mutate(t.Context(), h, hooks(t, fields), r, func(string) {}); err != nil {
+		t.Errorf("without the label: %v", err)
+	}
+	r.Object.SetLabels(map[string]string{"shop": "yes"})
+	err := webhook.Mutate(t.Context(), h, hooks(t, fields), r, func(string) {})
+	if err == nil || !strings.Contains(err.Error(), called.Error()) {
+		t.Errorf("with the label, Mutate = %v, want %q", err, called)
+	}
+}
+
+func TestInvalidConversionsAreErrors(t *testing.T) {
 	review := func(fields string) string {
 		return `{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","response":{"uid":"$uid",` + fields + `}}`
 	}
 	converted := func(object string) string {
 		return review(`"result":{"status":"Success"},"convertedObjects":[` + object + `]`)
 	}
-	for name, tt := range map[string]struct{ answer, want string }{
+	for name, tt := range map[string]struct{ body, want string }{
 		"another kind": {`{"kind":"Pod"}`, "is a Pod of , and not a ConversionReview of apiextensions.k8s.io/v1"},
 		"no response":  {`{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview"}`, "the review has no response"},
 		"another UID":  {strings.ReplaceAll(review(`"result":{}`), "$uid", "x"), `the response has the uid "x"`},
 		"a failure":    {review(`"result":{"status":"Failure","message":"too old"}`), "too old"},
-		"no object":    {review(`"result":{"status":"Success"}`), "the response has 0 objects for one of the request"},
+		"a failure without a message": {
+			review(`"result":{"status":"Failure"}`), `response.result.status is "Failure", and not "Success"`,
+		},
+		"no object": {review(`"result":{"status":"Success"}`), "the response has 0 objects for one of the request"},
 		"another version": {
 			converted(`{"apiVersion":"v1","kind":"Gear","metadata":{"name":"a"}}`),
 			"the response has a Gear of v1, and not a Gear of example.com/v2",
+		},
+		"a label that is a number": {
+			converted(`{"apiVersion":"example.com/v2","kind":"Gear","metadata":{"name":"a","labels":{"size":1}}}`),
+			"metadata.labels",
 		},
 		"another name": {
 			converted(`{"apiVersion":"example.com/v2","kind":"Gear","metadata":{"name":"b"}}`),
@@ -197,7 +237,7 @@ func TestWrongConversionsAreErrors(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, err := webhook.NewConverter(answer(tt.answer), map[string]any{
+			c, err := webhook.NewConverter(respond(tt.body), map[string]any{
 				"clientConfig": map[string]any{"url": "https://localhost/convert"}, "conversionReviewVersions": []any{"v1"},
 			})
 			if err != nil {
