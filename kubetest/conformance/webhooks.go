@@ -39,20 +39,20 @@ func RunWebhooks(t *testing.T, start func(webhooks http.Handler) *WebhookServer)
 	h := &hooks{registered: make(map[string]*hook)}
 	s := start(h)
 	for name, run := range map[string]func(*webhookCase){
-		"A mutating webhook changes a new object":                testMutateNew,
-		"A mutating webhook changes updates":                     testMutateUpdate,
-		"A validating webhook sees the final object":             testValidate,
-		"A validating webhook denies changes":                    testDeny,
-		"Webhooks review deletions":                              testReviewDelete,
-		"Webhooks review the status":                             testReviewStatus,
-		"A webhook is invoked again after later changes":         testReinvoke,
-		"The failure policy decides about failures":              testFailurePolicy,
-		"Selectors and rules select requests":                    testSelect,
-		"A webhook receives the version of its rule":             testEquivalent,
-		"A conversion webhook converts objects":                  testConversionWebhook,
-		"A webhook may use the server":                           testWebhookUsesServer,
-		"A dry run is reviewed":                                  testReviewDryRun,
-		"A webhook that denies an apply leaves the object as is": testDenyApply,
+		"A mutating webhook changes a new object":         testMutateNew,
+		"A mutating webhook changes updates":              testMutateUpdate,
+		"A validating webhook sees the final object":      testValidate,
+		"A validating webhook denies changes":             testDeny,
+		"Webhooks review deletions":                       testReviewDelete,
+		"Webhooks review the status":                      testReviewStatus,
+		"A webhook is invoked again after later changes":  testReinvoke,
+		"The failure policy decides about failures":       testFailurePolicy,
+		"Selectors and rules select requests":             testSelect,
+		"A webhook receives the version of its rule":      testEquivalent,
+		"A conversion webhook converts objects":           testConversionWebhook,
+		"A webhook may use the server":                    testWebhookUsesServer,
+		"A dry run is reviewed":                           testReviewDryRun,
+		"A webhook that denies an apply keeps the object": testDenyApply,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

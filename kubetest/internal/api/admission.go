@@ -53,21 +53,22 @@ func (c *call) admissionOf(dryRun []string, manager, fieldValidation string) *ad
 	if c.Webhooks == nil {
 		return nil
 	}
-	meta := func(kind string) metav1.TypeMeta {
-		return metav1.TypeMeta{APIVersion: metav1.SchemeGroupVersion.String(), Kind: kind}
-	}
 	return &admission{
 		user: userInfo(&c.user), dryRun: len(dryRun) > 0, warn: c.warn,
 		options: map[admissionv1.Operation]runtime.Object{
 			admissionv1.Create: &metav1.CreateOptions{
-				TypeMeta: meta("CreateOptions"), DryRun: dryRun, FieldManager: manager, FieldValidation: fieldValidation,
+				TypeMeta: optionsType("CreateOptions"), DryRun: dryRun, FieldManager: manager, FieldValidation: fieldValidation,
 			},
 			admissionv1.Update: &metav1.UpdateOptions{
-				TypeMeta: meta("UpdateOptions"), DryRun: dryRun, FieldManager: manager, FieldValidation: fieldValidation,
+				TypeMeta: optionsType("UpdateOptions"), DryRun: dryRun, FieldManager: manager, FieldValidation: fieldValidation,
 			},
-			admissionv1.Delete: &metav1.DeleteOptions{TypeMeta: meta("DeleteOptions"), DryRun: dryRun},
 		},
 	}
+}
+
+// optionsType returns the type of the options of a review.
+func optionsType(kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: metav1.SchemeGroupVersion.String(), Kind: kind}
 }
 
 // mutate returns the object of a create or an update after the mutating webhooks have changed it, and whether they
@@ -90,10 +91,13 @@ func (w *write) approve(live, obj *unstructured.Unstructured) (*unstructured.Uns
 }
 
 // approveDelete returns an error if a webhook denies the deletion of an object.
-func (w *write) approveDelete(live *unstructured.Unstructured) error {
+func (w *write) approveDelete(live *unstructured.Unstructured, o *metav1.DeleteOptions) error {
 	if w.admission == nil {
 		return nil
 	}
+	o = o.DeepCopy()
+	o.TypeMeta = optionsType("DeleteOptions")
+	w.admission.options[admissionv1.Delete] = o
 	live, err := w.kind.convert(live)
 	if err != nil {
 		return err
@@ -180,6 +184,9 @@ func (w *write) reviewRequest(live, obj *unstructured.Unstructured) *webhook.Req
 			r.NamespaceLabels = ns.GetLabels()
 		}
 	}
+	if w.call.collection {
+		r.Name = "" // as on a server
+	}
 	r.Options.Object = w.admission.options[r.Operation]
 	for _, k := range append([]*kind{w.kind}, w.kinds.otherVersions(w.kind)...) {
 		r.Versions = append(r.Versions, webhook.Version{
@@ -226,9 +233,13 @@ func (w *write) refuseSubresource() error {
 	return nil
 }
 
+// maxReviews is how often a request is reviewed while its object changes. A real server ends such a request after 34
+// seconds.
+const maxReviews = 1000
+
 // afterReviews runs a transaction, again after each review that it needs.
 func afterReviews(ctx context.Context, transaction func() error) error {
-	for {
+	for range maxReviews {
 		err := transaction()
 		needed, ok := errors.AsType[*unreviewed](err)
 		if !ok {
@@ -238,4 +249,6 @@ func afterReviews(ctx context.Context, transaction func() error) error {
 			return err
 		}
 	}
+	return apierrors.NewInternalError(fmt.Errorf("the object has changed during each of %d reviews by webhooks: a "+
+		"webhook must not change the object that it reviews", maxReviews))
 }

@@ -29,6 +29,7 @@ type call struct {
 	kind        *kind
 	ref         core.ObjectRef // without a name for a collection
 	subresource string
+	collection  bool // ref is one object of a collection that is deleted
 }
 
 // ServeHTTP responds to a request.

@@ -317,6 +317,7 @@ func (c *call) deleteCollection(o *metav1.DeleteOptions) error {
 	}
 	for _, obj := range items {
 		one := *c
+		one.collection = true
 		one.ref = core.ObjectRef{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 		_, err := one.change(o.DryRun, "", "", func(w *write) (*unstructured.Unstructured, error) {
 			obj, _, err := w.delete(o)

@@ -88,6 +88,7 @@ func (w *write) evict(o *metav1.DeleteOptions) (*unstructured.Unstructured, erro
 	w.tx.Put(w.key(), obj)
 	rest := o.DeepCopy()
 	rest.Preconditions = nil // the condition has changed the version
+	w.admission = nil        // webhooks do not review the deletion of an evicted pod
 	obj, _, err = w.delete(rest)
 	return obj, err
 }

@@ -30,7 +30,7 @@ func (w *write) delete(o *metav1.DeleteOptions) (*unstructured.Unstructured, boo
 	if err := w.checkPreconditions(live, o.Preconditions); err != nil {
 		return nil, false, err
 	}
-	if err := w.approveDelete(live); err != nil {
+	if err := w.approveDelete(live, o); err != nil {
 		return nil, false, err
 	}
 	obj := w.mark(w.key(), live, o)
