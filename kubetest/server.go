@@ -37,8 +37,8 @@ type Options struct {
 	// Webhooks serves the webhooks of the server, such as a [http.ServeMux] with kube.ValidateHandler, kube.MutateHandler
 	// and kube.ConversionHandler. They are called as the configurations of webhooks on the server say, such as those of
 	// Files, and the definitions. The host of a request is that of the service, such as "shop-webhook.shop.svc", without
-	// TLS. A handler must return when the context of its request ends, and a conversion must not send requests to the
-	// server. The objects that exist when the server starts are not reviewed. Nil calls no webhooks.
+	// TLS. A handler must return when the context of its request ends. A conversion must neither sleep nor send requests
+	// to the server. The objects that exist when the server starts are not reviewed. Nil calls no webhooks.
 	Webhooks http.Handler
 
 	// Objects exist when the server starts, too: typed or unstructured objects, with their status and metadata, except for

@@ -84,6 +84,75 @@ func TestExploreCallsWebhooks(t *testing.T) {
 	})
 }
 
+// configuration returns the configuration of a mutating webhook for an operation on a resource of the group "".
+func configuration(operation admissionregistrationv1.OperationType, resource string) core.Object {
+	return &admissionregistrationv1.MutatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "shop"},
+		Webhooks: []admissionregistrationv1.MutatingWebhook{{
+			Name: "shop.example.com", AdmissionReviewVersions: []string{"v1"},
+			SideEffects: new(admissionregistrationv1.SideEffectClassNone),
+			ClientConfig: admissionregistrationv1.WebhookClientConfig{
+				Service: &admissionregistrationv1.ServiceReference{Namespace: "shop", Name: "webhooks"},
+			},
+			Rules: []admissionregistrationv1.RuleWithOperations{{
+				Operations: []admissionregistrationv1.OperationType{operation},
+				Rule: admissionregistrationv1.Rule{
+					APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{resource},
+				},
+			}},
+		}},
+	}
+}
+
+func TestOwnersOfAWebhookAreMergedWithOneWarning(t *testing.T) {
+	owner := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: "1"}
+	s := kubetest.Start(t, &kubetest.Options{
+		Objects: []core.Object{
+			configuration(admissionregistrationv1.OperationAll, "configmaps"),
+			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "owner", UID: owner.UID}},
+		},
+		Webhooks: kube.MutateHandler(func(_ context.Context, r *kube.WebhookRequest[corev1.ConfigMap]) error {
+			r.Object.OwnerReferences = []metav1.OwnerReference{owner, owner}
+			r.Warn("the owner is set")
+			r.Warn("the owner is set")
+			return nil
+		}, nil),
+	})
+	var warnings []string
+	c := s.Client(&kube.ClientOptions{OnWarning: func(_ context.Context, w kube.Warning) {
+		warnings = append(warnings, w.Text)
+	}})
+	maps := kube.Namespaced[corev1.ConfigMap](c, "default")
+	cm, err := maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, nil)
+	if err != nil || len(cm.OwnerReferences) != 1 {
+		t.Errorf("Create = %v, %v, want one owner", cm, err)
+	}
+	if len(warnings) != 2 || warnings[0] != "the owner is set" ||
+		!strings.Contains(warnings[1], "duplicate entries after mutating admission happens") {
+		t.Errorf("the warnings are %q", warnings)
+	}
+	cm, err = maps.Patch(t.Context(), "a", kube.MergePatch(`{"data":{"a":"b"}}`), nil)
+	if err != nil || len(cm.OwnerReferences) != 1 {
+		t.Errorf("Patch = %v, %v, want one owner", cm, err)
+	}
+}
+
+func TestEvictionsAreNotReviewedAsDeletions(t *testing.T) {
+	s := kubetest.Start(t, &kubetest.Options{
+		Objects: []core.Object{
+			configuration(admissionregistrationv1.Delete, "pods/*"),
+			&corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}},
+			},
+		},
+		Webhooks: http.NotFoundHandler(),
+	})
+	if err := kube.Pods(s.Client(nil), "default").Evict(t.Context(), "a", nil); err != nil {
+		t.Error(err)
+	}
+}
+
 // newWebhooks returns the webhooks of the controller.
 func newWebhooks() http.Handler {
 	mux := http.NewServeMux()

@@ -194,8 +194,10 @@ func (c *call) matchKind(obj *unstructured.Unstructured) error {
 		"conversion", obj.GetKind(), c.kind.Version, c.kind.Kind, obj.GetKind(), c.kind.Kind))
 }
 
-// warn adds a warning to the response.
+// warn adds a warning to the response, unless the response has it.
 func (c *call) warn(text string) {
-	quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text)
-	c.w.Header().Add("Warning", `299 - "`+quoted+`"`)
+	header := `299 - "` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
+	if text != "" && !slices.Contains(c.w.Header()["Warning"], header) {
+		c.w.Header().Add("Warning", header)
+	}
 }

@@ -71,11 +71,12 @@ func (w *write) create(obj *unstructured.Unstructured, owned bool) (*unstructure
 	if obj.GetResourceVersion() != "" {
 		return nil, failure("resourceVersion should not be set on objects to be created")
 	}
-	w.mergeOwners(obj)
+	w.mergeOwners(obj, w.patches())
 	obj, managed, err := w.mutateNew(obj, owned)
 	if err != nil {
 		return nil, err
 	}
+	w.mergeOwners(obj, true)
 	if err := w.checkEscalation(nil, obj); err != nil {
 		return nil, err
 	}
@@ -208,8 +209,11 @@ func (w *write) terminating() bool {
 	return crd != nil && crd.GetDeletionTimestamp() != nil
 }
 
-// mergeOwners removes equal owner references, with a warning.
-func (w *write) mergeOwners(obj *unstructured.Unstructured) {
+// patches returns whether the write is a patch, whose owner references a server merges only after its webhooks.
+func (w *write) patches() bool { return w.call != nil && w.call.Method == http.MethodPatch }
+
+// mergeOwners removes equal owner references, with a warning. mutated is true for those after mutating webhooks.
+func (w *write) mergeOwners(obj *unstructured.Unstructured, mutated bool) {
 	var unique []metav1.OwnerReference
 	var duplicates []string
 	for _, r := range obj.GetOwnerReferences() {
@@ -225,7 +229,7 @@ func (w *write) mergeOwners(obj *unstructured.Unstructured) {
 	}
 	obj.SetOwnerReferences(unique)
 	when := ""
-	if w.call != nil && w.call.Method == http.MethodPatch {
+	if mutated {
 		when = " after mutating admission happens"
 	}
 	w.warn(".metadata.ownerReferences contains duplicate entries" + when + "; API server dedups owner references in 1.20+" +
@@ -238,7 +242,7 @@ func (w *write) update(live, obj *unstructured.Unstructured, owned bool) (*unstr
 	if err := w.checkIdentity(live, obj); err != nil {
 		return nil, err
 	}
-	w.mergeOwners(obj)
+	w.mergeOwners(obj, w.patches())
 	if !owned {
 		var err error
 		if obj, err = w.own(live, obj); err != nil {
@@ -253,6 +257,7 @@ func (w *write) update(live, obj *unstructured.Unstructured, owned bool) (*unstr
 		if err := w.checkIdentity(live, obj); err != nil {
 			return nil, err
 		}
+		w.mergeOwners(obj, true)
 	}
 	if err := w.checkEscalation(live, obj); err != nil {
 		return nil, err
