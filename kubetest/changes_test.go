@@ -5,9 +5,12 @@ package kubetest_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"testing"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -49,6 +52,12 @@ spec:
 // field size never becomes smaller.
 func exploreBoxes(t *testing.T, bug string) {
 	t.Helper()
+	exploreBoxesWith(t, bug, nil)
+}
+
+// exploreBoxesWith is exploreBoxes with webhooks and further objects.
+func exploreBoxesWith(t *testing.T, bug string, webhooks http.Handler, objects ...kube.Object) {
+	t.Helper()
 	box := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.com/v1", "kind": "Box", "spec": map[string]any{"size": int64(1)},
 		"metadata": map[string]any{"name": "one", "namespace": "shop", "uid": "u1"},
@@ -56,7 +65,8 @@ func exploreBoxes(t *testing.T, bug string) {
 	kubetest.ExploreChanges(t, func(*testing.T) *kubetest.Scenario {
 		return &kubetest.Scenario{
 			Options: &kubetest.Options{
-				Definitions: []func() (*unstructured.Unstructured, error){boxes}, Objects: []kube.Object{box},
+				Definitions: []func() (*unstructured.Unstructured, error){boxes}, Objects: append(objects, box),
+				Webhooks: webhooks,
 			},
 			Program: func(ctx context.Context, c *kube.Client) error {
 				maps := kube.Namespaced[corev1.ConfigMap](c, "shop")
@@ -80,6 +90,16 @@ func exploreBoxes(t *testing.T, bug string) {
 }
 
 func TestExploreChangesAcceptsProgramsThatFollow(t *testing.T) { exploreBoxes(t, "") }
+
+// TestExploreChangesOmitsDeniedChanges has a webhook that makes all fields immutable, so that the bug has no effect.
+func TestExploreChangesOmitsDeniedChanges(t *testing.T) {
+	config := configuration(admissionregistrationv1.Update, "boxes")
+	config.Webhooks[0].Rules[0].APIGroups = []string{"example.com"}
+	deny := kube.ValidateHandler(func(context.Context, *kube.WebhookRequest[unstructured.Unstructured]) error {
+		return errors.New("all fields are immutable")
+	}, nil)
+	exploreBoxesWith(t, "never shrinks", deny, config)
+}
 
 func TestExploreChangesFindsBugs(t *testing.T) {
 	findsBug(t, "never shrinks", exploreBoxes, "change_spec.size_of_boxes.example.com_shop_one",

@@ -85,7 +85,9 @@ func TestExploreCallsWebhooks(t *testing.T) {
 }
 
 // configuration returns the configuration of a mutating webhook for an operation on a resource of the group "".
-func configuration(operation admissionregistrationv1.OperationType, resource string) core.Object {
+func configuration(
+	operation admissionregistrationv1.OperationType, resource string,
+) *admissionregistrationv1.MutatingWebhookConfiguration {
 	return &admissionregistrationv1.MutatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: "shop"},
 		Webhooks: []admissionregistrationv1.MutatingWebhook{{

@@ -69,7 +69,7 @@ func post(
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("POST %s: %w", u, context.Cause(ctx))
-	case w.Code != http.StatusOK:
+	case w.Code < http.StatusOK || w.Code > http.StatusPartialContent: // as rest.Request of client-go
 		text := w.Body.Bytes()
 		return fmt.Errorf("POST %s: the response has the code %d: %s", u, w.Code, bytes.TrimSpace(text[:min(len(text), 500)]))
 	}
