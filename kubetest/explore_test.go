@@ -198,13 +198,21 @@ func exploreCopier(t *testing.T, bug string) {
 
 func TestExploreAcceptsProgramsThatTolerateFaults(t *testing.T) { exploreCopier(t, "") }
 
-func TestNoOtherClientChangesAnObjectBeforeItIsCreated(t *testing.T) {
+// exploredTests explores a scenario and returns the names of its tests.
+func exploredTests(t *testing.T, scenario func() *kubetest.Scenario) (names []string) {
+	t.Helper()
 	var mu sync.Mutex
-	var names []string // of the tests
 	kubetest.Explore(t, func(t *testing.T) *kubetest.Scenario {
 		mu.Lock()
+		defer mu.Unlock()
 		names = append(names, path.Base(t.Name()))
-		mu.Unlock()
+		return scenario()
+	})
+	return names
+}
+
+func TestNoOtherClientChangesAnObjectBeforeItIsCreated(t *testing.T) {
+	names := exploredTests(t, func() *kubetest.Scenario {
 		return &kubetest.Scenario{Program: func(ctx context.Context, c *kube.Client) (err error) {
 			maps := kube.Namespaced[corev1.ConfigMap](c, "default")
 			for _, value := range []string{"1", "2"} {
@@ -223,12 +231,7 @@ func TestNoOtherClientChangesAnObjectBeforeItIsCreated(t *testing.T) {
 }
 
 func TestDeletesOfSeveralObjectsHaveFaults(t *testing.T) {
-	var mu sync.Mutex
-	var names []string // of the tests
-	kubetest.Explore(t, func(t *testing.T) *kubetest.Scenario {
-		mu.Lock()
-		names = append(names, path.Base(t.Name()))
-		mu.Unlock()
+	names := exploredTests(t, func() *kubetest.Scenario {
 		return &kubetest.Scenario{
 			Options: &kubetest.Options{Objects: []kube.Object{configMap("a"), configMap("b")}},
 			Ignore:  func(obj *unstructured.Unstructured) bool { return obj.GetName() == "b" }, // which is deleted last

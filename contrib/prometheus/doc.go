@@ -26,7 +26,7 @@
 //
 // A request is counted when it ends, and so are its bytes: those of a watch are added at its end. For watches, logs and
 // proxied requests, the duration ends when the header of the response was received. The code is the HTTP status, or
-// "error" if there was no response. A resource is a plural with its group, such as deployments.apps. It is empty for a
+// "error" without a response. A resource is a plural with its group, such as deployments.apps. It is empty for a
 // request without a resource, such as one for /version.
 //
 // # Controllers and the other parts of a program

@@ -27,6 +27,7 @@ import (
 	"github.com/kube-go/sdk/client/pod"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/runtime/election"
+	"github.com/kube-go/sdk/runtime/internal/bubble"
 	"github.com/kube-go/sdk/runtime/internal/fakeapi"
 	"github.com/kube-go/sdk/runtime/internal/terms"
 )
@@ -813,33 +814,12 @@ func TestTheLossOfATermIsLoggedAtOnce(t *testing.T) {
 	}
 }
 
-// blocking is a log handler that blocks at one message, until a channel is closed or a minute has passed.
-type blocking struct {
-	slog.Handler
-	message string
-	until   <-chan struct{}
-}
-
-func (blocking) Enabled(context.Context, slog.Level) bool { return true }
-
-func (h blocking) WithAttrs([]slog.Attr) slog.Handler { return h }
-
-func (h blocking) Handle(_ context.Context, r slog.Record) error {
-	if r.Message == h.message {
-		select {
-		case <-h.until:
-		case <-time.After(time.Minute):
-		}
-	}
-	return nil
-}
-
 // TestALogThatBlocksDoesNotDelayTheEndOfTheWork has a log that blocks at the loss of a term, such as a full pipe.
 func TestALogThatBlocksDoesNotDelayTheEndOfTheWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ended := make(chan struct{})
 		r := newCluster(t).replica(election.Options{
-			Logger: slog.New(blocking{slog.DiscardHandler, "the lease is lost: the work ends", ended}),
+			Logger: bubble.BlockingLog("the lease is lost: the work ends", ended),
 		})
 		var took time.Duration
 		err := r.Run(t.Context(), func(ctx context.Context) error {

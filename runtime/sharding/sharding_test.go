@@ -30,6 +30,7 @@ import (
 	"github.com/kube-go/sdk/client/pod"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/runtime/election"
+	"github.com/kube-go/sdk/runtime/internal/bubble"
 	"github.com/kube-go/sdk/runtime/internal/fakeapi"
 	"github.com/kube-go/sdk/runtime/sharding"
 )
@@ -756,33 +757,12 @@ func TestTheLossOfAMembershipIsLoggedAtOnceWithItsReason(t *testing.T) {
 	}
 }
 
-// blocking is a log handler that blocks at one message, until a channel is closed or a minute has passed.
-type blocking struct {
-	slog.Handler
-	message string
-	until   <-chan struct{}
-}
-
-func (blocking) Enabled(context.Context, slog.Level) bool { return true }
-
-func (h blocking) WithAttrs([]slog.Attr) slog.Handler { return h }
-
-func (h blocking) Handle(_ context.Context, r slog.Record) error {
-	if r.Message == h.message {
-		select {
-		case <-h.until:
-		case <-time.After(time.Minute):
-		}
-	}
-	return nil
-}
-
 // TestALogThatBlocksDoesNotDelayTheEndOfTheWork has a log that blocks at the loss of a membership, such as a full pipe.
 func TestALogThatBlocksDoesNotDelayTheEndOfTheWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, ended := newCluster(t), make(chan struct{})
 		a := c.add("a", func(o *sharding.Options) {
-			o.Logger = slog.New(blocking{slog.DiscardHandler, "the membership is lost: the work ends", ended})
+			o.Logger = bubble.BlockingLog("the membership is lost: the work ends", ended)
 		})
 		var took time.Duration
 		err := a.Run(t.Context(), func(ctx context.Context) error {

@@ -1,7 +1,7 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bubble inspects the bubble of a test of testing/synctest. It is only for the tests of this module.
+// Package bubble has helpers for tests in bubbles of testing/synctest. It is only for the tests of this module.
 package bubble
 
 import (
