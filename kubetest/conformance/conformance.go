@@ -28,7 +28,7 @@ func Run(t *testing.T, c *client.Client) {
 // fails on an API server that runs alone. Call it before Run, whose namespaces keep the controllers busy for a while.
 func RunControllers(t *testing.T, c *client.Client) {
 	t.Helper()
-	runScripts(t, c, "scripts/controllers", mode{patience: time.Minute}) // controllers may be busy
+	runScripts(t, c, "scripts/controllers", mode{patience: 3 * time.Minute}) // controllers may be busy
 }
 
 // runScripts runs the scripts of a folder, but not those of folders in it.

@@ -4,12 +4,15 @@
 package conformance
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"io"
 	"net/http"
 	"strconv"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // stream is a watch that runs beside the steps of a case.
@@ -58,7 +61,8 @@ func (s *session) watch(st *step) []string {
 	return []string{"-> 200"}
 }
 
-// decode sends the events of a response to a channel.
+// decode sends the events of a response to a channel. It omits bookmarks that do not end the initial events, since servers
+// may send them at any time.
 func decode(body io.ReadCloser, events chan<- watchEvent) {
 	defer close(events)
 	defer body.Close()
@@ -66,6 +70,9 @@ func decode(body io.ReadCloser, events chan<- watchEvent) {
 		var e watchEvent
 		if d.Decode(&e) != nil {
 			return
+		}
+		if e.Type == "BOOKMARK" && !bytes.Contains(e.Object, []byte(metav1.InitialEventsAnnotationKey)) {
+			continue
 		}
 		events <- e
 	}

@@ -207,9 +207,12 @@ func testWatch(t *testing.T, c *client.Client, ns string) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if e.Type == core.Bookmark && !core.InitialEventsEnd(e.Object) {
+			continue // servers may send these at any time
+		}
 		got = append(got, fmt.Sprint(e.Type, " ", e.Object.Name))
 		switch {
-		case e.Type == core.Bookmark && core.InitialEventsEnd(e.Object):
+		case e.Type == core.Bookmark:
 			if err := api.Delete(t.Context(), "a", &request.DeleteOptions{UID: first.UID}); err != nil {
 				t.Fatal(err)
 			}
