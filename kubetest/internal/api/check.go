@@ -18,6 +18,7 @@ import (
 	"github.com/kube-go/sdk/kubetest/internal/builtin"
 	"github.com/kube-go/sdk/kubetest/internal/defaults"
 	"github.com/kube-go/sdk/kubetest/internal/definition"
+	"github.com/kube-go/sdk/kubetest/internal/webhook"
 )
 
 // check validates and completes an object. live is nil for a new one.
@@ -61,7 +62,6 @@ func (w *write) checkBuiltin(obj, live *unstructured.Unstructured) error {
 	errs := w.separate(obj, live)
 	if live == nil {
 		w.prepare(obj)
-		w.warnWithoutEffect()
 	} else {
 		if w.subresource == "" {
 			defaults.PrepareUpdate(w.kind.GroupVersionKind(), obj.Object, live.Object)
@@ -77,8 +77,18 @@ func (w *write) checkBuiltin(obj, live *unstructured.Unstructured) error {
 		errs = append(errs, immutable(obj, live)...)
 	}
 	errs = append(errs, finalizers(obj)...)
+	if w.kind.stored() == configurations(true) || w.kind.stored() == configurations(false) {
+		more, err := webhook.Check(obj)
+		if err != nil {
+			return err
+		}
+		errs = append(errs, more...)
+	}
 	if len(errs) > 0 {
 		return apierrors.NewInvalid(w.kind.GroupVersionKind().GroupKind(), obj.GetName(), errs)
+	}
+	if live == nil {
+		w.warnWithoutEffect()
 	}
 	return nil
 }
