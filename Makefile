@@ -6,6 +6,10 @@ SHELL := /bin/bash -o pipefail
 .DEFAULT_GOAL := help
 GO ?= go
 export GO
+# All builds have the flags of those of the built-in cluster, and so share the build cache with it, with each other and
+# with all checkouts of this repository. Only the race detector needs cgo.
+export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
+export CGO_ENABLED := 0
 
 MODULES := $(shell cat modules.txt)
 # These modules are outside the workspace, because no other module needs their dependencies.
@@ -32,15 +36,16 @@ REPORT := .bin/testreport
 # The race detector leaves out decoders and compilers of WebAssembly modules, which would take minutes with it, and the
 # parser and the type checker of Go. Packages that use sync.Map or generic types of sync/atomic can't be left out: the
 # linker could take their instances for other packages, which would then seem to have races.
-# With -trimpath, all checkouts of this repository share the build cache.
 WAZERO := github.com/tetratelabs/wazero/internal
 WITHOUT_RACE := $(addprefix $(WAZERO)/,engine/wazevo/ssa engine/wazevo/frontend engine/wazevo/backend/... wasm/binary leb128) \
 	github.com/kube-go/sdk/wasm/internal/binary go/ast go/parser go/scanner go/token go/types
-export RACE := -race -trimpath $(foreach p,$(WITHOUT_RACE),-gcflags=$(p)=-race=false)
+export RACE := -race $(foreach p,$(WITHOUT_RACE),-gcflags=$(p)=-race=false)
+
+RACETEST := env -u CGO_ENABLED $(GO) test $(RACE)
 
 # The tests run without go vet, since make lint runs it with all its checks.
 # The end-to-end tests mostly wait, so more of them run at the same time than there are processors.
-E2E := $(GO) test -json $(RACE) -vet=off -count=1 -timeout=60m -parallel=5
+E2E := $(RACETEST) -json -vet=off -count=1 -timeout=60m -parallel=5
 
 # The targets of `make test`, and the further targets of `make check`. None runs beside another: beside make race on
 # two processors, end-to-end tests exceeded their limits. clusters is cluster-test beside e2e.
@@ -81,12 +86,12 @@ unit: $(REPORT)
 ## race: run the tests that need no cluster, with the race detector
 race: test-deps
 	@packages=$$($(GO) list $(UNITS) | grep -v $(foreach p,$(SEQUENTIAL),-e '/$(p)$$')) && \
-		REPORT=$(REPORT) scripts/race $(SLOWEST) $$packages
+		REPORT=$(REPORT) env -u CGO_ENABLED scripts/race $(SLOWEST) $$packages
 
 # Runs the other tests that need no cluster: slow ones without concurrency, and those of the modules outside the
 # workspace.
 no-race: $(REPORT)
-	@code=0; $(GO) test -json -trimpath -vet=off $(addprefix ./,$(SEQUENTIAL)) | $(REPORT) || code=1; \
+	@code=0; $(GO) test -json -vet=off $(addprefix ./,$(SEQUENTIAL)) | $(REPORT) || code=1; \
 	for m in $(ALONE); do (cd $$m && GOWORK=off $(GO) test -vet=off ./...) || code=1; done; exit $$code
 
 # Installs the system packages that some tests use, as root on Debian. Elsewhere, the report lists the tests without them.
@@ -99,7 +104,7 @@ test-deps: $(REPORT)
 
 ## cluster-test: run the tests of the built-in cluster; KUBECLUSTER_NODE=1 makes them fail if a node can't run
 cluster-test: $(REPORT)
-	$(GO) test -json $(RACE) -vet=off -p=1 -parallel=4 -timeout=20m ./tests/cluster/... | $(REPORT)
+	$(RACETEST) -json -vet=off -p=1 -parallel=4 -timeout=20m ./tests/cluster/... | $(REPORT)
 
 ## e2e: run the end-to-end tests on the cluster of KUBECONFIG, or else on the built-in one
 e2e: test-deps
@@ -127,7 +132,7 @@ SOAK ?= 30m
 
 ## soak: cause random faults for 30 minutes, or SOAK=DURATION; then check that the use of memory has not grown
 soak:
-	E2E_SOAK=$(SOAK) $(GO) test $(RACE) -count=1 -timeout=0 -v -run '^TestSoak$$' ./tests/e2e
+	E2E_SOAK=$(SOAK) $(RACETEST) -count=1 -timeout=0 -v -run '^TestSoak$$' ./tests/e2e
 
 ## go-get: follow the steps of a new user: get a packed release, build the README's first program, run it
 go-get:

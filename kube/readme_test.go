@@ -55,7 +55,7 @@ func TestREADME(t *testing.T) {
 		t.Fatal(err)
 	}
 	build := exec.CommandContext(t.Context(), "go", append([]string{"build", "-overlay", overlay}, packages...)...)
-	build.Dir = examples
+	build.Dir, build.Env = examples, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Errorf("go build of the README's snippets: %v\n%s", err, out)
 	}
@@ -188,7 +188,7 @@ func TestGuides(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	build.Env = append(os.Environ(), "GOWORK="+workspace)
+	build.Env = append(os.Environ(), "GOWORK="+workspace, "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Errorf("go build of the snippets: %v\n%s\n%s", err, out, b.String())
 	}

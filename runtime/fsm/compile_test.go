@@ -45,6 +45,7 @@ func TestWrongTransitionsDoNotCompile(t *testing.T) {
 func TestMachinesKeepNoUnusedMethods(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "program")
 	link := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-dumpdep", "-o", program, "./testdata/compile/good")
+	link.Env = append(os.Environ(), "CGO_ENABLED=0") // like other programs without the race detector
 	dependencies, err := link.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, dependencies)

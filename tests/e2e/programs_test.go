@@ -55,6 +55,9 @@ func (b *builder) compile(module string, args ...string) error {
 	args = append([]string{"build", "-trimpath", "-ldflags=-s -w", "-o", b.dir + string(filepath.Separator)}, args...)
 	cmd := exec.Command("go", args...) //nolint:noctx // all tests share it
 	cmd.Dir = module
+	if !slices.Contains(args, "-race") {
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // like the programs of users, see newUser
+	}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, out)
 	}

@@ -422,7 +422,7 @@ func TestKubeWasmRunsObjectsFilesAndADirectory(t *testing.T) {
 		kubeconfig = builtin.Kubeconfig()
 	}
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./cmd/kube-wasm")
-	build.Dir = "../../wasm"
+	build.Dir, build.Env = "../../wasm", append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -68,7 +68,7 @@ func TestLenientWritesTheCRDsOfCheckouts(t *testing.T) {
 			dir := t.TempDir()
 			copySources(t, source, dir)
 			t.Setenv("GOWORK", "off")
-			t.Setenv("GOFLAGS", "-mod=mod")
+			t.Setenv("GOFLAGS", "-mod=mod -trimpath")
 			out := t.TempDir()
 			arguments := append([]string{"crd", "--lenient", "--out", out}, c.packages...)
 			_, problems := execute(t, dir, command, arguments...)

@@ -34,7 +34,7 @@ func TestDeepCopiesEqualThoseOfControllerGen(t *testing.T) {
 	mod = strings.ReplaceAll(strings.Replace(mod, "module github.com/kube-go/sdk/tests/oracle", "module example.com/copies", 1), "=> ../", "=> "+root+"/../")
 	writeFiles(t, dir, map[string]string{"go.mod": mod, "go.sum": sum})
 	t.Setenv("GOWORK", "off")
-	t.Setenv("GOFLAGS", "-mod=mod")
+	t.Setenv("GOFLAGS", "-mod=mod -trimpath")
 	files, err := generate.DeepCopies(t.Context(), []string{"./..."}, &generate.Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)

@@ -79,7 +79,7 @@ func BenchmarkCheckouts(b *testing.B) {
 					for i, args := range [][]string{{command, "crd", "--lenient", "--out", b.TempDir()}, {self}} {
 						cmd := exec.CommandContext(b.Context(), args[0], append(args[1:], c.packages...)...)
 						cmd.Dir = dir
-						cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
+						cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod -trimpath")
 						if args[0] == self {
 							cmd.Env = append(cmd.Env, asControllerGen+"="+b.TempDir())
 						}
