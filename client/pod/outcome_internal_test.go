@@ -9,6 +9,17 @@ import (
 	"testing"
 )
 
+// TestOutcomeHasExitStatusOfWindows: a process of Windows that crashes has a status with 32 bits.
+func TestOutcomeHasExitStatusOfWindows(t *testing.T) {
+	const message = `{"status":"Failure","reason":"NonZeroExitCode",` +
+		`"details":{"causes":[{"reason":"ExitCode","message":"3221225477"}]}}`
+	err := outcomeOf([]byte(message), io.EOF)
+	exit, ok := errors.AsType[*ExitError](err)
+	if !ok || exit.Code != 3221225477 {
+		t.Errorf("outcomeOf() = %v, want an ExitError with the status 3221225477", err)
+	}
+}
+
 // FuzzOutcome checks that an error has a message, that an exit status is positive, and that an empty status is an
 // error.
 func FuzzOutcome(f *testing.F) {

@@ -496,8 +496,9 @@ func outcomeOf(message []byte, ended error) error {
 func failureOf(status metav1.Status) error {
 	if status.Reason == "NonZeroExitCode" && status.Details != nil {
 		for _, cause := range status.Details.Causes {
-			if code, err := strconv.ParseUint(cause.Message, 10, 31); cause.Type == "ExitCode" && err == nil && code > 0 {
-				return &ExitError{Code: int(code)}
+			// On Windows, a crash has a status with 32 bits, such as 3221225477.
+			if code, err := strconv.Atoi(cause.Message); cause.Type == "ExitCode" && err == nil && code > 0 {
+				return &ExitError{Code: code}
 			}
 		}
 	}
