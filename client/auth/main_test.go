@@ -7,6 +7,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +16,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kube-go/sdk/client/auth"
+	"github.com/kube-go/sdk/client/config"
+	"github.com/kube-go/sdk/client/middleware"
 )
 
 // pluginDir is the variable that makes the test program act as a plugin: it names the directory with the control files.
@@ -23,7 +29,42 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(pluginDir); dir != "" {
 		os.Exit(runPlugin(dir))
 	}
+	if os.Getenv(atTerminal) != "" {
+		os.Exit(runAtTerminal())
+	}
 	os.Exit(m.Run())
+}
+
+// atTerminal is the variable that makes the test program run a plugin that asks for its token at the terminal, and
+// print the Authorization header.
+const atTerminal = "KUBE_TEST_TERMINAL"
+
+func runAtTerminal() int {
+	const script = `read -r token < /dev/tty
+echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"'"$token"'"}}'`
+	plugin, err := auth.NewPlugin(&config.Config{Exec: &config.ExecConfig{
+		Command: "sh", Args: []string{"-c", script},
+		APIVersion: config.ExecV1, InteractiveMode: config.InteractiveIfAvailable,
+	}}, nil)
+	if err == nil {
+		var value string
+		show := middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+			value = r.Header.Get("Authorization")
+			return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
+		})
+		r := httptest.NewRequestWithContext(context.Background(), http.MethodGet, "https://kube.example.com", nil)
+		var resp *http.Response
+		resp, err = plugin.Middleware(show).RoundTrip(r)
+		if err == nil {
+			resp.Body.Close()
+		}
+		fmt.Print(value)
+	}
+	if err != nil {
+		fmt.Print(err)
+		return 1
+	}
+	return 0
 }
 
 // runPlugin records the call in the directory, and does what the files there say.

@@ -40,9 +40,10 @@ type PluginOptions struct {
 	// that has the name of a listed one but another path is not allowed. Default: none.
 	Allow []string
 
-	// Timeout is how long the plugin may take. After that it is killed; on Unix, with all programs that it has started. A
-	// plugin that may be interactive is killed alone, because it shares the process group of the terminal with this
-	// program. Default: one minute, or five minutes for a plugin that may be interactive.
+	// Timeout is how long the plugin may take. After that it is killed; on Unix, with all programs that it has started. If
+	// this program has a terminal, a plugin with another mode than [config.InteractiveNever] is killed alone, because it
+	// shares the process group of the terminal with this program. Default: one minute, or five minutes for a plugin that
+	// may be interactive.
 	Timeout time.Duration
 
 	// Stdin is the terminal that an interactive plugin reads from. Default: os.Stdin.

@@ -125,7 +125,7 @@ func (p *Plugin) cmd(ctx context.Context, interactive bool) (*exec.Cmd, error) {
 		}
 		return cmd, nil
 	}
-	detach(cmd)
+	detach(cmd, p.exec.InteractiveMode != config.InteractiveNever)
 	return cmd, nil
 }
 

@@ -7,4 +7,4 @@ package auth
 
 import "os/exec"
 
-func detach(*exec.Cmd) {}
+func detach(*exec.Cmd, bool) {}

@@ -13,6 +13,6 @@ import (
 const createNoWindow = 0x08000000
 
 // detach prevents a window from opening for a process that is not interactive.
-func detach(cmd *exec.Cmd) {
+func detach(cmd *exec.Cmd, _ bool) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{HideWindow: true, CreationFlags: createNoWindow}
 }
