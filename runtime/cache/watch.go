@@ -207,9 +207,6 @@ func (w *watch) discardNow() {
 	if w.last == nil || w.last.users > 0 {
 		return
 	}
-	if w.discard != nil {
-		w.discard.Stop()
-	}
 	if !w.reflector.Reset() {
 		w.discardLater()
 	}
@@ -217,6 +214,9 @@ func (w *watch) discardNow() {
 
 // discardLater discards the objects after the idle time, unless the watch runs again. The caller holds w.mu.
 func (w *watch) discardLater() {
+	if w.discard != nil {
+		w.discard.Stop() // discardNow was called while the run ended
+	}
 	w.discard = time.AfterFunc(idle, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()

@@ -83,3 +83,26 @@ func TestDiscardReleasesTheObjectsOfEndedWatchesAtOnce(t *testing.T) {
 		}
 	})
 }
+
+func TestDiscardOfAWatchThatEndsKeepsTheObjectsOfTheNextOneForAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer("prod/a")
+		c := cache.New(s.Client(), nil)
+		v := cache.Of[corev1.ConfigMap](c, nil)
+		s.SlowEnd(10 * time.Second)
+		go start(t, v)()
+		<-time.After(5 * time.Second)
+		c.Discard()
+		<-time.After(40 * time.Second)
+		s.SlowEnd(0)
+		start(t, v)()
+		<-time.After(59 * time.Second)
+		synctest.Wait()
+		wantNames(t, v, "prod/a")
+		<-time.After(2 * time.Second)
+		synctest.Wait()
+		if n := v.Store().Len(); n != 0 {
+			t.Errorf("the view has %d objects a minute after its last run, want none", n)
+		}
+	})
+}
