@@ -155,10 +155,11 @@ func (o *Options) applier() *applier.Options {
 //   - A run sees the writes and deletes that the previous run made with its context, of the object and of objects of
 //     the sources' kinds: the object is held back until the cache has observed them, for at most [Options.HoldTimeout].
 //     If finalizers or a grace period delay a delete, it sees the deletion timestamp. A DeleteCollection, the evictions
-//     and bindings of package client/pod, requests of client.Client.Do, and the delete of an object that the cache has
-//     not received yet, are not waited for. Nor are new objects in a view with a field selector, unless it selects only
-//     by metadata.name or metadata.namespace: only the server can evaluate the other fields. Select such objects by a
-//     label, or apply them with names that every run computes in the same way.
+//     and bindings of package client/pod, requests of client.Client.Do, the delete of an object that the cache has not
+//     received yet, and writes by goroutines after the end of their run, are not waited for. Nor are new objects in a
+//     view with a field selector, unless it selects only by metadata.name or metadata.namespace: only the server can
+//     evaluate the other fields. Select such objects by a label, or apply them with names that every run computes in
+//     the same way.
 //   - If an object that a run has written disappears, the reconciled object runs again, even if the watch was
 //     disconnected meanwhile and no event reports it.
 //   - A change by a run of the object itself causes another run, unless [Options.IgnoreOwnWrites] is set or

@@ -516,3 +516,35 @@ func TestOwnWritesOfOthersCauseRuns(t *testing.T) {
 		runs.want(t, "a=1")
 	})
 }
+
+func TestWriteByAGoroutineOfAnEarlierRunIsNotOneOfTheCurrentRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Put(documents, doc("prod/a", "1"))
+		var runs journal
+		begun, written := make(chan struct{}), make(chan struct{})
+		c := controller.New(controller.For[document](w.cache), &controller.Options{
+			Concurrency: 1, IgnoreOwnWrites: true, Logger: w.log.logger(),
+		})
+		start(t, c, func(ctx context.Context, d *document) (controller.Action, error) {
+			runs.add(d.Name + "=" + d.Text)
+			if d.Name == "a" {
+				go func() {
+					defer close(written)
+					<-begun
+					b := clusterWide[document](w).In("prod")
+					if _, err := b.Modify(ctx, "b", func(d *document) error { d.Text = "2"; return nil }, nil); err != nil {
+						t.Error(err)
+					}
+				}()
+			} else if d.Text == "1" {
+				close(begun)
+				<-written
+			}
+			return controller.AwaitChange(), nil
+		})
+		w.Put(documents, doc("prod/b", "1"))
+		after(time.Minute)
+		runs.want(t, "a=1", "b=1", "b=2")
+	})
+}

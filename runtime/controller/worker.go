@@ -73,7 +73,6 @@ type worker struct {
 func (w *worker) run(take, running context.Context) {
 	w.started = time.Now()
 	w.goroutine.Store(goroutineID())
-	ctx := client.WithWriteObserver(running, w.writes.observe)
 	over := false
 	defer func() {
 		if !over { // the reconcile or OnResult has ended the goroutine
@@ -83,7 +82,7 @@ func (w *worker) run(take, running context.Context) {
 	for {
 		item, err := w.applier.Get(take)
 		if err == nil {
-			w.one(ctx, item)
+			w.one(running, item)
 			w.yield()
 		}
 		if w.leave(w, err != nil) {
@@ -127,7 +126,8 @@ func (w *worker) one(ctx context.Context, item applier.Item[Key, *event]) {
 		return
 	}
 	w.begun = w.now()
-	r := &run{Context: ctx, worker: w, item: item, begun: w.begun, server: server}
+	r := &run{worker: w, item: item, begun: w.begun, server: server}
+	r.Context = client.WithWriteObserver(ctx, r.wrote)
 	if w.ownership != nil && err == nil { // an invalid key has no owner
 		if exists {
 			head, _ := object.Head()
@@ -148,6 +148,7 @@ func (w *worker) one(ctx context.Context, item applier.Item[Key, *event]) {
 	if w.timeout > 0 {
 		defer w.limit(r)()
 	}
+	w.writes.begin(r)
 	w.current.Store(r) // the context does not change any more
 	if exists || err != nil {
 		w.reconciled(ctx, r, object, err)

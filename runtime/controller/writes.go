@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -24,9 +23,8 @@ import (
 type writes struct {
 	session *session
 
-	some atomic.Bool // list or ignored is not empty: most runs write nothing
-
 	mu      sync.Mutex // guards the fields below: a reconcile may write from many goroutines
+	run     *run       // the current one; a goroutine of an earlier one may still write
 	list    []write
 	ignored []written // those that were made with WithoutRun
 }
@@ -61,13 +59,24 @@ func WithoutRun(ctx context.Context) context.Context {
 	return client.WithWriteObserver(ctx, func(done client.Write) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.ignored = append(w.ignored, written{done.Object.GetUID(), versionOf(done.Object.GetResourceVersion())})
-		w.some.Store(true)
+		if w.run == r {
+			w.ignored = append(w.ignored, written{done.Object.GetUID(), versionOf(done.Object.GetResourceVersion())})
+		}
 	})
 }
 
-// observe is called for each object that was written or deleted. It records the write if a feed will observe it.
-func (w *writes) observe(done client.Write) {
+// begin begins a run.
+func (w *writes) begin(r *run) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.run = r
+}
+
+// wrote is called for each object that the run has written or deleted.
+func (r *run) wrote(done client.Write) { r.worker.writes.observe(r, done) }
+
+// observe records a write of a run if a feed will observe it. After the run, a write is one of somebody else.
+func (w *writes) observe(r *run, done client.Write) {
 	for _, f := range w.session.roster.Load().feeds() {
 		if !isOf(done, f.feed) {
 			continue
@@ -87,8 +96,9 @@ func (w *writes) observe(done client.Write) {
 			x.version, x.base, x.known = version, versionOf(done.Base), done.Base != ""
 		}
 		w.mu.Lock()
-		w.list = append(w.list, x)
-		w.some.Store(true)
+		if w.run == r {
+			w.list = append(w.list, x)
+		}
 		w.mu.Unlock()
 	}
 }
@@ -107,14 +117,13 @@ func isOf(w client.Write, of feed) bool {
 
 // record ends a run of a key. The writes that the feeds have not observed hold the key back.
 func (w *writes) record(key Key) {
-	if !w.some.Load() {
-		return
-	}
 	w.mu.Lock()
 	list, ignored := w.list, w.ignored
-	w.list, w.ignored = nil, nil
-	w.some.Store(false)
+	w.run, w.list, w.ignored = nil, nil, nil
 	w.mu.Unlock()
+	if len(list) == 0 {
+		return
+	}
 	a := w.session.applier
 	for _, x := range list {
 		if !x.held || x.observed() {
