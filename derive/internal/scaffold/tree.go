@@ -27,7 +27,7 @@ import (
 // Tree is the files of a project. Its methods change them in memory.
 type Tree struct {
 	module string
-	files  map[string][]byte // by slashed path, relative to the project
+	files  map[string][]byte // by slashed path, relative to the project, with the line endings of Unix
 	before map[string][]byte // as they were read
 }
 
@@ -92,6 +92,10 @@ func newTree(files []File) (*Tree, error) {
 	for _, f := range files {
 		t.files[f.Path] = f.Content
 	}
+	t.before = maps.Clone(t.files)
+	for name, text := range t.files {
+		t.files[name] = bytes.ReplaceAll(text, crlf, lf)
+	}
 	mod, ok := t.files["go.mod"]
 	m := moduleLine.FindSubmatch(mod)
 	switch {
@@ -104,18 +108,26 @@ func newTree(files []File) (*Tree, error) {
 			"kube-derive init has started")
 	}
 	t.module = string(m[1])
-	t.before = maps.Clone(t.files)
 	return t, nil
 }
 
-// Changes returns the files that differ from those that were read, ordered by path.
+// The line endings of Windows, which Git may write there when it checks out a project, and of Unix.
+var crlf, lf = []byte("\r\n"), []byte("\n")
+
+// Changes returns the files that differ from those that were read, ordered by path. A file with Windows line endings
+// keeps them.
 func (t *Tree) Changes() []Change {
 	var list []Change
 	for _, name := range slices.Sorted(maps.Keys(t.files)) {
 		old, existed := t.before[name]
-		if !existed || !bytes.Equal(old, t.files[name]) {
-			list = append(list, Change{File: File{name, t.files[name]}, Old: old, New: !existed})
+		text := t.files[name]
+		if existed && bytes.Equal(text, bytes.ReplaceAll(old, crlf, lf)) {
+			continue
 		}
+		if bytes.Contains(old, crlf) {
+			text = bytes.ReplaceAll(text, lf, crlf)
+		}
+		list = append(list, Change{File: File{name, text}, Old: old, New: !existed})
 	}
 	return list
 }
