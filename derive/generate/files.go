@@ -70,6 +70,8 @@ func (f *Files) Write() ([]string, error) {
 	return written, nil
 }
 
+// upToDate reports whether the file on disk has the content. Its line endings may be those of Windows, as Git may write
+// them.
 func (file File) upToDate() (bool, error) {
 	old, err := os.ReadFile(file.Path)
 	switch {
@@ -78,7 +80,7 @@ func (file File) upToDate() (bool, error) {
 	case err != nil:
 		return false, fmt.Errorf("compare with the existing file: %w", err)
 	}
-	return file.Content != nil && bytes.Equal(old, file.Content), nil
+	return file.Content != nil && bytes.Equal(bytes.ReplaceAll(old, []byte("\r\n"), []byte("\n")), file.Content), nil
 }
 
 // write replaces the file atomically.

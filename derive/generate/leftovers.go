@@ -82,6 +82,7 @@ func origin(path string) ([]string, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
+	line = strings.ReplaceAll(line, "\r\n", "\n") // Git may write Windows line endings
 	line, begins := strings.CutPrefix(line, headerStart)
 	line, ends := strings.CutSuffix(line, headerEnd)
 	if !begins || !ends {

@@ -55,6 +55,11 @@ func TestFilesOfWhatIsGoneAreStale(t *testing.T) {
 		want     []string
 	}{
 		{"nothing has changed", func(*testing.T, string) {}, []string{"./..."}, nil},
+		{"Git has written Windows line endings", useWindowsLineEndings, []string{"./..."}, nil},
+		{"a package is gone, with Windows line endings", func(t *testing.T, dir string) {
+			removeAll(t, dir, "two")
+			useWindowsLineEndings(t, dir)
+		}, []string{"./..."}, []string{beta}},
 		{"a kind is gone", func(t *testing.T, dir string) {
 			replaceIn(t, filepath.Join(dir, "one/one.go"), "//kube:resource group=one.example.com version=v1 kind=Gamma\n", "")
 		}, []string{"./..."}, []string{gamma, "one/zz_generated.kube.go"}},
@@ -111,6 +116,20 @@ func TestFilesOfWhatIsGoneAreStale(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// useWindowsLineEndings rewrites all files below a directory.
+func useWindowsLineEndings(t *testing.T, dir string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			writeFile(t, path, strings.ReplaceAll(readFile(t, path), "\n", "\r\n"))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
