@@ -204,6 +204,28 @@ func TestRunSaysWhichModuleIsMissing(t *testing.T) {
 	}
 }
 
+// TestRunSaysWhyAnImportFails checks that the error has the cause that the go command reports, if a module that go.mod
+// requires can't be used.
+func TestRunSaysWhyAnImportFails(t *testing.T) {
+	const imports = "generated code imports k8s.io/apimachinery/pkg/apis/meta/v1, which "
+	for _, tt := range []struct{ name, file, content, want string }{
+		{"go.sum is incomplete", "go.sum", "", imports + "the go command can't load: missing go.sum entry for module"},
+		{"a package is not vendored", "vendor/modules.txt", "", imports + "is not in the vendor directory: set GOFLAGS=-mod=mod"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := newModule(t, txtar.Parse([]byte("-- a/a.go --\npackage a\n\n//kube:resource group=a.example.com version=v1 kind=A\ntype ASpec struct{}\n")))
+			if tt.file == "vendor/modules.txt" {
+				writeFile(t, filepath.Join(dir, "go.mod"), "module example.com/test\n\ngo 1.26.0\n")
+			}
+			writeFile(t, filepath.Join(dir, tt.file), tt.content)
+			_, err := generate.Run(t.Context(), []string{"./a"}, &generate.Options{Dir: dir})
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("Run = %v, want %q in it", err, tt.want)
+			}
+		})
+	}
+}
+
 func TestRunWithoutKindsMakesNothing(t *testing.T) {
 	dir := newModule(t, txtar.Parse([]byte("-- a/a.go --\n// +kubebuilder:skip\npackage a\n\n//kube:resource group=a.example.com version=v1 kind=A\ntype ASpec struct{}\n-- b/b.go --\npackage b\n")))
 	if files := run(t, dir, "./..."); len(files.Files) > 0 {

@@ -232,12 +232,28 @@ func (p *Program) unresolved(roots []*packages.Package) []error {
 	for _, path := range p.imports {
 		for _, r := range roots {
 			if dep := r.Imports[path]; dep != nil && dep.Name == "" {
-				errs = append(errs, fmt.Errorf("generated code imports %s, which no required module provides: run go get %s", path, path))
+				errs = append(errs, unresolvedError(path, dep))
 				break
 			}
 		}
 	}
 	return errs
+}
+
+// unresolvedError describes an import of generated code that the go command does not find, with the remedy.
+func unresolvedError(path string, dep *packages.Package) error {
+	cause := "no required module provides "
+	if len(dep.Errors) > 0 {
+		cause = strings.Join(strings.Fields(dep.Errors[0].Msg), " ")
+	}
+	switch {
+	case strings.Contains(cause, "no required module provides "):
+		return fmt.Errorf("generated code imports %s, which no required module provides: run go get %s", path, path)
+	case strings.Contains(cause, "-mod=vendor"):
+		return fmt.Errorf("generated code imports %s, which is not in the vendor directory: set GOFLAGS=-mod=mod for this "+
+			"command, and then run go mod vendor", path)
+	}
+	return fmt.Errorf("generated code imports %s, which the go command can't load: %s", path, cause)
 }
 
 // index wraps the packages and orders the roots.
