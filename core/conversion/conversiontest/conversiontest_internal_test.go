@@ -53,11 +53,15 @@ type thing struct {
 	Bytes             []byte               `json:"bytes,omitempty"`
 	Pair              [2]bool              `json:"pair"`
 	Names             []string             `json:"names,omitempty"`
+	Sizes             []int32              `json:"sizes,omitempty"`
+	Ports             []port               `json:"ports,omitempty"`
 	Tags              map[string]inner     `json:"tags,omitempty"`
 	Ids               map[int]string       `json:"ids,omitempty"`
 	Next              *thing               `json:"next,omitempty"`
 	Any               any                  `json:"any,omitempty"`
 	Special           special              `json:"special,omitempty"`
+	Level             level                `json:"level,omitempty"`
+	Addr              netip.Addr           `json:"addr,omitzero"`
 	Skipped           string               `json:"-"`
 	private           int
 }
@@ -66,11 +70,35 @@ type inner struct {
 	Flag bool `json:"flag,omitempty"`
 }
 
+type port struct {
+	Name     string `json:"name,omitempty"`
+	Protocol string `json:"protocol,omitempty"`
+	Number   int32  `json:"number"`
+}
+
 // special decodes itself.
 type special struct{ text string }
 
 func (s special) MarshalJSON() ([]byte, error)  { return json.Marshal(s.text) }
 func (s *special) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, &s.text) }
+
+// level is an integer that decodes itself from a string.
+type level int
+
+func (l level) MarshalText() ([]byte, error) {
+	if l != 0 && l != 1 {
+		return nil, errors.New("unknown level")
+	}
+	return []byte([]string{"low", "high"}[l]), nil
+}
+
+func (l *level) UnmarshalText(text []byte) error {
+	*l = level(slices.Index([]string{"low", "high"}, string(text)))
+	if *l < 0 {
+		return errors.New("unknown level")
+	}
+	return nil
+}
 
 type (
 	thingV1 struct{ thing }
@@ -107,6 +135,7 @@ func complete(obj core.Object) {
 		in = &obj.thing
 	}
 	in.Special, in.Any, in.Ids = special{"s"}, "a", map[int]string{1: "i"}
+	in.Level, in.Addr = 1, netip.AddrFrom4([4]byte{10, 0, 0, 1})
 }
 
 func TestRoundTripKeepsFieldsOfAllShapes(t *testing.T) {
@@ -121,7 +150,7 @@ func TestFieldsThatCannotBeFilledAreReported(t *testing.T) {
 			v1.Special = special{}
 		}
 	}
-	fields := []string{"thing.any", "thing.ids", "thing.special"}
+	fields := []string{"thing.addr", "thing.any", "thing.ids", "thing.level", "thing.special"}
 	for _, tt := range []struct {
 		name string
 		make func(core.Object)
@@ -337,6 +366,17 @@ func bounded() *unstructured.Unstructured {
 					"type": "array", "minItems": int64(4), "maxItems": int64(5),
 					"items": map[string]any{"type": "string", "minLength": int64(10), "maxLength": int64(12)},
 				},
+				"sizes": map[string]any{
+					"type": "array", "x-kubernetes-list-type": "set",
+					"items": map[string]any{"type": "integer", "minimum": int64(1), "maximum": int64(4)},
+				},
+				"ports": map[string]any{
+					"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": []any{"name", "protocol"},
+					"items": map[string]any{"type": "object", "required": []any{"name"}, "properties": map[string]any{
+						"name":     map[string]any{"type": "string", "enum": []any{"web"}},
+						"protocol": map[string]any{"type": "string", "enum": []any{"TCP", "UDP"}, "default": "TCP"},
+					}},
+				},
 				"tags": map[string]any{"type": "object", "maxProperties": int64(1), "additionalProperties": map[string]any{"type": "object"}},
 				"next": map[string]any{"type": "object"},
 			},
@@ -370,6 +410,8 @@ func TestValuesSatisfyTheDefinition(t *testing.T) {
 			"names":   len(obj.Names) < 4 || len(obj.Names) > 5,
 			"name":    slices.ContainsFunc(obj.Names, func(s string) bool { return len(s) < 10 || len(s) > 12 }),
 			"tags":    len(obj.Tags) > 1,
+			"sizes":   len(slices.Compact(slices.Sorted(slices.Values(obj.Sizes)))) != len(obj.Sizes),
+			"ports":   len(obj.Ports) > 2 || len(obj.Ports) == 2 && obj.Ports[0].Protocol == obj.Ports[1].Protocol,
 			"skipped": obj.Skipped != "" || obj.private != 0,
 		} {
 			if bad {

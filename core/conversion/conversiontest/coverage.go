@@ -5,6 +5,7 @@ package conversiontest
 
 import (
 	"cmp"
+	"encoding"
 	"encoding/json"
 	"maps"
 	"reflect"
@@ -34,7 +35,8 @@ func (c *coverage) add(obj core.Object) { c.value(reflect.ValueOf(obj).Elem(), "
 
 // value adds a field if a value in it is not zero, and the fields in the value.
 func (c *coverage) value(v reflect.Value, field string) {
-	if reflect.PointerTo(v.Type()).Implements(reflect.TypeFor[json.Unmarshaler]()) {
+	p := reflect.PointerTo(v.Type())
+	if p.Implements(reflect.TypeFor[json.Unmarshaler]()) || p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
 		c.filled[field] = c.filled[field] || !v.IsZero()
 		return
 	}

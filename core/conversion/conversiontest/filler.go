@@ -4,6 +4,7 @@
 package conversiontest
 
 import (
+	"encoding"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -33,6 +34,9 @@ type filler struct {
 
 // maxDepth limits the depth of recursive types.
 const maxDepth = 8
+
+// itemTries limits the number of random items of a list, of which those with the key of another are left out.
+const itemTries = 100
 
 // fill sets random fields of an object to random values. It does not set the type of the object.
 func (f *filler) fill(obj core.Object, s *schema) error {
@@ -77,6 +81,9 @@ func (f *filler) value(v reflect.Value, s *schema, depth int) error {
 	case json.Unmarshaler: // its encoding is unknown
 		f.giveUp()
 		return nil
+	case encoding.TextUnmarshaler:
+		f.decode(v, s)
+		return nil
 	}
 	return f.plain(v, s, depth)
 }
@@ -113,6 +120,20 @@ func (f *filler) plain(v reflect.Value, s *schema, depth int) error {
 		f.giveUp()
 	}
 	return nil
+}
+
+// decode sets a value that decodes itself from a string. The value stays empty if it can't decode the random string.
+func (f *filler) decode(v reflect.Value, s *schema) {
+	text, ok := f.word(), true
+	if s != nil {
+		text, ok = f.string(s)
+	}
+	decoded := reflect.New(v.Type())
+	if !ok || decoded.Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text)) != nil {
+		f.giveUp()
+		return
+	}
+	v.Set(decoded.Elem())
 }
 
 // giveUp records that the current field can't be filled: see [Options.MakeValid].
@@ -174,10 +195,19 @@ func (f *filler) slice(v reflect.Value, s *schema, depth int) error {
 	if n == 0 {
 		return nil // most encodings do not distinguish an empty list from a missing one
 	}
-	v.Set(reflect.MakeSlice(v.Type(), n, n))
-	for i := range n {
-		if err := f.value(v.Index(i), s.items(), depth-1); err != nil {
+	used := map[string]bool{} // the keys of the items
+	for tries := 0; v.Len() < n && tries < itemTries; tries++ {
+		item := reflect.New(v.Type().Elem()).Elem()
+		if err := f.value(item, s.items(), depth-1); err != nil {
 			return err
+		}
+		key, err := s.key(item.Addr().Interface())
+		switch {
+		case err != nil:
+			return err
+		case key == "" || !used[key]:
+			used[key] = true
+			v.Set(reflect.Append(v, item))
 		}
 	}
 	return nil

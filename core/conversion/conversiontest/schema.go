@@ -37,6 +37,8 @@ type schema struct {
 	Items                *schema            `json:"items"`
 	AdditionalProperties values             `json:"additionalProperties"`
 	Required             []string           `json:"required"`
+	ListType             string             `json:"x-kubernetes-list-type"`
+	ListMapKeys          []string           `json:"x-kubernetes-list-map-keys"`
 }
 
 // values is the schema of a map's values, or nil, which allows everything. Its JSON may also be a boolean.
@@ -121,6 +123,30 @@ func (s *schema) items() *schema {
 		return nil
 	}
 	return s.Items
+}
+
+// key returns the JSON that identifies an item of a list of the type set or map. It is empty for other lists, whose
+// items may be equal.
+func (s *schema) key(item any) (string, error) {
+	if s == nil || s.ListType != "set" && s.ListType != "map" {
+		return "", nil
+	}
+	data, err := wire.MarshalJSON(item)
+	if err != nil || s.ListType == "set" {
+		return string(data), err
+	}
+	var value any
+	if err := wire.UnmarshalJSON(data, &value); err != nil {
+		return "", err
+	}
+	s.Items.setDefaults(value)
+	object, _ := value.(map[string]any)
+	keys := make([]any, len(s.ListMapKeys))
+	for i, name := range s.ListMapKeys {
+		keys[i] = object[name]
+	}
+	data, err = wire.MarshalJSON(keys)
+	return string(data), err
 }
 
 func (s *schema) values() *schema {
