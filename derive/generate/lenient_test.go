@@ -188,6 +188,23 @@ func TestLenientDescribesStructsWithTheirOwnEncodingByTheirFields(t *testing.T) 
 	}
 }
 
+// TestLenientOmitsInvalidShortNames checks that a kind with an invalid short name or category is written without it.
+func TestLenientOmitsInvalidShortNames(t *testing.T) {
+	src := strings.Replace(things, "kind=Thing", "kind=Thing shortName=th,TH categories=all,All", 1)
+	dir := newModule(t, txtar.Parse([]byte(src)))
+	files, err := generate.CRDs(t.Context(), []string{"./api"}, &generate.Options{Dir: dir, Lenient: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files.Warnings) != 2 || len(files.Files) != 1 {
+		t.Fatalf("%d files, with the warnings %v; want one, and two warnings", len(files.Files), files.Warnings)
+	}
+	want := "    categories:\n    - all\n    kind: Thing\n    listKind: ThingList\n    plural: things\n    shortNames:\n    - th\n    singular: thing\n"
+	if got := string(files.Files[0].Content); !strings.Contains(got, want) {
+		t.Errorf("the CRD does not contain %s\n%s", want, got)
+	}
+}
+
 // A file that can't be made any more stays, since the mistake may be about to be corrected.
 func TestLenientRemovesNothing(t *testing.T) {
 	dir := newModule(t, txtar.Parse([]byte(things)))

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"go/token"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -20,7 +21,8 @@ func (f *finder) names(k *kind.Kind) {
 	k.Plural = cmp.Or(k.Plural, kind.Pluralize(k.Name))
 }
 
-// valid reports whether servers accept the names. It reports the invalid ones.
+// valid reports whether servers accept the names. It reports the invalid ones, and removes invalid short names and
+// categories, without which the kind is the same.
 func (f *finder) valid(k *kind.Kind) bool {
 	ok := true
 	wrong := func(format string, args ...any) {
@@ -36,16 +38,16 @@ func (f *finder) valid(k *kind.Kind) bool {
 	if !token.IsExported(k.Name) || !token.IsIdentifier(k.Name) || len(validation.IsDNS1035Label(strings.ToLower(k.Name))) > 0 {
 		wrong("kind %q must be an exported Go name of letters and digits", k.Name)
 	}
-	label := func(what string, names ...string) {
-		for _, name := range names {
-			if len(validation.IsDNS1035Label(name)) > 0 {
-				wrong("%s %q must be of lower-case letters, digits and dashes", what, name)
-			}
+	label := func(what, name string) bool {
+		valid := len(validation.IsDNS1035Label(name)) == 0
+		if !valid {
+			f.report(k.Pos, fmt.Sprintf("%s %q must be of lower-case letters, digits and dashes", what, name))
 		}
+		return valid
 	}
-	label("plural", k.Plural)
-	label("singular", k.Singular)
-	label("shortName", k.ShortNames...)
-	label("category", k.Categories...)
+	ok = label("plural", k.Plural) && ok
+	ok = label("singular", k.Singular) && ok
+	k.ShortNames = slices.DeleteFunc(slices.Clone(k.ShortNames), func(name string) bool { return !label("shortName", name) })
+	k.Categories = slices.DeleteFunc(slices.Clone(k.Categories), func(name string) bool { return !label("category", name) })
 	return ok
 }
