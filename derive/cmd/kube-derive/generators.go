@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -21,11 +22,14 @@ type generator struct {
 	long  string
 	out   string // the default of -out, unless //kube:output names another; "" if the files are written beside the sources
 	what  string // what is written to -out
+	none  string // the message if the sources contain nothing to generate; default: noKinds
 
 	// generate is a function of package generate. flags defines the flags that only this command has; it may be nil.
 	generate func(ctx context.Context, patterns []string, o *generate.Options) (*generate.Files, error)
 	flags    func(flags *flag.FlagSet, o *generate.Options)
 }
+
+const noKinds = "no kinds: no type has the marker //kube:resource or +kubebuilder:object:root=true"
 
 // command returns the command.
 func (g *generator) command() *command {
@@ -35,7 +39,7 @@ func (g *generator) command() *command {
 	}
 	c.prepare = func(flags *flag.FlagSet) action {
 		o := &generate.Options{}
-		r := &reporter{}
+		r := &reporter{absent: cmp.Or(g.none, noKinds)}
 		if g.out != "" {
 			flags.StringVar(&o.Out, "out", "",
 				fmt.Sprintf("write %s into the `directory` (default: //kube:output, or %s)", g.what, g.out))
@@ -105,6 +109,7 @@ belong to one definition.
 		},
 		{
 			name: "deepcopy", short: "deep copies, like those of controller-gen", generate: generate.DeepCopies,
+			none: "no types: nothing has the marker +kubebuilder:object:root=true or +kubebuilder:object:generate=true",
 			long: `
 Writes zz_generated.deepcopy.go for packages with complete types that have the marker
 +kubebuilder:object:root=true or +kubebuilder:object:generate=true.
@@ -126,6 +131,7 @@ kube-derive without a command also writes this file.
 		},
 		{
 			name: "rbac", short: "roles from +kubebuilder:rbac", out: filepath.Join("config", "rbac"), what: "role.yaml", generate: generate.Roles,
+			none: "no rules: no comment has the marker +kubebuilder:rbac",
 			flags: func(flags *flag.FlagSet, o *generate.Options) {
 				flags.StringVar(&o.RoleName, "role-name", "", "the `name` of the role for rules that name none (default manager-role)")
 			},
@@ -138,7 +144,7 @@ Writes the roles of the markers in the packages, which may be at any place:
 		},
 		{
 			name: "webhook", short: "webhook configurations from +kubebuilder:webhook", out: filepath.Join("config", "webhook"), what: "manifests.yaml",
-			generate: generate.Webhooks,
+			generate: generate.Webhooks, none: "no webhooks: no comment has the marker +kubebuilder:webhook",
 			long: `
 Writes the configurations of the webhooks that markers in the packages describe. The markers
 may be at any place.

@@ -174,6 +174,9 @@ func TestCommandExplainsItself(t *testing.T) {
 		{[]string{"-nonsense"}, 2, "", "flag provided but not defined: -nonsense"},
 		{[]string{"./nowhere"}, 1, "", "directory not found"},
 		{[]string{"."}, 0, "found no kinds", ""},
+		{[]string{"rbac"}, 0, "found no rules: no comment has the marker +kubebuilder:rbac\n", ""},
+		{[]string{"webhook"}, 0, "found no webhooks: no comment has the marker +kubebuilder:webhook\n", ""},
+		{[]string{"deepcopy"}, 0, "found no types: nothing has the marker +kubebuilder:object:root=true", ""},
 		{[]string{"-q"}, 0, "", ""},
 	} {
 		code, stdout, stderr := call(t, ".", tt.args...)

@@ -19,6 +19,7 @@ type reporter struct {
 	std    streams
 	verify bool
 	quiet  bool
+	absent string // the message if the sources contain nothing to generate
 }
 
 // report returns the exit code: 1 for mistakes in the sources and stale files. generated may call loaded with the
@@ -91,8 +92,8 @@ func (r *reporter) written(files *generate.Files) int {
 	case err != nil:
 		fmt.Fprintf(r.std.err, "kube-derive: %v\n", err)
 		return exitWrong
-	case len(files.Files) == removed:
-		r.say("kube-derive: found no kinds: no type has the marker //kube:resource or +kubebuilder:object:root=true\n")
+	case len(files.Files) == removed && files.Kinds == 0 && len(files.Warnings) == 0:
+		r.say("kube-derive: found %s\n", r.absent)
 	default:
 		r.say("kube-derive: wrote %s, %d already up to date\n", plural(len(written)-removed, "file"), len(files.Files)-len(written))
 	}
