@@ -209,6 +209,7 @@ func TestConversionsSayWhatIsLeft(t *testing.T) {
 		"\t\t// TODO: convert Boxes, which has a generic type.\n",
 		"\t\t// TODO: convert Policy, which has objects of the kind Policy.\n",
 		"\t\t// TODO: convert Inline, which has a type without a name.\n",
+		"func secretToV1(in Secret) v1.Secret {\n\treturn v1.Secret{\n\t\t// TODO: convert text, which is not exported.\n\t}\n}",
 	}})
 	compile(t, tree, "vet", "./...")
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/format"
+	"slices"
 	"strings"
 )
 
@@ -111,10 +112,15 @@ func (w *conversions) write(b *strings.Builder, name string, d direction) {
 			list = []*ast.Ident{embedded(f.Type)}
 		}
 		for _, id := range list {
-			if !id.IsExported() {
-				if f.Names == nil { // only the fields of embedded types are encoded
-					fmt.Fprintf(b, "\t\t// TODO: convert the fields of %s, which is not exported.\n", id.Name)
-				}
+			switch {
+			case id.IsExported():
+			case f.Names == nil: // only the fields of embedded types are encoded
+				fmt.Fprintf(b, "\t\t// TODO: convert the fields of %s, which is not exported.\n", id.Name)
+				continue
+			case w.encodesItself(name) && id.Name != "_":
+				fmt.Fprintf(b, "\t\t// TODO: convert %s, which is not exported.\n", id.Name)
+				continue
+			default: // it is not encoded
 				continue
 			}
 			if value, err := w.convert(f.Type, "in."+id.Name, d); err != nil {
@@ -125,6 +131,18 @@ func (w *conversions) write(b *strings.Builder, name string, d direction) {
 		}
 	}
 	b.WriteString("\t}\n}\n")
+}
+
+// encodesItself reports whether a type of the package has its own encoding, which may contain fields that are not
+// exported.
+func (w *conversions) encodesItself(name string) bool {
+	return slices.ContainsFunc(w.sources, func(s *source) bool {
+		return slices.ContainsFunc(s.file.Decls, func(decl ast.Decl) bool {
+			f, ok := decl.(*ast.FuncDecl)
+			return ok && f.Recv != nil && (f.Name.Name == "MarshalJSON" || f.Name.Name == "MarshalText") &&
+				embedded(f.Recv.List[0].Type).Name == name
+		})
+	})
 }
 
 // underlying returns what a type of the package is declared as. That of an instance of a generic type has its type
