@@ -29,8 +29,8 @@
 // Some fields can't be filled: those of a type with its own UnmarshalJSON, except for common types such as metav1.Time,
 // those of a type whose UnmarshalText refuses the random strings, those of an interface or of a map whose keys are not
 // strings, those with the format creditcard, isbn, isbn10 or isbn13, and those for whose pattern no string is found.
-// [RoundTrip] fails if MakeValid sets such a field in no object, since the conversion may lose it unnoticed. [Fuzz] does
-// not check this.
+// [RoundTrip] fails if MakeValid sets such a field in no object, since the conversion may lose it unnoticed. [Fuzz]
+// does not check this.
 //
 // Equal options make equal objects. A failure names the seed of its object; to reproduce it, set [Options.Seed] to the
 // seed and [Options.Runs] to 1.
