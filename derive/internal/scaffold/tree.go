@@ -94,7 +94,7 @@ func newTree(files []File) (*Tree, error) {
 	}
 	t.before = maps.Clone(t.files)
 	for name, text := range t.files {
-		t.files[name] = bytes.ReplaceAll(text, crlf, lf)
+		t.files[name] = unixLines(text)
 	}
 	mod, ok := t.files["go.mod"]
 	m := moduleLine.FindSubmatch(mod)
@@ -111,8 +111,8 @@ func newTree(files []File) (*Tree, error) {
 	return t, nil
 }
 
-// The line endings of Windows, which Git may write there when it checks out a project, and of Unix.
-var crlf, lf = []byte("\r\n"), []byte("\n")
+// unixLines returns a text with the line endings of Unix. Git may write those of Windows when it checks out a project.
+func unixLines(text []byte) []byte { return bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")) }
 
 // Changes returns the files that differ from those that were read, ordered by path. A file with Windows line endings
 // keeps them.
@@ -121,11 +121,11 @@ func (t *Tree) Changes() []Change {
 	for _, name := range slices.Sorted(maps.Keys(t.files)) {
 		old, existed := t.before[name]
 		text := t.files[name]
-		if existed && bytes.Equal(text, bytes.ReplaceAll(old, crlf, lf)) {
+		if existed && bytes.Equal(text, unixLines(old)) {
 			continue
 		}
-		if bytes.Contains(old, crlf) {
-			text = bytes.ReplaceAll(text, lf, crlf)
+		if bytes.Contains(old, []byte("\r\n")) {
+			text = bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n"))
 		}
 		list = append(list, Change{File: File{name, text}, Old: old, New: !existed})
 	}
