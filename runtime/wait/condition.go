@@ -50,10 +50,10 @@ func StatusCondition[K any](conditionType string, status metav1.ConditionStatus)
 //
 // Numbers and booleans are compared in their decimal and JSON form, such as 3 and true. White space around a value is
 // ignored. A path has fields, with a backslash before each dot of a name or as ['quoted'] names; indexes and slices, of
-// which negative numbers count from the end; filters with ==, !=, <, <=, > or >= and a literal, or with only a field,
-// which must exist; [*] for all items and .* for all fields or items; unions such as [0,2]; and one .. for a value and
-// all values in it. Unlike in kubectl, an index that is out of range leads to no value instead of an error, and {range}
-// does not exist.
+// which negative numbers count from the end; filters with ==, !=, <, <=, > or >= and a quoted string, a number or a
+// boolean, or with only a field; [*] for all items and .* for all fields or items; unions such as [0,2]; and one .. for
+// a value and all values in it. No filter selects an item without the field, not even with !=. Unlike in kubectl, an
+// index that is out of range leads to no value instead of an error, and {range} does not exist.
 //
 // A path that can't be parsed, that matches several values, or that K does not declare, is an error that ends the wait;
 // so is a value that is compared with an object or a list. The part after .., .* or a union is not checked against K.

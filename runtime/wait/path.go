@@ -32,7 +32,8 @@ type step struct {
 // span selects every by-th item from the start until the end, which are not clipped to the list yet.
 type span struct{ start, end, by int }
 
-// filter selects the items of a list that have a field at path, or whose field compares with a value.
+// filter selects the items of a list that have a field at path, or whose field compares with a value. As in kubectl, no
+// operator selects an item without the field.
 type filter struct {
 	path     []step
 	operator string // "" if the field must exist
@@ -205,8 +206,11 @@ func parseFilter(s string) (*filter, string, error) {
 	} else { // a number, or a boolean
 		end := max(0, strings.IndexAny(s, " )"))
 		f.value, s = s[:end], s[end:]
-		if f.value == "" {
+		switch {
+		case f.value == "":
 			err = errors.New("the value of a filter is missing")
+		case f.value != "true" && f.value != "false" && !isNumber(f.value):
+			err = fmt.Errorf("the value of a filter, %s, is neither a number nor a boolean: put a string in quotes", f.value)
 		}
 	}
 	if err != nil {
@@ -217,6 +221,12 @@ func parseFilter(s string) (*filter, string, error) {
 		return nil, "", errors.New("a closing ) is missing")
 	}
 	return f, rest, nil
+}
+
+// isNumber reports whether a string is a decimal number.
+func isNumber(s string) bool {
+	_, err := strconv.ParseFloat(s, 64)
+	return err == nil && strings.Trim(s, "0123456789.+-eE") == ""
 }
 
 // parseQuoted reads a quoted string. A backslash escapes a character.
@@ -331,15 +341,16 @@ func (f *filter) selects(item any) bool {
 		return len(values) > 0
 	}
 	if len(values) != 1 {
-		return f.operator == "!="
+		return false
 	}
 	got := textOf(values[0])
 	order, ok := f.compare(values[0], got)
+	equal := got == f.value || ok && order == 0
 	switch f.operator {
 	case "==":
-		return got == f.value
+		return equal
 	case "!=":
-		return got != f.value
+		return !equal
 	case "<":
 		return ok && order < 0
 	case "<=":

@@ -67,6 +67,7 @@ func TestJSONPathsAreThoseOfKubectl(t *testing.T) {
 		`{.status.conditions[?(@.n>2)].type}`, `{.status.conditions[?(@.n>=3)].type}`,
 		`{.status.conditions[?(@.n==2)].type}`, `{.status.conditions[?(@.type<"M")].n}`,
 		`{.status.conditions[?(@.only)].type}`, `{.status.conditions[?(@.missing)].type}`,
+		`{.status.one[?(@.missing!="x")].n}`, `{.status.conditions[?(@.only!="x")].type}`, `{.status.one[?(@.n!=Ready)].n}`,
 		"{.a[0:1:0]}", "{.status.conditions[?(@.n=2)].type}", "{.status.conditions[}", "{.status.conditions[0:b]}", "{...a}",
 	} {
 		for _, value := range []string{
