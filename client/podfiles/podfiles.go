@@ -72,7 +72,8 @@ func In(pods *pod.API, name string, o *Options) *Files {
 	return f
 }
 
-// remotePath returns the parent and the name of a path in a container.
+// remotePath returns the parent and the name of a path in a container. A relative parent begins with a dot: the shell
+// would take a name such as -x for an option, and look for others in its CDPATH.
 func remotePath(p string) (dir, name string, err error) {
 	p = path.Clean(p)
 	dir, name = path.Split(p)
@@ -81,8 +82,8 @@ func remotePath(p string) (dir, name string, err error) {
 		return "", "", &request.InvalidError{Field: "remote", Detail: fmt.Sprintf("%q does not end with a name", p)}
 	case strings.ContainsRune(p, 0):
 		return "", "", &request.InvalidError{Field: "remote", Detail: "contains a zero byte"}
-	case dir == "":
-		dir = "."
+	case !path.IsAbs(dir):
+		dir = "./" + dir
 	}
 	return dir, name, nil
 }

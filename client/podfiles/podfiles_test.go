@@ -428,6 +428,7 @@ func TestAnUploadIsCheckedBefore(t *testing.T) {
 	here, there := t.TempDir(), t.TempDir()
 	write(t, filepath.Join(here, "from"), "one")
 	write(t, filepath.Join(there, "file"), "two")
+	write(t, filepath.Join(there, "-x", "file"), "three")
 	tar := map[string]string{"tar": "#!/bin/sh\n"}
 	for _, tc := range []struct {
 		name, remote string
@@ -435,7 +436,9 @@ func TestAnUploadIsCheckedBefore(t *testing.T) {
 		want         error
 	}{
 		{"the directory exists", "to", nil, nil},
+		{"the directory has the name of an option", "-x/to", nil, nil},
 		{"the directory is missing", "none/to", nil, fs.ErrNotExist},
+		{"the directory is missing in one with the name of an option", "-x/none/to", nil, fs.ErrNotExist},
 		{"the directory is a file", "file/to", nil, fs.ErrNotExist},
 		{"the directory is read-only", "to", map[string]string{"sh": "#!/bin/sh\nexit 5\n"}, fs.ErrPermission},
 		{"no tar", "to", map[string]string{"sh": "#!/bin/sh\nexit 3\n"}, podfiles.ErrNoTar},
