@@ -205,6 +205,11 @@ func TestResolvedSchema(t *testing.T) {
 		{"a schema without a reference in allOf", `{"allOf":[{"type":"string"}]}`, discovery.Schema{Type: "string"}},
 		{"null in allOf", `{"description":"d","allOf":[null]}`, discovery.Schema{Description: "d"}},
 		{
+			"an integer or a string of a built-in kind",
+			`{"allOf":[{"oneOf":[{"type":"integer"},{"type":"string"}],"format":"int-or-string"}]}`,
+			discovery.Schema{Format: "int-or-string", IntOrString: true},
+		},
+		{
 			"all fields",
 			`{"description":"here","format":"F","pattern":"P","required":["R"],"enum":["E"],"default":2,"nullable":true,
 				"x-kubernetes-map-type":"granular","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["K"],

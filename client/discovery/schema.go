@@ -191,7 +191,7 @@ func firstSet[S ~[]T, T any](a, b S) S {
 
 // Schema is the schema of a value, reduced to the fields that describe it. [Document.Raw] has all fields.
 type Schema struct {
-	Type        string   `json:"type"` // object, array, string, integer, number or boolean; empty: any
+	Type        string   `json:"type"` // object, array, string, integer, number or boolean; empty: several or any
 	Format      string   `json:"format"`
 	Description string   `json:"description"`
 	Required    []string `json:"required"` // names of properties
@@ -214,7 +214,7 @@ type Schema struct {
 
 	// Extensions of Kubernetes, see
 	// https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema.
-	IntOrString           bool     `json:"x-kubernetes-int-or-string"`
+	IntOrString           bool     `json:"x-kubernetes-int-or-string"` // or the format int-or-string of built-in kinds
 	PreserveUnknownFields bool     `json:"x-kubernetes-preserve-unknown-fields"`
 	ListType              string   `json:"x-kubernetes-list-type"`     // atomic, set or map
 	ListMapKeys           []string `json:"x-kubernetes-list-map-keys"` // of a list of type map
@@ -228,5 +228,7 @@ func (s *Schema) UnmarshalJSON(data []byte) error {
 		return nil
 	}
 	type plain Schema // without this method
-	return wire.UnmarshalJSON(data, (*plain)(s))
+	err := wire.UnmarshalJSON(data, (*plain)(s))
+	s.IntOrString = s.IntOrString || s.Format == "int-or-string"
+	return err
 }
