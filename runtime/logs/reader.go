@@ -114,9 +114,10 @@ func (r *logRun) count(line *pod.LogLine) (full bool) {
 }
 
 // unread returns the options that resume a log of which no line was read. They select the lines that the first request
-// at the time start selected, and the later ones; but TailLines selects the last lines before the new request. The parameter o has the options of that request. Followed is true if
-// the log had no such lines before. Since is used because the clock of the node may differ. Up to two seconds are
-// added, because the resolution is a second and a request takes some time.
+// at the time start selected, and the later ones; but TailLines selects the last lines before the new request. The
+// parameter o has the options of that request. Followed is true if the log had no such lines before. Since is used
+// because the clock of the node may differ. Up to two seconds are added, because the resolution is a second and a
+// request takes some time.
 func unread(o request.LogOptions, start time.Time, followed bool) request.LogOptions {
 	age := time.Since(start).Truncate(time.Second) + 2*time.Second
 	switch {
