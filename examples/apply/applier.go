@@ -84,7 +84,7 @@ func explain(err error) string {
 
 // one applies an object and prints the result.
 func (a *applier) one(ctx context.Context, obj object) error {
-	gk := obj.GroupVersionKind().GroupKind()
+	gk := kindOf(obj)
 	if a.options.dryRun && (a.kinds[gk] != "" || a.namespaces[obj.GetNamespace()]) {
 		return a.unchecked(ctx, obj)
 	}
@@ -170,10 +170,10 @@ func desired(obj *unstructured.Unstructured) map[string]any {
 func (a *applier) follow(
 	ctx context.Context, api *kube.API[unstructured.Unstructured], obj object, created bool,
 ) error {
-	if isNamespace(obj) && created && a.options.dryRun {
+	if isNamespace(kindOf(obj)) && created && a.options.dryRun {
 		a.namespaces[obj.GetName()] = true
 	}
-	if !isCRD(obj) || a.options.dryRun && !created {
+	if !isCRD(kindOf(obj)) || a.options.dryRun && !created {
 		return nil
 	}
 	a.kinds[definedKind(obj)] = obj.GetName()
@@ -200,7 +200,7 @@ func (a *applier) unchecked(ctx context.Context, obj object) error {
 		name = api.Resource().String()
 	}
 	missing := "namespace"
-	if a.kinds[obj.GroupVersionKind().GroupKind()] != "" {
+	if a.kinds[kindOf(obj)] != "" {
 		missing = "kind"
 	}
 	a.report(name+" "+kube.RefOf(obj).String(), "created, not validated: its "+missing+" does not exist yet")
@@ -211,7 +211,7 @@ func (a *applier) unchecked(ctx context.Context, obj object) error {
 // defined.
 func (a *applier) apiOf(ctx context.Context, obj object) (*kube.API[unstructured.Unstructured], error) {
 	res, err := a.mapper.ForObject(ctx, obj)
-	defined := a.kinds[obj.GroupVersionKind().GroupKind()] != ""
+	defined := a.kinds[kindOf(obj)] != ""
 	if _, unknown := errors.AsType[*kube.UnknownResourceError](err); unknown && defined {
 		res, err = a.awaitKind(ctx, obj)
 	}

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -79,7 +80,7 @@ func openSet(ctx context.Context, a *applier, objects []object) (*applySet, erro
 	}
 	a.setID = s.id()
 	for _, obj := range objects {
-		s.groupKinds[printGroupKind(obj.GroupVersionKind().GroupKind())] = true
+		s.groupKinds[printGroupKind(kindOf(obj))] = true
 		ns := obj.GetNamespace()
 		if ns == "" && s.parents.Namespace() == "" {
 			ns = a.options.namespace // assume that the kind is namespaced
@@ -180,9 +181,20 @@ func (s *applySet) store(ctx context.Context, kinds, spaces names) error {
 	return err
 }
 
-// prune deletes the members that were not applied and removes their kinds and namespaces from the parent.
+// member is a member of the apply set on the server.
+type member struct {
+	api *kube.API[metav1.PartialObjectMetadata]
+	obj *metav1.PartialObjectMetadata
+}
+
+func (m member) rank() int { return rank(m.api.Resource().GroupVersionKind().GroupKind()) }
+
+// prune deletes the members that were not applied and removes their kinds and namespaces from the parent. It finds all
+// of them before it deletes the first, since the objects of a deleted kind can't be listed. Kinds and namespaces are
+// deleted after their objects.
 func (s *applySet) prune(ctx context.Context) error {
-	for kind := range s.allKinds {
+	var stale []member
+	for _, kind := range slices.Sorted(maps.Keys(s.allKinds)) {
 		res, err := s.applier.mapper.Resolve(ctx, kind)
 		if unknown, ok := errors.AsType[*kube.UnknownResourceError](err); ok && len(unknown.Failed) == 0 {
 			continue // a kind that was deleted, or that only a dry run has defined, has no objects
@@ -198,28 +210,42 @@ func (s *applySet) prune(ctx context.Context) error {
 			}
 		}
 		for _, ns := range slices.Sorted(maps.Keys(spaces)) {
-			if err := s.pruneIn(ctx, kube.Dynamic(s.applier.client, res).In(ns).Metadata()); err != nil {
+			found, err := s.staleIn(ctx, kube.Dynamic(s.applier.client, res).In(ns).Metadata())
+			if err != nil {
 				return err
 			}
+			stale = append(stale, found...)
+		}
+	}
+	slices.SortStableFunc(stale, func(a, b member) int { return cmp.Compare(b.rank(), a.rank()) })
+	for _, m := range stale {
+		if err := s.pruneOne(ctx, m); err != nil {
+			return err
 		}
 	}
 	return s.store(ctx, s.groupKinds, s.namespaces)
 }
 
-func (s *applySet) pruneIn(ctx context.Context, api *kube.API[metav1.PartialObjectMetadata]) error {
+// staleIn returns the members of a kind in a namespace that were not applied.
+func (s *applySet) staleIn(ctx context.Context, api *kube.API[metav1.PartialObjectMetadata]) ([]member, error) {
+	var stale []member
 	for obj, err := range api.All(ctx, &kube.ListOptions{LabelSelector: labelPartOf + "=" + s.id()}) {
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if s.applier.uids[obj.GetUID()] || obj.GetDeletionTimestamp() != nil {
-			continue
+		if !s.applier.uids[obj.GetUID()] && obj.GetDeletionTimestamp() == nil {
+			stale = append(stale, member{api, obj})
 		}
-		err := api.Delete(ctx, obj.GetName(), &kube.DeleteOptions{UID: obj.GetUID(), DryRun: s.applier.options.dryRun})
-		if err != nil && !errors.Is(err, kube.ErrNotFound) {
-			return err
-		}
-		s.applier.report(fmt.Sprintf("%s %s", api.Resource(), kube.RefOf(obj)), "pruned")
 	}
+	return stale, nil
+}
+
+func (s *applySet) pruneOne(ctx context.Context, m member) error {
+	o := &kube.DeleteOptions{UID: m.obj.GetUID(), DryRun: s.applier.options.dryRun}
+	if err := m.api.Delete(ctx, m.obj.GetName(), o); err != nil && !errors.Is(err, kube.ErrNotFound) {
+		return err
+	}
+	s.applier.report(fmt.Sprintf("%s %s", m.api.Resource(), kube.RefOf(m.obj)), "pruned")
 	return nil
 }
 

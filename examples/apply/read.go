@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kube-go/sdk/kube"
 )
@@ -50,27 +51,27 @@ func read(paths []string, in io.Reader) ([]object, error) {
 	if len(objects) == 0 {
 		return nil, errors.New("the files contain no objects")
 	}
-	slices.SortStableFunc(objects, func(a, b object) int { return cmp.Compare(rank(a), rank(b)) })
+	slices.SortStableFunc(objects, func(a, b object) int { return cmp.Compare(rank(kindOf(a)), rank(kindOf(b))) })
 	return objects, nil
 }
 
-// rank orders objects: objects of a lower rank are applied first, because others need them.
-func rank(obj object) int {
+func kindOf(obj object) schema.GroupKind { return obj.GroupVersionKind().GroupKind() }
+
+// rank orders kinds: objects of a lower rank are applied first and pruned last, because others need them.
+func rank(kind schema.GroupKind) int {
 	switch {
-	case isNamespace(obj):
+	case isNamespace(kind):
 		return 0
-	case isCRD(obj):
+	case isCRD(kind):
 		return 1
 	}
 	return 2
 }
 
-func isNamespace(obj object) bool {
-	return obj.GroupVersionKind().Group == "" && obj.GetKind() == "Namespace"
-}
+func isNamespace(kind schema.GroupKind) bool { return kind == schema.GroupKind{Kind: "Namespace"} }
 
-func isCRD(obj object) bool {
-	return obj.GroupVersionKind().Group == "apiextensions.k8s.io" && obj.GetKind() == "CustomResourceDefinition"
+func isCRD(kind schema.GroupKind) bool {
+	return kind == schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 }
 
 // filesOf returns the manifests in a directory, without its subdirectories. For a file it returns the path.
