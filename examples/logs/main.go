@@ -13,6 +13,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -86,6 +88,9 @@ func run(ctx context.Context, line []string, out io.Writer) error {
 		if err != nil {
 			return err
 		}
+		if err := checkContainer(pod, o.Log.Container); err != nil {
+			return err
+		}
 		for _, status := range pod.Status.ContainerStatuses {
 			if waiting := status.State.Waiting; waiting != nil {
 				fmt.Fprintf(os.Stderr, "logs: container %s of pod %s is waiting: %s\n", status.Name, name, waiting.Reason)
@@ -93,6 +98,21 @@ func run(ctx context.Context, line []string, out io.Writer) error {
 		}
 	}
 	return printLogs(ctx, pods, &o, out)
+}
+
+// checkContainer returns an error if the pod has no container of the name. An empty name means all containers.
+func checkContainer(pod *corev1.Pod, name string) error {
+	var names []string
+	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		names = append(names, c.Name)
+	}
+	for _, c := range pod.Spec.EphemeralContainers {
+		names = append(names, c.Name)
+	}
+	if name == "" || slices.Contains(names, name) {
+		return nil
+	}
+	return fmt.Errorf("pod %s has no container %s: it has %s", pod.Name, name, strings.Join(names, ", "))
 }
 
 func printLogs(ctx context.Context, pods *kube.API[corev1.Pod], o *kube.MergeLogsOptions, out io.Writer) error {
