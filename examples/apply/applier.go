@@ -84,9 +84,9 @@ func explain(err error) string {
 
 // one applies an object and prints the result.
 func (a *applier) one(ctx context.Context, obj object) error {
-	gk := kindOf(obj)
-	if a.options.dryRun && (a.kinds[gk] != "" || a.namespaces[obj.GetNamespace()]) {
-		return a.unchecked(ctx, obj)
+	if a.options.dryRun && a.kinds[kindOf(obj)] != "" {
+		a.report(obj.GetKind()+" "+kube.RefOf(obj).String(), unchecked("kind"))
+		return nil
 	}
 	api, err := a.apiOf(ctx, obj)
 	if err != nil {
@@ -97,6 +97,10 @@ func (a *applier) one(ctx context.Context, obj object) error {
 		return fmt.Errorf("%s is a duplicate: the first one is in %s", name, first)
 	}
 	a.seen[name] = obj.source
+	if a.namespaces[api.Namespace()] {
+		a.report(name, unchecked("namespace"))
+		return nil
+	}
 	before, err := api.GetOrNil(ctx, obj.GetName(), nil)
 	if err != nil {
 		return err
@@ -193,18 +197,9 @@ func definedKind(crd object) schema.GroupKind {
 	return schema.GroupKind{Group: group, Kind: kind}
 }
 
-// unchecked reports an object that a dry run cannot send, because its kind or namespace does not exist yet.
-func (a *applier) unchecked(ctx context.Context, obj object) error {
-	name := obj.GetKind()
-	if api, err := a.apiOf(ctx, obj); err == nil {
-		name = api.Resource().String()
-	}
-	missing := "namespace"
-	if a.kinds[kindOf(obj)] != "" {
-		missing = "kind"
-	}
-	a.report(name+" "+kube.RefOf(obj).String(), "created, not validated: its "+missing+" does not exist yet")
-	return nil
+// unchecked is the result for an object that a dry run can't send, because its kind or its namespace does not exist yet.
+func unchecked(missing string) string {
+	return "created, not validated: its " + missing + " does not exist yet"
 }
 
 // apiOf returns the API of an object's kind and namespace. It waits until the server serves a kind that this run has
