@@ -42,10 +42,10 @@
 // needs, such as that of a PodDisruptionBudget. Nothing is allocated: Services get no IPs and node ports, pods no
 // priorities and tolerations, and claims no finalizers. The default ClusterRoles do not exist, but cluster-admin can be
 // bound. Objects of built-in kinds are checked for unknown fields, wrong types and their metadata, and configurations of
-// webhooks also by their rules, but the others not by the rules of their kinds. Policies and quotas are not enforced; a warning reports this. Webhooks do not review what the
-// server itself deletes. Webhooks with matchConditions or for scale, eviction and binding, tables, discovery without
-// aggregation, logs, streams to containers and tokens of service accounts are not supported: requests for them are
-// errors. Use a real cluster for such tests.
+// webhooks also by their own rules, but the others are not checked by the rules of their kinds. Policies and quotas are
+// not enforced; a warning reports this. Webhooks do not review what the server itself deletes. Webhooks with
+// matchConditions or for scale, eviction and binding, tables, discovery without aggregation, logs, streams to containers
+// and tokens of service accounts are not supported: requests for them are errors. Use a real cluster for such tests.
 //
 // # Faults
 //
