@@ -318,7 +318,7 @@ func ExampleFeed_Watch() {
 }
 
 func ExampleWithWriteObserver() {
-	ctx := client.WithWriteObserver(context.Background(), func(w client.Write) {
+	ctx := client.WithWriteObserver(context.Background(), func(_ context.Context, w client.Write) {
 		fmt.Println("wrote", w.Resource, core.RefOf(w.Object), "version", w.Object.GetResourceVersion())
 	})
 	patch := request.MergePatch([]byte(`{"metadata":{"labels":{"tier":"front"}}}`))

@@ -38,16 +38,16 @@ type Write struct {
 type observerKey struct{}
 
 // WithWriteObserver returns a context with an observer of writes, in addition to the observers of ctx. The verbs of
-// [API] and [Subresource] that create, update, patch, apply or delete an object call it before they return; it must not
-// retain the object. It is not called for DeleteCollection, for evictions and bindings of package client/pod, or for
+// [API] and [Subresource] that create, update, patch, apply or delete an object call it with their context before they
+// return; it must not retain the object. It is not called for DeleteCollection, for evictions and bindings of package client/pod, or for
 // objects that the server does not store, such as dry runs and reviews. It is for code that must know which writes a
 // cache has to observe.
-func WithWriteObserver(ctx context.Context, observe func(Write)) context.Context {
+func WithWriteObserver(ctx context.Context, observe func(context.Context, Write)) context.Context {
 	told := observe
-	if outer, ok := ctx.Value(observerKey{}).(func(Write)); ok {
-		told = func(w Write) {
-			observe(w)
-			outer(w)
+	if outer, ok := ctx.Value(observerKey{}).(func(context.Context, Write)); ok {
+		told = func(ctx context.Context, w Write) {
+			observe(ctx, w)
+			outer(ctx, w)
 		}
 	}
 	return context.WithValue(ctx, observerKey{}, told)
@@ -55,16 +55,16 @@ func WithWriteObserver(ctx context.Context, observe func(Write)) context.Context
 
 // tellObserver calls the observer of ctx, if any, with the object in the response to a write.
 func (c *Client) tellObserver(ctx context.Context, r *request.Request, obj core.Object, created bool) {
-	observe, ok := ctx.Value(observerKey{}).(func(Write))
+	observe, ok := ctx.Value(observerKey{}).(func(context.Context, Write))
 	switch {
 	case !ok || obj.GetResourceVersion() == "":
 	case isRemoved(r.Target.Resource, obj):
-		observe(c.removal(r.Target.Resource, &metav1.ObjectMeta{
+		observe(ctx, c.removal(r.Target.Resource, &metav1.ObjectMeta{
 			Namespace: obj.GetNamespace(), Name: obj.GetName(), UID: obj.GetUID(),
 			DeletionTimestamp: obj.GetDeletionTimestamp(),
 		}))
 	default:
-		observe(Write{Server: c.Server(), Resource: r.Target.Resource, Object: obj, Base: baseOf(r, created)})
+		observe(ctx, Write{Server: c.Server(), Resource: r.Target.Resource, Object: obj, Base: baseOf(r, created)})
 	}
 }
 
@@ -107,7 +107,7 @@ func baseOf(r *request.Request, created bool) string {
 // Status with its UID or, for some kinds, the object. If the deletion has only begun, the response is the object with
 // its deletion timestamp. A response that is neither has nothing to observe.
 func (e *endpoint) observeDelete(ctx context.Context, t request.Target, resp *http.Response) {
-	observe, ok := ctx.Value(observerKey{}).(func(Write))
+	observe, ok := ctx.Value(observerKey{}).(func(context.Context, Write))
 	if !ok {
 		return
 	}
@@ -123,12 +123,12 @@ func (e *endpoint) observeDelete(ctx context.Context, t request.Target, resp *ht
 	case status != nil || wire.Unmarshal(body, contentType, obj) != nil || obj.GetResourceVersion() == "":
 		return
 	case obj.GetDeletionTimestamp() != nil && !isRemoved(t.Resource, obj):
-		observe(Write{Server: e.client.Server(), Resource: t.Resource, Object: obj})
+		observe(ctx, Write{Server: e.client.Server(), Resource: t.Resource, Object: obj})
 		return
 	default:
 		removed.UID = obj.GetUID()
 	}
 	if removed.UID != "" {
-		observe(e.client.removal(t.Resource, removed))
+		observe(ctx, e.client.removal(t.Resource, removed))
 	}
 }

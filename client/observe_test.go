@@ -110,7 +110,7 @@ func TestWriteObserverReceivesStoredWrites(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var told []string
-			ctx := client.WithWriteObserver(t.Context(), func(w client.Write) {
+			ctx := client.WithWriteObserver(t.Context(), func(_ context.Context, w client.Write) {
 				if w.Server != s.URL {
 					t.Errorf("observed server %s, want %s", w.Server, s.URL)
 				}
@@ -134,7 +134,7 @@ func TestWriteObserverReceivesStoredWrites(t *testing.T) {
 				t.Errorf("observed writes (-want +got):\n%s", diff)
 			}
 			count := 0
-			inner := client.WithWriteObserver(ctx, func(client.Write) { count++ })
+			inner := client.WithWriteObserver(ctx, func(context.Context, client.Write) { count++ })
 			if err := tc.do(inner); err != nil {
 				t.Fatal(err)
 			}
@@ -225,7 +225,7 @@ func TestWriteObserverReceivesTheVersionThatAWriteReplaced(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			base := "the observer was not called"
-			ctx := client.WithWriteObserver(t.Context(), func(w client.Write) { base = w.Base })
+			ctx := client.WithWriteObserver(t.Context(), func(_ context.Context, w client.Write) { base = w.Base })
 			if err := tc.do(ctx); err != nil {
 				t.Fatal(err)
 			}

@@ -4,6 +4,7 @@
 package client_test
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"testing"
@@ -206,7 +207,7 @@ func TestScaleHasItsOwnKind(t *testing.T) {
 	}
 	got.Spec.Replicas = 0
 	told := 0
-	ctx := client.WithWriteObserver(t.Context(), func(w client.Write) {
+	ctx := client.WithWriteObserver(t.Context(), func(_ context.Context, w client.Write) {
 		if told++; w.Resource.Kind != "Deployment" {
 			t.Errorf("observed a write of a %s", w.Resource.Kind)
 		}

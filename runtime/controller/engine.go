@@ -281,7 +281,8 @@ func (s *session) work(take context.Context) error {
 }
 
 func (s *session) worker() *worker {
-	w := &worker{
+	return &worker{
+		session:   s,
 		applier:   s.applier,
 		read:      s.read,
 		reconcile: s.reconcile,
@@ -300,8 +301,6 @@ func (s *session) worker() *worker {
 		tally:     s.tallies.shard(),
 		failing:   s.failing,
 	}
-	w.writes.session = s
-	return w
 }
 
 // report logs a failed run, and calls OnResult for every run. It logs a panic of OnResult, and a call of

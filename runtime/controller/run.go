@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/kube-go/sdk/runtime/applier"
@@ -60,6 +61,7 @@ type run struct {
 	item            applier.Item[Key, *event]
 	begun           time.Time
 	server          string // of the reconciled object, or empty
+	writes          atomic.Pointer[writes]
 }
 
 // String describes the run for errors.

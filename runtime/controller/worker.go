@@ -49,8 +49,8 @@ type worker struct {
 	kind      string
 	maps      core.Resource // of the changed objects, if it calls a function of Map
 	report    func(context.Context, Result)
-	describes bool // report needs the causes of successful runs, too
-	writes    writes
+	describes bool                            // report needs the causes of successful runs, too
+	session   *session                        // nil for a worker of a mapping
 	leave     func(w *worker, over bool) bool // see pool.leave
 	gone      *goneKeys
 	onGone    func(context.Context, Key) // see Options.OnGone
@@ -73,6 +73,7 @@ type worker struct {
 func (w *worker) run(take, running context.Context) {
 	w.started = time.Now()
 	w.goroutine.Store(goroutineID())
+	ctx := client.WithWriteObserver(running, w.observe)
 	over := false
 	defer func() {
 		if !over { // the reconcile or OnResult has ended the goroutine
@@ -82,7 +83,7 @@ func (w *worker) run(take, running context.Context) {
 	for {
 		item, err := w.applier.Get(take)
 		if err == nil {
-			w.one(running, item)
+			w.one(ctx, item)
 			w.yield()
 		}
 		if w.leave(w, err != nil) {
@@ -126,8 +127,7 @@ func (w *worker) one(ctx context.Context, item applier.Item[Key, *event]) {
 		return
 	}
 	w.begun = w.now()
-	r := &run{worker: w, item: item, begun: w.begun, server: server}
-	r.Context = client.WithWriteObserver(ctx, r.wrote)
+	r := &run{Context: ctx, worker: w, item: item, begun: w.begun, server: server}
 	if w.ownership != nil && err == nil { // an invalid key has no owner
 		if exists {
 			head, _ := object.Head()
@@ -148,7 +148,6 @@ func (w *worker) one(ctx context.Context, item applier.Item[Key, *event]) {
 	if w.timeout > 0 {
 		defer w.limit(r)()
 	}
-	w.writes.begin(r)
 	w.current.Store(r) // the context does not change any more
 	if exists || err != nil {
 		w.reconciled(ctx, r, object, err)
@@ -168,7 +167,7 @@ func (w *worker) reconciled(ctx context.Context, r *run, object reflector.State,
 		if w.trackers.any() {
 			w.left(r.item.Key)
 		}
-		w.finish(ctx, r.item, result)
+		w.finish(ctx, r, result)
 	}()
 	if err == nil {
 		try(&result.Err, func() { result.Action, result.Err = w.reconcile(r, object) })
@@ -179,7 +178,7 @@ func (w *worker) reconciled(ctx context.Context, r *run, object reflector.State,
 // notify calls OnGone.
 func (w *worker) notify(r *run) {
 	var err error
-	defer w.release(r.item.Key)
+	defer w.release(r)
 	defer func() { // also if OnGone ends the goroutine
 		w.current.Store(nil)
 		if err != nil {
@@ -202,8 +201,9 @@ func (w *worker) limit(r *run) (stop func()) {
 }
 
 // finish schedules the key's next run, reports this one and releases the key, even if the report panics.
-func (w *worker) finish(ctx context.Context, item applier.Item[Key, *event], r Result) {
-	defer w.release(item.Key)
+func (w *worker) finish(ctx context.Context, ended *run, r Result) {
+	defer w.release(ended)
+	item := ended.item
 	switch {
 	case r.Err != nil:
 		r.Action = Action{}
@@ -228,14 +228,14 @@ func (w *worker) finish(ctx context.Context, item applier.Item[Key, *event], r R
 	w.report(ctx, r)
 }
 
-// release ends the key's run. The applier holds the key until the sources have observed the writes of the run.
-func (w *worker) release(key Key) {
-	w.writes.record(key)
+// release ends a run. The applier holds its key until the sources have observed the writes of the run.
+func (w *worker) release(r *run) {
+	r.recordWrites()
 	if w.moves != nil {
 		w.moves()
 		w.moves = nil
 	}
-	w.applier.Done(key)
+	w.applier.Done(r.item.Key)
 }
 
 // forget forgets an object that does not exist, or that another replica owns. No run of it is active.

@@ -19,12 +19,9 @@ import (
 	"github.com/kube-go/sdk/runtime/applier"
 )
 
-// writes collects the writes of a worker's runs that a feed of the controller will observe.
+// writes are the writes of a run that a feed of the controller will observe.
 type writes struct {
-	session *session
-
-	mu      sync.Mutex // guards the fields below: a reconcile may write from many goroutines
-	run     *run       // the current one; a goroutine of an earlier one may still write
+	mu      sync.Mutex // guards the fields below: a reconcile may write from many goroutines, even after its end
 	list    []write
 	ignored []written // those that were made with WithoutRun
 }
@@ -51,32 +48,34 @@ type written struct {
 // needs. For a context that is not the one of a reconcile, WithoutRun returns the context itself.
 func WithoutRun(ctx context.Context) context.Context {
 	r, ok := ctx.Value(runKey{}).(*run)
-	if !ok || r.worker.writes.session == nil {
+	if !ok || r.worker.session == nil {
 		return ctx
 	}
-	w := &r.worker.writes
-	w.session.ignoring.Store(true) // before the write: its change may be delivered before its response
-	return client.WithWriteObserver(ctx, func(done client.Write) {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if w.run == r {
-			w.ignored = append(w.ignored, written{done.Object.GetUID(), versionOf(done.Object.GetResourceVersion())})
-		}
+	r.worker.session.ignoring.Store(true) // before the write: its change may be delivered before its response
+	return client.WithWriteObserver(ctx, func(_ context.Context, done client.Write) {
+		own := r.ownWrites()
+		own.mu.Lock()
+		defer own.mu.Unlock()
+		own.ignored = append(own.ignored, written{done.Object.GetUID(), versionOf(done.Object.GetResourceVersion())})
 	})
 }
 
-// begin begins a run.
-func (w *writes) begin(r *run) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.run = r
+// ownWrites returns the writes of a run.
+func (r *run) ownWrites() *writes {
+	if own := r.writes.Load(); own != nil {
+		return own
+	}
+	r.writes.CompareAndSwap(nil, new(writes))
+	return r.writes.Load()
 }
 
-// wrote is called for each object that the run has written or deleted.
-func (r *run) wrote(done client.Write) { r.worker.writes.observe(r, done) }
-
-// observe records a write of a run if a feed will observe it. After the run, a write is one of somebody else.
-func (w *writes) observe(r *run, done client.Write) {
+// observe records a write of a run if a feed will observe it. A write after the end of its run has no effect: it counts
+// as one of somebody else.
+func (w *worker) observe(ctx context.Context, done client.Write) {
+	r, ok := ctx.Value(runKey{}).(*run)
+	if !ok || r.worker != w {
+		return
+	}
 	for _, f := range w.session.roster.Load().feeds() {
 		if !isOf(done, f.feed) {
 			continue
@@ -95,11 +94,10 @@ func (w *writes) observe(r *run, done client.Write) {
 			}
 			x.version, x.base, x.known = version, versionOf(done.Base), done.Base != ""
 		}
-		w.mu.Lock()
-		if w.run == r {
-			w.list = append(w.list, x)
-		}
-		w.mu.Unlock()
+		own := r.ownWrites()
+		own.mu.Lock()
+		own.list = append(own.list, x)
+		own.mu.Unlock()
 	}
 }
 
@@ -115,16 +113,17 @@ func isOf(w client.Write, of feed) bool {
 	return w.Server == of.Server() && w.Resource.Group == res.Group && w.Resource.Plural == res.Plural
 }
 
-// record ends a run of a key. The writes that the feeds have not observed hold the key back.
-func (w *writes) record(key Key) {
-	w.mu.Lock()
-	list, ignored := w.list, w.ignored
-	w.run, w.list, w.ignored = nil, nil, nil
-	w.mu.Unlock()
-	if len(list) == 0 {
-		return
+// recordWrites ends a run of a key. The writes that the feeds have not observed hold the key back.
+func (r *run) recordWrites() {
+	own := r.writes.Load()
+	if own == nil {
+		return // like most runs
 	}
-	a := w.session.applier
+	own.mu.Lock()
+	list, ignored := own.list, own.ignored
+	own.mu.Unlock()
+	key, s := r.item.Key, r.worker.session
+	a := s.applier
 	for _, x := range list {
 		if !x.held || x.observed() {
 			continue
@@ -145,7 +144,7 @@ func (w *writes) record(key Key) {
 		x.removed = !x.deleted && slices.ContainsFunc(list[i:], func(y write) bool {
 			return y.deleted && !y.ends && y.feed == x.feed && y.uid == x.uid
 		})
-		x.feed.wrote(w.session, x.ownWrite, slices.Contains(ignored, written{x.uid, x.version}))
+		x.feed.wrote(s, x.ownWrite, slices.Contains(ignored, written{x.uid, x.version}))
 	}
 }
 
