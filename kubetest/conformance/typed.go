@@ -211,12 +211,12 @@ func testWatch(t *testing.T, c *client.Client, ns string) {
 			continue // servers may send these at any time
 		}
 		got = append(got, fmt.Sprint(e.Type, " ", e.Object.Name))
-		switch {
-		case e.Type == core.Bookmark:
+		switch e.Type {
+		case core.Bookmark:
 			if err := api.Delete(t.Context(), "a", &request.DeleteOptions{UID: first.UID}); err != nil {
 				t.Fatal(err)
 			}
-		case e.Type == core.Deleted:
+		case core.Deleted:
 			if diff := cmp.Diff([]string{"ADDED a", "BOOKMARK ", "DELETED a"}, got); diff != "" {
 				t.Errorf("events (-want +got):\n%s", diff)
 			}
