@@ -58,6 +58,7 @@ func allowed() map[string]map[string]string {
 			"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured": "definitions, and objects that need no conversion",
 		},
 		"./core/conversion/conversiontest": {
+			"encoding":                             "detects types with their own text encoding",
 			"encoding/json":                        "detects types with their own JSON encoding",
 			"maps":                                 "compares annotations",
 			"math/rand/v2":                         "random values that depend on a seed only",
