@@ -90,7 +90,7 @@ func checkRule(r *admissionregistrationv1.RuleWithOperations, path *field.Path) 
 	return append(errs, oneOf(path.Child("scope"), r.Scope, "*", "Cluster", "Namespaced")...)
 }
 
-// oneOf returns an error if a value is none of those that are valid, which are sorted.
+// oneOf returns an error if a value is not one of the valid ones, which are sorted.
 func oneOf[T ~string](path *field.Path, value *T, valid ...T) field.ErrorList {
 	if value == nil || slices.Contains(valid, *value) {
 		return nil
