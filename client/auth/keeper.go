@@ -81,7 +81,7 @@ type flight struct {
 // get returns a credential that has not expired, as far as the keeper knows.
 func (k *keeper) get(ctx context.Context) (*credential, error) {
 	k.mu.Lock()
-	if k.current != nil && (k.renewAt.IsZero() || time.Now().Before(k.renewAt)) {
+	if k.fresh(time.Now()) {
 		defer k.mu.Unlock()
 		return k.current, nil
 	}
@@ -93,11 +93,19 @@ func (k *keeper) get(ctx context.Context) (*credential, error) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if now := time.Now(); k.current != nil && now.Before(k.current.expiry) { // the old one is still valid
+	switch now := time.Now(); {
+	case k.fresh(now): // a later flight has succeeded
+		return k.current, nil
+	case k.current != nil && now.Before(k.current.expiry): // the old one is still valid
 		k.renewAt = earlier(now.Add(pause), k.current.expiry)
 		return k.current, nil
 	}
 	return nil, err
+}
+
+// fresh reports whether there is a credential that need not be replaced yet. The caller holds the mutex.
+func (k *keeper) fresh(now time.Time) bool {
+	return k.current != nil && (k.renewAt.IsZero() || now.Before(k.renewAt))
 }
 
 // peek returns the current credential, or nil, without calling the source.

@@ -289,3 +289,39 @@ func renewFor(t *testing.T, k *keeper, patience time.Duration, refused *credenti
 	defer cancel()
 	return k.renew(ctx, refused)
 }
+
+// lateContext calls late when somebody begins to wait for its end.
+type lateContext struct {
+	context.Context //nolint:containedctx // it is a context
+	late            func()
+}
+
+func (c lateContext) Done() <-chan struct{} {
+	c.late()
+	return c.Context.Done()
+}
+
+// TestCallerOfAFailedFlightGetsTheCredentialOfALaterOne: a later flight succeeds before the caller of the first one runs
+// again.
+func TestCallerOfAFailedFlightGetsTheCredentialOfALaterOne(t *testing.T) {
+	for _, lives := range []time.Duration{0, time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &source{err: errors.New("broken"), lives: lives}
+			k := &keeper{obtain: s.obtain}
+			ctx := lateContext{context.Background(), func() {
+				synctest.Wait() // until the first flight has failed
+				s.err = nil
+				if _, err := k.get(context.Background()); err != nil {
+					t.Error(err)
+				}
+			}}
+			for range 2 {
+				got, err := k.get(ctx)
+				if err != nil || got.token != "token-2" || s.runs != 2 {
+					t.Fatalf("get = %v, %v after %d runs, want the credential of the second run", got, err, s.runs)
+				}
+				<-time.After(lives / 2)
+			}
+		})
+	}
+}
