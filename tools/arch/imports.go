@@ -560,6 +560,7 @@ func allowed() map[string]map[string]string {
 			"k8s.io/apimachinery/pkg/util/validation/field": "the API server's errors",
 		},
 		"./derive/internal/scaffold": {
+			"golang.org/x/mod/modfile":                "reads the go.mod of a project",
 			"k8s.io/apimachinery/pkg/util/validation": "the API server's rules for names",
 			"sigs.k8s.io/yaml":                        "reads the Deployment of a project",
 		},

@@ -20,6 +20,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/mod/modfile"
+
 	"github.com/kube-go/sdk/derive/internal/kind"
 	"github.com/kube-go/sdk/derive/internal/marker"
 )
@@ -81,11 +83,6 @@ func isRead(name string) bool {
 // generated is the line of generated files, see https://go.dev/s/generatedcode.
 var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
 
-var (
-	moduleLine = regexp.MustCompile(`(?m)^module[ \t]+"?([^"\s]+)"?`)
-	usesSDK    = regexp.MustCompile(`(?m)^\s*(require[ \t]+)?github\.com/kube-go/sdk/kube\s`)
-)
-
 // newTree returns the project with files.
 func newTree(files []File) (*Tree, error) {
 	t := &Tree{files: map[string][]byte{}}
@@ -96,18 +93,21 @@ func newTree(files []File) (*Tree, error) {
 	for name, text := range t.files {
 		t.files[name] = unixLines(text)
 	}
-	mod, ok := t.files["go.mod"]
-	m := moduleLine.FindSubmatch(mod)
-	switch {
-	case !ok:
+	text, ok := t.files["go.mod"]
+	if !ok {
 		return nil, errors.New("it has no go.mod: run this in the root of a project that kube-derive init has started")
-	case m == nil:
+	}
+	mod, err := modfile.ParseLax("go.mod", text, nil)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%w: correct it first", err)
+	case mod.Module == nil:
 		return nil, errors.New("go.mod has no module line: correct it first")
-	case !usesSDK.Match(mod):
+	case !slices.ContainsFunc(mod.Require, func(r *modfile.Require) bool { return r.Mod.Path == "github.com/kube-go/sdk/kube" }):
 		return nil, errors.New("go.mod does not require github.com/kube-go/sdk/kube: run this in a project that " +
 			"kube-derive init has started")
 	}
-	t.module = string(m[1])
+	t.module = mod.Module.Mod.Path
 	return t, nil
 }
 

@@ -575,6 +575,7 @@ func TestOpenChecksTheModule(t *testing.T) {
 		{"", "it has no go.mod"},
 		{"go 1.26.0\n", "go.mod has no module line"},
 		{"module example.com/x\n", "go.mod does not require github.com/kube-go/sdk/kube"},
+		{"module (\n", "go.mod:2: syntax error"},
 	} {
 		dir := t.TempDir()
 		if tt.mod != "" {
@@ -584,6 +585,35 @@ func TestOpenChecksTheModule(t *testing.T) {
 		}
 		if _, err := scaffold.Open(dir); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("Open of %q = %v, want %q", tt.mod, err, tt.want)
+		}
+	}
+}
+
+// TestFilesMayBeWrittenDifferently checks that equivalent edits of a project cause the same changes.
+func TestFilesMayBeWrittenDifferently(t *testing.T) {
+	changes := func(edits ...string) []string {
+		tree := open(t, started(t), edits...)
+		if err := tree.AddKind(&scaffold.Kind{Name: "Order"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := tree.AddWebhook("Policy", "", scaffold.Webhooks{Validate: true}); err != nil {
+			t.Fatal(err)
+		}
+		var list []string
+		for _, c := range tree.Changes() {
+			if c.New || c.Path == "internal/controller/controllers.go" {
+				list = append(list, c.Path, string(c.Content))
+			}
+		}
+		return list
+	}
+	want := changes()
+	for _, edit := range [][]string{
+		{"go.mod", "module example.org/shop\n", "module ( // the shop\n\t\"example.org/shop\"\n)\n"},
+		{"config/deploy/controller.yaml", "---\n", "--- # next\n"},
+	} {
+		if diff := cmp.Diff(want, changes(edit...)); diff != "" {
+			t.Errorf("with other changes if %s has %q (-want +got):\n%s", edit[0], edit[2], diff)
 		}
 	}
 }

@@ -333,7 +333,8 @@ type deployed struct {
 
 // deployed reads the Deployment of the project.
 func (t *Tree) deployed() (*deployed, error) {
-	for document := range strings.SplitSeq(string(t.files[deployment]), "\n---\n") {
+	separator := regexp.MustCompile(`(?m)^---([ \t].*)?$`)
+	for _, document := range separator.Split(string(t.files[deployment]), -1) {
 		var obj struct {
 			Kind     string
 			Metadata struct{ Name, Namespace string }
