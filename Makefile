@@ -40,7 +40,6 @@ WAZERO := github.com/tetratelabs/wazero/internal
 WITHOUT_RACE := $(addprefix $(WAZERO)/,engine/wazevo/ssa engine/wazevo/frontend engine/wazevo/backend/... wasm/binary leb128) \
 	github.com/kube-go/sdk/wasm/internal/binary go/ast go/parser go/scanner go/token go/types
 export RACE := -race $(foreach p,$(WITHOUT_RACE),-gcflags=$(p)=-race=false)
-
 RACETEST := env -u CGO_ENABLED $(GO) test $(RACE)
 
 # The tests run without go vet, since make lint runs it with all its checks.
