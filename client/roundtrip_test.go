@@ -4,8 +4,11 @@
 package client_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -17,6 +20,7 @@ import (
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/config"
 	"github.com/kube-go/sdk/client/internal/testserver"
+	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core/request"
 )
 
@@ -198,5 +202,31 @@ func TestUpgradeIsNotSentAgainWhenItsConnectionEnds(t *testing.T) {
 	}
 	if asked := s.Asked(); len(asked) != 2 {
 		t.Errorf("the server received %d requests, want each of the two once", len(asked))
+	}
+}
+
+// TestUpgradeWhoseContextHasEndedReturnsTheCause: an [http.Transport] may return the response after it has closed the
+// connection because the context has ended.
+func TestUpgradeWhoseContextHasEndedReturnsTheCause(t *testing.T) {
+	cause := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	near, far := net.Pipe()
+	defer far.Close()
+	c, err := client.New(t.Context(), &client.Options{
+		Config: &config.Config{Server: "https://kube.example.com"},
+		Transport: middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
+			cancel(cause)
+			return &http.Response{StatusCode: http.StatusSwitchingProtocols, Body: near, Request: r}, nil
+		}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.Upgrade(ctx, &request.Request{Method: http.MethodGet, Path: "/api/v1/namespaces/prod/pods/web/exec"}, nil)
+	if !errors.Is(err, cause) {
+		t.Fatalf("Upgrade() = %v, want %v", err, cause)
+	}
+	if _, err := near.Read(make([]byte, 1)); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("Read() of the connection = %v, want an error because it is closed", err)
 	}
 }

@@ -58,6 +58,8 @@ func (c *Client) Upgrade(ctx context.Context, r *request.Request, header http.He
 	case !writable:
 		err = errors.New("the Transport or the Middleware hides the connection, which a stream needs: " +
 			"leave the Body of a response with status 101 unchanged")
+	case ctx.Err() != nil: // an http.Transport may have closed the connection already
+		err = context.Cause(ctx)
 	default:
 		return &Upgraded{ReadWriteCloser: conn, Response: resp, sent: c.sent(req.Context())}, nil
 	}
