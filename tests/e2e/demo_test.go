@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"regexp"
 	"os"
 	"path/filepath"
 	"strings"
@@ -43,7 +44,11 @@ func TestDemoRunsAllStepsAndCleansUp(t *testing.T) {
 				demo.env = append(demo.env, "KUBECONFIG=")
 			}
 			got := demo.run(t)
-			if got.code != 0 || got.stderr != "" {
+			problems := got.stderr
+			if tc.own { // a slow API server that was killed may refuse watches for a while, which is logged
+				problems = regexp.MustCompile(`(?m)^.* WARN retrying after a failure for=.*\n`).ReplaceAllString(problems, "")
+			}
+			if got.code != 0 || problems != "" {
 				t.Fatalf("exit code %d\n%s%s", got.code, got.stdout, got.stderr)
 			}
 			want := []string{
