@@ -9,9 +9,9 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"regexp"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
