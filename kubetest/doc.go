@@ -49,10 +49,10 @@
 //
 // # Faults
 //
-// [Explore] tests what happens if a program crashes after one of its writes, loses a response, or sees old objects. It
-// runs a scenario once for each fault at each write and compares the results. [ExploreChanges] tests changes of custom
-// objects that users revert. To fail or delay single requests, pass a middleware in the options of the client. The
-// methods of [Server] delay watches, end them, or make their versions expire.
+// [Explore] tests what happens if a program crashes after one of its writes, loses a response, or sees old objects, or if
+// a read fails. It runs a scenario once for each fault at each request and compares the results. [ExploreChanges] tests
+// changes of custom objects that users revert. To fail or delay single requests, pass a middleware in the options of the
+// client. The methods of [Server] delay watches, end them, or make their versions expire.
 //
 // # Concurrency
 //

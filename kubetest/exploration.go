@@ -57,10 +57,10 @@ type exploration struct {
 	stop     context.CancelCauseFunc
 	running  sync.WaitGroup
 
-	mu      sync.Mutex // guards the fields below
-	writes  []explore.Write
-	reached bool
-	process *process // nil between two processes
+	mu         sync.Mutex // guards the fields below
+	operations []explore.Operation
+	reached    bool
+	process    *process // nil between two processes
 
 	refused map[string]bool // the messages of denied
 
@@ -166,11 +166,11 @@ func (e *exploration) setProcess(p *process) {
 	e.process = p
 }
 
-// outcome returns the requests that have changed objects, and whether the fault has happened.
-func (e *exploration) outcome() (writes []explore.Write, reached bool) {
+// outcome returns the operations, and whether the fault has happened.
+func (e *exploration) outcome() (operations []explore.Operation, reached bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return slices.Clone(e.writes), e.reached
+	return slices.Clone(e.operations), e.reached
 }
 
 // crash ends the program without giving it the time to write anything more. It starts again after the outage.
@@ -197,11 +197,11 @@ func (e *exploration) denied(message string) {
 	}
 }
 
-// wrote records a request that has changed objects.
-func (e *exploration) wrote(w explore.Write) {
+// record records an operation.
+func (e *exploration) record(o explore.Operation) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.writes = append(e.writes, w)
+	e.operations = append(e.operations, o)
 }
 
 // reach returns whether the fault happens now.

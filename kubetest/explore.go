@@ -63,7 +63,9 @@ type Scenario struct {
 //   - The events of the program's watches are delayed by a minute.
 //   - The program does not run for a minute while the story writes.
 //
-// Writes of events, leases and the objects that Scenario.Ignore accepts have no faults.
+// In further runs, the server responds with an internal error to a get or a list of the program. Of equal ones between
+// two writes, only the first has a fault. Watches, events, leases and writes of the objects that Scenario.Ignore accepts
+// have no faults.
 //
 // A run fails if the story reports an error, if objects change without end, if more than 10,000 requests in a minute
 // have the same method and path, if a change of another client is lost, or if the last state differs from that without
@@ -105,7 +107,7 @@ func Explore(t *testing.T, scenario func(t *testing.T) *Scenario) {
 		t.Logf("kubetest: Explore: these fields differ without faults, and are not compared:\n%s",
 			strings.Join(second.world.Explain(noise, first.world, "in the first run"), "\n"))
 	}
-	faults := explore.Plan(first.writes)
+	faults := explore.Plan(first.operations)
 	if len(faults) == 0 {
 		t.Fatal("kubetest: Explore: neither the story nor the program has changed an object")
 	}
@@ -140,11 +142,11 @@ func Explore(t *testing.T, scenario func(t *testing.T) *Scenario) {
 
 // result is the result of a run.
 type result struct {
-	scenario *Scenario
-	world    explore.World
-	writes   []explore.Write
-	reached  bool // the request of the fault has happened
-	log      string
+	scenario   *Scenario
+	world      explore.World
+	operations []explore.Operation
+	reached    bool   // the request of the fault has happened
+	log        string // the writes
 }
 
 // explored runs a scenario with a fault, or without one if it is nil. It calls then at the end, unless it is nil. It
@@ -191,7 +193,7 @@ func explored(
 			then(e)
 		}
 		if !t.Failed() {
-			r = &result{scenario: sc, world: world, writes: all, reached: reached, log: writes()}
+			r = &result{scenario: sc, world: world, operations: all, reached: reached, log: writes()}
 		}
 	})
 	if skipped { // only in the bubble

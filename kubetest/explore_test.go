@@ -128,6 +128,12 @@ func (p copier) copy(ctx context.Context, cm *corev1.ConfigMap) (err error) {
 		if err == nil {
 			p.made.Store(cm.Name, true)
 		}
+	case "takes each error for absence":
+		found, _ := p.copies.List(ctx, &kube.ListOptions{LabelSelector: "of=" + cm.Name})
+		if found == nil || len(found.Items) == 0 {
+			made.Name, made.GenerateName, made.Labels = "", cm.Name+"-", map[string]string{"of": cm.Name}
+			_, err = p.copies.Create(ctx, made, nil)
+		}
 	case "makes copies again":
 		if cm.Annotations["copied"] == "" {
 			_ = p.copies.Delete(ctx, cm.Name, nil)
@@ -250,7 +256,7 @@ const bugEnv = "KUBETEST_BUG"
 
 func TestExploreFindsBugs(t *testing.T) {
 	for bug, tt := range map[string]struct {
-		fault string // the name of its test, or empty if the runs without faults find the bug
+		fault string // the name of its test, or empty for all tests
 		want  []string
 	}{
 		"forgets deletions": {
@@ -267,6 +273,9 @@ func TestExploreFindsBugs(t *testing.T) {
 			"cut_connections_after_POST_configmaps_copies_b",
 			[]string{"configmaps copies/b was deleted 1 times, without faults 0 times"},
 		},
+		"takes each error for absence": {"", []string{ // after one of the later lists
+			"fault:   error for GET configmaps/copies ", "-* 2 exists, but not without faults",
+		}},
 		"overwrites": {
 			"another_client_before_PUT_configmaps_shop_b", []string{
 				"the program has undone the change of another client: the annotation", "configmaps/b",

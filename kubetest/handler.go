@@ -11,6 +11,7 @@ import (
 
 	"github.com/kube-go/sdk/kubetest/internal/api"
 	"github.com/kube-go/sdk/kubetest/internal/explore"
+	"github.com/kube-go/sdk/kubetest/internal/journal"
 	"github.com/kube-go/sdk/kubetest/internal/store"
 )
 
@@ -34,12 +35,12 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !ok || h.dead.Load() {
 		panic(http.ErrAbortHandler)
 	}
-	write, matters := explore.Write{Request: req}, false
+	operation, matters := explore.Operation{Request: req}, h.author == explore.Program && journal.Reads(r)
 	serve := func(w http.ResponseWriter) {
 		observer := api.Observer{Changed: func(changes []store.Change) {
 			// A delete of several objects calls this for each of them.
 			matters = h.server.journal.Changed(req, changes) || matters
-			write.Creates = slices.ContainsFunc(changes, func(c store.Change) bool { return c.Old == nil })
+			operation.Creates = slices.ContainsFunc(changes, func(c store.Change) bool { return c.Old == nil })
 		}}
 		if h.author == explore.Program {
 			observer.Denied = h.server.explore.denied
@@ -50,7 +51,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		e.sent.Add(1)
 		defer func() {
 			if matters {
-				e.wrote(write)
+				e.record(operation)
 			}
 		}()
 		if e.inject(w, r, req, serve) {

@@ -21,9 +21,13 @@ import (
 
 func TestFaultsOfRequests(t *testing.T) {
 	got := []string{}
-	for _, f := range explore.Plan([]explore.Write{
+	for _, f := range explore.Plan([]explore.Operation{
+		{Request: journal.Request{Author: explore.Program, Method: "GET", Path: "orders/shop/a", N: 1}},
+		{Request: journal.Request{Author: explore.Program, Method: "GET", Path: "pods/shop", N: 1}},
+		{Request: journal.Request{Author: explore.Program, Method: "GET", Path: "orders/shop/a", N: 2}},
 		{Request: journal.Request{Author: explore.Story, Method: "POST", Path: "orders/shop", N: 1}, Creates: true},
 		{Request: journal.Request{Author: explore.Program, Method: "POST", Path: "pods/shop", N: 2}, Creates: true},
+		{Request: journal.Request{Author: explore.Program, Method: "GET", Path: "orders/shop/a", N: 3}},
 		{Request: journal.Request{Author: explore.Other, Method: "PUT", Path: "pods/shop/a", N: 1}},
 		{Request: journal.Request{Author: explore.Program, Method: "PATCH", Path: "pods/shop/a-*/status", N: 1}},
 		{Request: journal.Request{Author: explore.Program, Method: "PATCH", Path: "maps/shop/a", N: 1}, Creates: true},
@@ -32,12 +36,15 @@ func TestFaultsOfRequests(t *testing.T) {
 		got = append(got, f.Name())
 	}
 	want := []string{
+		"error for GET orders shop a",
+		"error for GET pods shop",
 		"stale watches from story POST orders shop",
 		"outage at story POST orders shop",
 		"crash after POST pods shop 2",
 		"cut connections after POST pods shop 2",
 		"error for POST pods shop 2",
 		"stale watches from POST pods shop 2",
+		"error for GET orders shop a 3",
 		"crash after PATCH pods shop a-x status",
 		"cut connections after PATCH pods shop a-x status",
 		"error for PATCH pods shop a-x status",

@@ -25,7 +25,7 @@ type Kind int
 const (
 	Crash    Kind = iota // the program ends after the write, without its response, and starts again
 	Cut                  // all connections of the program are cut after the write, without its response
-	Refusal              // the write has no effect, and the server responds with an internal error
+	Refusal              // the request has no effect, and the server responds with an internal error
 	Conflict             // another client changes the object before the write
 	Stale                // the watches of the program are held back for a minute, from before the write
 	Outage               // the program ends before the write of the story, and starts again a minute later
@@ -66,27 +66,37 @@ func TestName(text string) string {
 	return strings.NewReplacer("/", " ", "*", "x", "[", " ", "]", "", "(", " ", ")", "").Replace(text)
 }
 
-// Write is a request that had effects.
-type Write struct {
+// Operation is a request that had effects, or a read of the program.
+type Operation struct {
 	journal.Request
 
 	Creates bool // it has created an object, which nobody can change before
 }
 
-// Plan returns the faults for the writes of a run.
-func Plan(writes []Write) []Fault {
+// Plan returns the faults for the operations of a run. Of equal reads between two writes, only the first has a fault.
+func Plan(operations []Operation) []Fault {
 	var faults []Fault
+	read := make(map[string]bool) // the paths since the last write
 	add := func(r journal.Request, kinds ...Kind) {
 		for _, kind := range kinds {
 			faults = append(faults, Fault{kind, r})
 		}
 	}
-	for _, w := range writes {
-		switch r := w.Request; {
+	for _, o := range operations {
+		r := o.Request
+		if r.Method == http.MethodGet {
+			if !read[r.Path] {
+				add(r, Refusal)
+			}
+			read[r.Path] = true
+			continue
+		}
+		clear(read)
+		switch {
 		case r.Author == Story:
 			add(r, Stale, Outage)
 		case r.Author == Other:
-		case w.Creates, r.Method == http.MethodPost:
+		case o.Creates, r.Method == http.MethodPost:
 			add(r, Crash, Cut, Refusal, Stale)
 		default:
 			add(r, Crash, Cut, Refusal, Conflict, Stale)

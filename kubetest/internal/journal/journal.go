@@ -107,20 +107,32 @@ func (j *Journal) path(path string) string {
 	return strings.Join(append([]string{resource}, parts...), "/")
 }
 
+// Reads returns whether a request gets or lists objects, other than events and leases, which do not matter.
+func Reads(r *http.Request) bool {
+	p := parse(r.URL.Path)
+	watch := r.URL.Query().Get("watch")
+	return r.Method == http.MethodGet && p.served && (watch == "" || p.name != "") &&
+		!unimportant(schema.GroupResource{Group: p.group, Resource: p.resource})
+}
+
 // ObjectPath returns the path of the object of a request, without the subresource.
 func ObjectPath(path string) string { return strings.TrimSuffix(path, "/"+parse(path).subresource) }
 
 // parts are the parts of a path. Those that it does not have are empty.
-type parts struct{ group, resource, namespace, name, subresource string }
+type parts struct {
+	group, resource, namespace, name, subresource string
 
-// parse splits the path of a request for a resource.
+	served bool // it is the path of a resource, and not of discovery
+}
+
+// parse splits the path of a request.
 func parse(path string) (p parts) {
 	rest := strings.Split(strings.Trim(path, "/"), "/")
 	switch {
 	case rest[0] == "api" && len(rest) > 2:
-		rest = rest[2:]
+		p.served, rest = true, rest[2:]
 	case rest[0] == "apis" && len(rest) > 3:
-		p.group, rest = rest[1], rest[3:]
+		p.served, p.group, rest = true, rest[1], rest[3:]
 	}
 	ofNamespace := len(rest) == 3 && (rest[2] == "status" || rest[2] == "finalize")
 	if rest[0] == "namespaces" && len(rest) > 2 && !ofNamespace {
@@ -198,9 +210,12 @@ func (j *Journal) Changed(r Request, changes []store.Change) (matters bool) {
 // Matters returns whether the changes of an object are recorded. Those of events and leases are not: they change at any
 // time, and controllers do not depend on them.
 func (j *Journal) Matters(gr schema.GroupResource, obj *unstructured.Unstructured) bool {
-	return gr != schema.GroupResource{Resource: "events"} &&
-		gr != schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"} &&
-		(j.ignore == nil || !j.ignore(obj.DeepCopy()))
+	return !unimportant(gr) && (j.ignore == nil || !j.ignore(obj.DeepCopy()))
+}
+
+func unimportant(gr schema.GroupResource) bool {
+	return gr == schema.GroupResource{Resource: "events"} ||
+		gr == schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
 }
 
 // Note records a line.

@@ -68,6 +68,32 @@ func TestRequestsHaveTheSamePathInEachRun(t *testing.T) {
 	}
 }
 
+func TestReadsOfObjectsThatMatter(t *testing.T) {
+	for path, want := range map[string]bool{
+		"/api/v1/pods": true,
+		"/api/v1/namespaces/shop/pods?labelSelector=a%3Db":               true,
+		"/api/v1/namespaces/shop/pods/one/status":                        true,
+		"/apis/example.com/v1/planets/earth":                             true,
+		"/apis/example.com/v1/namespaces/shop/orders?watch=true":         false,
+		"/apis/coordination.k8s.io/v1/namespaces/shop/leases/controller": false,
+		"/apis/coordination.k8s.io/v1":                                   false,
+		"/apis":                                                          false,
+		"/api/v1":                                                        false,
+		"/api/v1/events":                                                 false,
+		"/openapi/v3/apis/example.com/v1":                                false,
+		"/version":                                                       false,
+	} {
+		if got := journal.Reads(get(t, path)); got != want {
+			t.Errorf("Reads(%s) = %v, want %v", path, got, want)
+		}
+	}
+	r := get(t, "/api/v1/pods")
+	r.Method = http.MethodDelete
+	if journal.Reads(r) {
+		t.Error("a delete is a read")
+	}
+}
+
 func TestObjectPathHasNoSubresource(t *testing.T) {
 	for path, want := range map[string]string{
 		"/api/v1/namespaces/shop/pods/status":        "/api/v1/namespaces/shop/pods/status",
