@@ -24,8 +24,9 @@ SLOWEST := $(addprefix ./,wasm/conformance wasm/host client runtime/manager runt
 	runtime/reflector)
 # The packages of UNITS that make race leaves to make no-race, because the race detector multiplies their long times.
 # Tests of packages that use them from several goroutines run with it: derive/cmd/kube-derive, client,
-# runtime/reflector, kubetest.
-SEQUENTIAL := derive/generate derive/internal/sample derive/internal/scaffold core/wire \
+# runtime/reflector, kubetest, wasm/host. Those of tests/differential compare packages that have such tests.
+SEQUENTIAL := derive/generate derive/internal/load derive/internal/sample derive/internal/scaffold \
+	core/internal/protobuf core/wire tests/differential wasm/internal/binary \
 	$(addprefix kubetest/internal/,builtin defaults definition fields)
 
 # Developer tools of others are pinned in tools/go.mod.

@@ -25,7 +25,7 @@ import (
 )
 
 // seeds is the number of random worlds: go test -run … -args -seeds=500
-var seeds = flag.Uint64("seeds", 24, "the number of random worlds")
+var seeds = flag.Uint64("seeds", 12, "the number of random worlds")
 
 // wantedPages is the number of pages that a document of [library] wants: 1 or 2, depending on its text.
 func wantedPages(text string) int { return 1 + int(text[0]-'0')%2 }

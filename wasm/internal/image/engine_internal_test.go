@@ -277,7 +277,7 @@ func TestSharedEnginesDoNotMixInstances(t *testing.T) {
 				return results[0]
 			}
 			i, total, sum := begin(), uint64(0), uint64(17)
-			for range 120 {
+			for range 60 {
 				switch random.IntN(10) {
 				case 0:
 					var out bytes.Buffer
