@@ -115,7 +115,7 @@ func (d *comparison) properties(b, a *structural.Schema, at place) {
 			d.values(old, now, field)
 		case a.AdditionalProperties != nil:
 			d.values(old, a.AdditionalProperties, field)
-		case a.PreserveUnknownFields:
+		case keeps(a, name):
 			d.add(field, finding{Compatible, "field", kindOf(old), "", stopsChecking})
 		default:
 			d.add(field, finding{Breaking, "field", kindOf(old), "", lostOnWrite})
@@ -129,12 +129,18 @@ func (d *comparison) properties(b, a *structural.Schema, at place) {
 		switch {
 		case b.AdditionalProperties != nil:
 			d.values(b.AdditionalProperties, now, field)
-		case b.PreserveUnknownFields:
+		case keeps(b, name):
 			d.add(field, finding{Risky, "field", "", kindOf(now), "the field was preserved without validation; " + tighter})
 		default:
 			d.add(field, finding{Compatible, "field", "", kindOf(now), "new field"})
 		}
 	}
+}
+
+// keeps returns whether a server keeps a field that is not in the properties of the schema.
+func keeps(s *structural.Schema, name string) bool {
+	return s.PreserveUnknownFields ||
+		s.EmbeddedResource && slices.Contains([]string{"apiVersion", "kind", "metadata"}, name)
 }
 
 // required compares the required fields of an object. A field with a default is always present.
