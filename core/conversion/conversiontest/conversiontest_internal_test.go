@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net"
 	"net/mail"
@@ -416,6 +417,26 @@ func TestValuesSatisfyTheDefinition(t *testing.T) {
 		} {
 			if bad {
 				t.Errorf("seed %d: %s is out of bounds: %s", seed, what, packed.Bytes())
+			}
+		}
+	}
+}
+
+func TestNumbersFitIntoTheirType(t *testing.T) {
+	f := &filler{rand: rand.New(rand.NewPCG(1, 1))}
+	bounds := []*schema{nil, {Minimum: new(-1e30), Maximum: new(1e30)}}
+	for _, least := range []float64{-130, 100, 250, math.MaxInt32 - 1, math.MaxInt64, math.MaxUint64} {
+		bounds = append(bounds, &schema{Minimum: &least})
+	}
+	for range 100 {
+		for _, s := range bounds {
+			for low, high := range map[float64]float64{-128: 128, 0: 256, -math.Exp2(63): math.Exp2(63)} {
+				if s != nil && s.Minimum != nil && *s.Minimum >= high {
+					continue // the schema contradicts the type
+				}
+				if n := f.number(s, low, high); n < low || n >= high || n != math.Trunc(n) {
+					t.Fatalf("a number from %v to %v with the schema %+v is %v", low, high, s, n)
+				}
 			}
 		}
 	}

@@ -111,11 +111,12 @@ func (f *filler) plain(v reflect.Value, s *schema, depth int) error {
 	case reflect.Bool:
 		v.SetBool(f.rand.IntN(2) == 0)
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		v.SetInt(int64(f.number(s, minOf(v), maxOf(v))))
+		half := math.Exp2(float64(v.Type().Bits() - 1))
+		v.SetInt(int64(f.number(s, -half, half)))
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		v.SetUint(uint64(f.number(s, 0, maxOf(v))))
+		v.SetUint(uint64(f.number(s, 0, math.Exp2(float64(v.Type().Bits())))))
 	case reflect.Float32, reflect.Float64:
-		v.SetFloat(f.number(s, -1000, 1000))
+		v.SetFloat(f.number(s, math.Inf(-1), math.Inf(1)))
 	default: // such as interfaces, whose type JSON does not preserve
 		f.giveUp()
 	}
@@ -320,9 +321,10 @@ func (f *filler) formatted(format string) (string, bool) {
 	return "", false
 }
 
-// number returns a number within the bounds of the schema, or else within the given bounds.
-func (f *filler) number(s *schema, least, most float64) float64 {
-	step := 1.0
+// number returns a number of a type whose values are at least low and less than high. Without a schema it is small, so
+// that a type of another version can hold it.
+func (f *filler) number(s *schema, low, high float64) float64 {
+	least, most, step := max(-1000, low), min(1000, math.Ceil(high/2)-1), 1.0
 	if s != nil {
 		if s.MultipleOf != nil && *s.MultipleOf > 0 {
 			step = *s.MultipleOf
@@ -344,14 +346,10 @@ func (f *filler) number(s *schema, least, most float64) float64 {
 			}
 		}
 	}
+	least, most = max(least, low), min(most, high-1, math.Nextafter(high, low)) // high-1 may be rounded to high
 	first, last := math.Ceil(least/step), math.Floor(most/step)
 	return (first + math.Floor(f.rand.Float64()*(max(last-first, 0)+1))) * step
 }
-
-// minOf and maxOf return the bounds of numbers without a schema. They are small, so that every integer type of another
-// version can hold the numbers.
-func minOf(v reflect.Value) float64 { return max(-1000, -math.Exp2(float64(v.Type().Bits()-1))) }
-func maxOf(v reflect.Value) float64 { return min(1000, math.Exp2(float64(v.Type().Bits()-1))-1) }
 
 // within returns the bounds of the schema, or else the usual bounds.
 func within(least, most *int, usualLeast, usualMost int) (int, int) {
