@@ -72,14 +72,20 @@ func selectionOf(w *abi.Watch) *cache.Selection {
 	return &cache.Selection{Namespace: w.Namespace, LabelSelector: w.LabelSelector, FieldSelector: w.FieldSelector}
 }
 
-// maxSelector is the maximum length of a selector in bytes.
-const maxSelector = 4096
+// The maximum lengths of a selector, and of the other fields of a watch, in bytes. Servers accept no longer names.
+const (
+	maxSelector = 4096
+	maxField    = 253
+)
 
 // checkWatch returns an error if a watch is invalid. It puts the selectors in a fixed form, so that equal watches are
 // shared.
 func checkWatch(w *abi.Watch) error {
 	if len(w.LabelSelector) > maxSelector || len(w.FieldSelector) > maxSelector {
 		return fmt.Errorf("a selector has more than %d bytes", maxSelector)
+	}
+	if max(len(w.Group), len(w.Version), len(w.Kind), len(w.Resource), len(w.Namespace)) > maxField {
+		return fmt.Errorf("the group, version, kind, resource or namespace has more than %d bytes", maxField)
 	}
 	if w.Projection != abi.ProjectionFull && w.Projection != abi.ProjectionMetadata {
 		return fmt.Errorf("projection is %q, want %q or none", w.Projection, abi.ProjectionMetadata)
@@ -405,7 +411,13 @@ func (op *operation) follow(view *objects, use *claim) error {
 			}
 		}
 		if c.Seen != "" && w.isReady() {
-			it.data = appendChange(it.data, abi.Change{Type: abi.ChangeSeen, ResourceVersion: c.Seen}, nil)
+			seen := appendChange(nil, abi.Change{Type: abi.ChangeSeen, ResourceVersion: c.Seen}, nil)
+			if len(it.data)+len(seen) > abi.MaxMessage {
+				if err := send(); err != nil {
+					return err
+				}
+			}
+			it.data = append(it.data, seen...)
 		}
 		// Until the watch is synced, an item has many objects; then it has one.
 		if c.Initial && len(it.data) < abi.MaxChunk {

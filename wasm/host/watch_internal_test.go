@@ -4,9 +4,11 @@
 package host
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -174,9 +176,14 @@ func TestSelectorsHaveOneForm(t *testing.T) {
 		{Version: "v1", Kind: "Node", Resource: "nodes", Namespace: "n"},
 		{Version: "v1", Kind: "Pod", Resource: "pods", Namespaced: true, Namespace: "n", FieldSelector: "metadata.namespace=m"},
 		{Version: "v1", Kind: "Pod", Resource: "pods", Namespaced: true, Namespace: "a/b"},
+		{Version: "v1", Kind: "Pod", Resource: "pods", Namespaced: true, Namespace: strings.Repeat("n", maxField+1)},
+		{Version: "v1", Kind: strings.Repeat("K", maxField+1), Resource: "pods"},
+		{Version: "v1", Kind: "Pod", Resource: strings.Repeat("p", maxField+1)},
+		{Version: strings.Repeat("v", maxField+1), Kind: "Pod", Resource: "pods"},
+		{Group: strings.Repeat("g", maxField+1), Version: "v1", Kind: "Pod", Resource: "pods"},
 	} {
 		if err := checkWatch(&w); err == nil {
-			t.Errorf("%+v is valid", w)
+			t.Errorf("%.300v is valid", w)
 		}
 	}
 }
@@ -478,5 +485,48 @@ func TestNewWatchHasNoObjectsThatTheHostMayNotRead(t *testing.T) {
 	}
 	if s := i.guest.status(); !errors.Is(s.Err, abi.Forbidden) || strings.Contains(s.Err.Error(), "admin") {
 		t.Errorf("the error of the module is %v, want Forbidden without the message of the server", s.Err)
+	}
+}
+
+// TestVersionAfterALargeObjectFitsIntoAMessage has objects that leave more or less room for the version in their item.
+func TestVersionAfterALargeObjectFitsIntoAMessage(t *testing.T) {
+	ref, size := core.ObjectRef{Namespace: "a", Name: "p"}, 0
+	state := reflector.StateOf(wire.NewPacked(wire.JSON,
+		[]byte(`{"metadata":{"namespace":"a","name":"p","uid":"u","resourceVersion":"2"}}`)))
+	view := &objects{
+		current: func(context.Context) error { return nil },
+		changes: func(context.Context, *atomic.Int64) iter.Seq2[reflector.Delivery, error] {
+			return func(yield func(reflector.Delivery, error) bool) {
+				synced := reflector.Delivery{Change: reflector.Change{Type: core.Bookmark}}
+				changed := reflector.Delivery{Change: reflector.Change{Type: core.Modified, Ref: ref, New: state}, Seen: "2"}
+				_ = yield(synced, nil) && yield(changed, nil)
+			}
+		},
+		encode: func(reflector.State) ([]byte, error) { return make([]byte, size), nil },
+	}
+	i := newTestActor(t, "http://127.0.0.1:1", Limits{})
+	none := appendChange(nil, changeOf(abi.ChangeSet, ref, wire.Head{UID: "u", ResourceVersion: "2"}), nil)
+	for _, room := range []int{1000, 60, 1, 0} {
+		size = abi.MaxMessage - len(none) - room
+		op := &operation{instance: i, watch: &watch{previous: make(map[core.ObjectRef]reflector.State)}, space: make(chan struct{}, 1)}
+		op.ctx, op.cancel = context.WithCancelCause(t.Context())
+		use := i.guest.quota.claim(&sharedWatch{}, nil, op.cancel)
+		if err := op.follow(view, use); err != nil {
+			t.Fatal(err)
+		}
+		use.end()
+		var all []byte
+		for it, ok := op.take(); ok; it, ok = op.take() {
+			if all = append(all, it.data...); len(it.data) > abi.MaxMessage {
+				t.Errorf("with room for %d bytes, an item has %d, more than %d", room, len(it.data), abi.MaxMessage)
+			}
+		}
+		want := appendChange(nil, abi.Change{Type: abi.ChangeSeen, ResourceVersion: "2"}, nil)
+		if !bytes.HasSuffix(all, want) || len(all) != len(none)+size+len(want) {
+			t.Errorf("with room for %d bytes, the items have %d bytes and not the object and its version", room, len(all))
+		}
+		if used := i.guest.budget.inUse(); used != 0 {
+			t.Errorf("with room for %d bytes, %d bytes are still reserved", room, used)
+		}
 	}
 }
