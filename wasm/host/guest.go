@@ -50,13 +50,13 @@ type guest struct {
 	mu        sync.Mutex // guards the fields below
 	lifecycle lifecycle
 	stats     Stats
-	blocked   map[string]error // why controllers do not run, by their names
-	scheduled bool             // a turn is running, or is about to
-	again     bool             // something has happened since the turn has begun
-	items     []*operation     // have items, or were dropped
-	sweep     int              // the length of items at which dropped operations are removed
-	ticking   bool             // a timer of the guest is due
-	idling    bool             // the guest has been idle for a while
+	blocked   map[int]error // why controllers do not run, by their number in the description
+	scheduled bool          // a turn is running, or is about to
+	again     bool          // something has happened since the turn has begun
+	items     []*operation  // have items, or were dropped
+	sweep     int           // the length of items at which dropped operations are removed
+	ticking   bool          // a timer of the guest is due
+	idling    bool          // the guest has been idle for a while
 	unloaded  bool
 	timer     *time.Timer // for the next timer of the guest, or the next start
 	closed    bool        // no turn follows
@@ -572,8 +572,8 @@ func (g *guest) status() Status {
 	stats := g.stats
 	stats.BufferBytes, stats.CacheBytes = g.budget.inUse(), g.quota.inUse()
 	var blocked error
-	if names := slices.Sorted(maps.Keys(g.blocked)); len(names) > 0 {
-		blocked = fmt.Errorf("controller %q: %w", names[0], g.blocked[names[0]])
+	if numbers := slices.Sorted(maps.Keys(g.blocked)); len(numbers) > 0 {
+		blocked = g.blocked[numbers[0]]
 	}
 	return Status{
 		Name: g.module.Name, Digest: g.digest, Phase: phase, Failures: l.failures, Err: l.err, Blocked: blocked,

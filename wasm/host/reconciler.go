@@ -120,14 +120,15 @@ func (g *guest) startReconciler(first *instance) (*reconciler, error) {
 			g.logger.LogAttrs(ctx, slog.LevelError, "module can't write events", slog.Any("err", err))
 		}
 	}}
-	for _, c := range g.description.Controllers {
+	for n, c := range g.description.Controllers {
 		inputs, run, err := r.controller(c)
 		if err != nil {
 			r.end(err)
 			return nil, fmt.Errorf("%s: controller %q: %w", abi.Describe, c.Name, err)
 		}
 		starts = append(starts, func() {
-			if err := r.authorized(ctx, c.Name, inputs, run); ctx.Err() == nil {
+			block := func(err error) { g.block(n, c.Name, err) }
+			if err := r.authorized(ctx, block, inputs, run); ctx.Err() == nil {
 				g.broken(fmt.Errorf("controller %q: %w", c.Name, err))
 			}
 		})
@@ -142,12 +143,12 @@ func (g *guest) startReconciler(first *instance) (*reconciler, error) {
 // watchesOf returns the watches of a controller.
 func watchesOf(c *abi.Controller) []abi.Watch { return append(slices.Clone(c.Owns), c.For) }
 
-// authorized runs a controller whenever the module may read the objects of its watches.
+// authorized runs a controller whenever the module may read the objects of its watches. It calls block when that changes.
 func (r *reconciler) authorized(
-	ctx context.Context, name string, inputs []input, run func(context.Context) error,
+	ctx context.Context, block func(error), inputs []input, run func(context.Context) error,
 ) error {
 	for {
-		err := r.guarded(ctx, name, inputs, run)
+		err := r.guarded(ctx, block, inputs, run)
 		refused, ok := errors.AsType[*abi.Error](err)
 		if !ok || ctx.Err() != nil {
 			return err
@@ -155,7 +156,7 @@ func (r *reconciler) authorized(
 		for _, in := range inputs {
 			in.shared.cache.Discard() // what no other module uses
 		}
-		r.guest.block(name, err)
+		block(err)
 		wait := reauthorize
 		if refused.Code == abi.OverLimit { // each attempt lists the objects again
 			wait = maxBackOff
@@ -175,7 +176,7 @@ const reauthorize = 10 * time.Second
 // them. It returns the first error of these. The controller stays blocked until all objects are ready: until then, the
 // attempt may fail like the one before.
 func (r *reconciler) guarded(
-	ctx context.Context, name string, inputs []input, run func(context.Context) error,
+	ctx context.Context, block func(error), inputs []input, run func(context.Context) error,
 ) error {
 	g := r.guest
 	ctx, stop := context.WithCancelCause(ctx)
@@ -221,7 +222,7 @@ func (r *reconciler) guarded(
 				return
 			}
 		}
-		r.guest.block(name, nil)
+		block(nil)
 	})
 	return run(ctx)
 }
@@ -546,19 +547,20 @@ func (g *guest) trapped(err error) {
 	}
 }
 
-// block records why a controller does not run, or that it runs if err is nil. The module goes on.
-func (g *guest) block(controller string, err error) {
+// block records why a controller does not run, or that it runs if err is nil. The module goes on. Its description may
+// have several controllers with the same name.
+func (g *guest) block(number int, name string, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err == nil {
-		delete(g.blocked, controller)
+		delete(g.blocked, number)
 		return
 	}
 	err = shorten(err)
 	if g.blocked == nil {
-		g.blocked = make(map[string]error)
+		g.blocked = make(map[int]error)
 	}
-	g.blocked[controller], g.lifecycle.err = err, err
+	g.blocked[number], g.lifecycle.err = fmt.Errorf("controller %q: %w", name, err), err
 	g.logger.LogAttrs(context.Background(), slog.LevelWarn, "controller is not running", slog.Any("err", err))
 }
 

@@ -662,9 +662,10 @@ func TestControllerIsBlockedUntilItsObjectsAreReady(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g.block("c", errors.New("the attempt before"))
+		block := func(err error) { g.block(0, "c", err) }
+		block(errors.New("the attempt before"))
 		ended := make(chan error)
-		go func() { ended <- r.guarded(ctx, "c", []input{in}, in.Run) }()
+		go func() { ended <- r.guarded(ctx, block, []input{in}, in.Run) }()
 		if allow {
 			await(t, "the end of the block", func() bool { return g.status().Blocked == nil })
 			stop()
@@ -674,5 +675,33 @@ func TestControllerIsBlockedUntilItsObjectsAreReady(t *testing.T) {
 		if blocked := g.status().Blocked; (blocked == nil) != allow {
 			t.Errorf("allowed %v: the attempt has ended with %v, and the block is %v", allow, err, blocked)
 		}
+	}
+}
+
+// TestControllersWithTheSameNameAreBlockedSeparately has a module with two controllers of one name. One of them may not
+// watch, and the other one runs after that was found.
+func TestControllersWithTheSameNameAreBlockedSeparately(t *testing.T) {
+	s, hold := newPodServer(t, 1, ""), make(chan struct{})
+	server := s.with(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/api/v1/pods" {
+			refusePods(w, r)
+			return
+		}
+		select {
+		case <-hold:
+			s.Config.Handler.ServeHTTP(w, r)
+		case <-r.Context().Done():
+		}
+	}, func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/pods") })
+	h, _ := runTestHost(t, server, Options{})
+	setGuest(t, h, Module{Name: "a", Binary: testGuest{
+		describes: describing(podController(`,"namespace":"refused"`), podController("")), response: `{"requeueAfterMillis":10}`,
+	}.encode()})
+	await(t, "the block", func() bool { return statusOf(h, "a").Blocked != nil })
+	before := statusOf(h, "a").Stats.Calls
+	close(hold)
+	await(t, "runs", func() bool { return statusOf(h, "a").Stats.Calls > before+10 })
+	if blocked := statusOf(h, "a").Blocked; blocked == nil || !strings.Contains(blocked.Error(), "in namespace refused") {
+		t.Errorf("the block is %v, want that of the controller that does not run", blocked)
 	}
 }

@@ -466,7 +466,7 @@ func TestNewWatchHasNoObjectsThatTheHostMayNotRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.end(errRemoved)
-	err = r.guarded(t.Context(), "c", []input{in}, func(context.Context) error {
+	err = r.guarded(t.Context(), func(error) {}, []input{in}, func(context.Context) error {
 		t.Error("the controller runs")
 		return nil
 	})
