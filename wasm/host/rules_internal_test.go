@@ -177,6 +177,31 @@ func TestRulesOfAnApply(t *testing.T) {
 	}
 }
 
+// TestRequestWithoutAMethodIsARead has a request that hosts send with the method GET.
+func TestRequestWithoutAMethodIsARead(t *testing.T) {
+	var b bytes.Buffer
+	tape := newTape(&b, room(), cover{})
+	request := abi.AppendFrame(nil, []byte(`{"url":"/api/v1/namespaces/n/configmaps/a"}`))
+	tape.output(frameCall, append([]byte("1 "), request...))
+	tape.output(frameAnswer, make([]byte, 8))
+	if err := tape.close(); err != nil {
+		t.Fatal(err)
+	}
+	rules, err := Rules(bytes.NewReader(b.Bytes()))
+	if diff := cmp.Diff([]abi.Rule{rule("", "configmaps", "get")}, rules); err != nil || diff != "" {
+		t.Errorf("Rules: %v, (-want +got)\n%s", err, diff)
+	}
+	s, err := readScript(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, all := range s.asked {
+		if all[0].write {
+			t.Errorf("%q is a write", key)
+		}
+	}
+}
+
 // TestRulesOfAReferenceToAnOwner has an actor that creates an object with an owner whose deletion waits for it.
 func TestRulesOfAReferenceToAnOwner(t *testing.T) {
 	const request = `{"method":"POST","url":"/api/v1/namespaces/n/configmaps"}`

@@ -4,6 +4,7 @@
 package host
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -66,7 +67,8 @@ func (k *keyer) key(form frame, kind abi.Operation, message []byte) (key, body s
 		if !ok || wire.UnmarshalJSON(head, &r) != nil {
 			break
 		}
-		return key + r.Method + " " + r.URL, canonical(rest), r.Method != http.MethodGet && r.Method != http.MethodHead
+		method := cmp.Or(r.Method, http.MethodGet) // as in package http
+		return key + method + " " + r.URL, canonical(rest), method != http.MethodGet && method != http.MethodHead
 	case abi.OpGet:
 		var g abi.Get
 		if wire.UnmarshalJSON(message, &g) == nil {
