@@ -52,6 +52,15 @@ func (c *cpu) wait(now time.Time) time.Duration {
 	return time.Duration(min(float64(-c.left)/c.share, float64(24*time.Hour))) + 1
 }
 
+// charge counts the time until done is called as if the guest had run: the host needs it for messages of the guest.
+func (g *guest) charge() (done func()) {
+	begun := time.Now()
+	return func() {
+		now := time.Now()
+		g.cpu.spend(now, now.Sub(begun))
+	}
+}
+
 // throttleCPU waits until the guest may run, or until it is removed or quarantined, or ctx ends.
 func (g *guest) throttleCPU(ctx context.Context) {
 	for wait := g.cpu.wait(time.Now()); wait > 0; wait = g.cpu.wait(time.Now()) {

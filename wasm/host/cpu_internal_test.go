@@ -4,9 +4,15 @@
 package host
 
 import (
+	"context"
+	"errors"
+	"io"
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/core/abi"
 )
 
 // TestCPUTimeIsShared runs a guest at random, and as soon as it may, and checks that it has not run for more than its
@@ -59,5 +65,45 @@ func TestPendingOperationsTakeTurns(t *testing.T) {
 	}
 	if len(g.pending) != n-1 || g.pending[0].id != 1 || first.pending {
 		t.Errorf("%d operations are pending after a turn, the first is %d; want %d and 1", len(g.pending), g.pending[0].id, n-1)
+	}
+}
+
+// TestMessagesOfRunsCountAsCPUTimeOfTheModule has a module without CPU time to save, so that all of it is counted.
+func TestMessagesOfRunsCountAsCPUTimeOfTheModule(t *testing.T) {
+	h, _ := newTestHost(t, newPodServer(t, 1, "").URL, Options{Workers: 2})
+	r := newTestReconciler(t, h, testGuest{describes: describing(), response: `{"requeueAfterMillis":1}`})
+	g, c := r.guest, &abi.Controller{For: abi.Watch{Version: "v1", Kind: "Pod", Resource: "pods", Namespaced: true}}
+	g.cpu.share, g.cpu.left = 0, 0
+	if _, err := r.ask(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if spent, ran := -g.cpu.left, g.status().Stats.Running; spent <= ran {
+		t.Errorf("the module has spent %v, and its calls took %v: the time for its response does not count", spent, ran)
+	}
+
+	in, err := r.input(&c.For)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- in.Run(ctx) }()
+	defer func() {
+		stop()
+		<-ended
+	}()
+	if err := in.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	object := in.State(core.ObjectRef{Namespace: "a", Name: "p0"}).Packed()
+	r.idle[0].end(errRemoved)
+	r.idle, g.cpu.left = nil, 0
+	failure := errors.New("no recording") // so that no instance is called
+	g.module.Record = func() (io.Writer, error) { return nil, failure }
+	if _, _, err := r.call(t.Context(), t.Context(), c, in.dynamic, nil, object); !errors.Is(err, failure) {
+		t.Fatalf("call = %v, want %v", err, failure)
+	}
+	if g.cpu.left >= 0 {
+		t.Error("the time for the message of the module does not count")
 	}
 }

@@ -96,7 +96,7 @@ type Module struct {
 type Limits struct {
 	MemoryBytes       int64         // memory of an instance; a reconciler has up to 8 instances; default 256 MiB
 	CallTimeout       time.Duration // time for which one call of the guest may run; default 10 s
-	CPU               float64       // CPUs that the module may use, after a burst of 60 s times CPU; default 0.5
+	CPU               float64       // CPUs for calls and messages of runs, after a burst of 60 s times CPU; default 0.5
 	InFlight          int           // operations of an instance that have not ended; default 16384
 	Watches           int           // watches that have not ended, also of controllers of a reconciler; default 128
 	RequestsPerSecond int           // requests and new watches, after a burst of twice as many; default 50

@@ -403,6 +403,19 @@ func (r *reconciler) call(
 	case r.guest.ends(): // the controller is about to
 		return nil, nil, errSkipped
 	}
+	obj, message, err := r.prepare(c, primary, owned, object)
+	if err != nil {
+		return nil, nil, err
+	}
+	out, err := r.ask(ctx, message)
+	return obj, out, err
+}
+
+// prepare returns the current state of an object, and the message about it. The module pays for the time.
+func (r *reconciler) prepare(
+	c *abi.Controller, primary *dynamic, owned []*dynamic, object wire.Packed,
+) (*reconciled, []byte, error) {
+	defer r.guest.charge()()
 	object, err := current(primary, object)
 	if err != nil {
 		return nil, nil, err
@@ -412,11 +425,7 @@ func (r *reconciler) call(
 		return nil, nil, core.Terminal(err)
 	}
 	message, err := requestOf(c, owned, obj)
-	if err != nil {
-		return nil, nil, err
-	}
-	out, err := r.ask(ctx, message)
-	return obj, out, err
+	return obj, message, err
 }
 
 // ask calls the guest in an instance that nobody else uses. An instance that fails, also while it is initialized, is
@@ -430,7 +439,7 @@ func (r *reconciler) ask(ctx context.Context, message []byte) (*abi.ReconcileRes
 		}
 		return nil, err
 	}
-	var out abi.ReconcileResponse
+	var out *abi.ReconcileResponse
 	returned := context.AfterFunc(ctx, func() { i.stop(context.Cause(ctx)) })
 	data, _, err := i.perform(&export{Name: abi.Reconcile, Message: message})
 	if !returned() {
@@ -439,12 +448,7 @@ func (r *reconciler) ask(ctx context.Context, message []byte) (*abi.ReconcileRes
 		return nil, cause
 	}
 	if err == nil {
-		if err = checkLists(data); err == nil {
-			err = wire.UnmarshalJSON(data, &out)
-		}
-		if err != nil {
-			err = fmt.Errorf("%s: the result: %w", abi.Reconcile, err)
-		}
+		out, err = r.readResponse(data)
 	}
 	if err != nil {
 		i.end(err)
@@ -453,7 +457,21 @@ func (r *reconciler) ask(ctx context.Context, message []byte) (*abi.ReconcileRes
 	}
 	r.guest.healthy()
 	r.put(i)
-	return &out, nil
+	return out, nil
+}
+
+// readResponse decodes the result of a call. The module pays for the time.
+func (r *reconciler) readResponse(data []byte) (*abi.ReconcileResponse, error) {
+	defer r.guest.charge()()
+	out := new(abi.ReconcileResponse)
+	err := checkLists(data)
+	if err == nil {
+		err = wire.UnmarshalJSON(data, out)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: the result: %w", abi.Reconcile, err)
+	}
+	return out, nil
 }
 
 // checkLists returns an error if the lists of a response have more than maxChanges elements together. Decoded, an
