@@ -212,13 +212,7 @@ func newNamespace(t *testing.T, c *kube.Client) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		if err := namespaces.Delete(ctx, ns.Name, nil); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { deleteNow(t, namespaces, ns.Name) })
 	return ns.Name
 }
 

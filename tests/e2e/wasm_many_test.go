@@ -92,17 +92,24 @@ type crowd struct {
 // newCrowd runs a host without modules.
 func newCrowd(t *testing.T, o host.Options) *crowd {
 	t.Helper()
-	c := &crowd{sent: &requests{}, log: &wasmHost{log: &guarded[string]{}}, modules: map[string]host.Module{}}
+	c := &crowd{sent: &requests{}}
 	c.client = connect(t, &kube.ClientOptions{Middleware: []kube.Middleware{c.sent.layer}})
 	c.ns, c.other = newNamespace(t, c.client), newNamespace(t, c.client)
+	c.run(t, c.client, o)
+	return c
+}
+
+// run runs a host without modules.
+func (c *crowd) run(t *testing.T, client *kube.Client, o host.Options) {
+	t.Helper()
+	c.log, c.modules = &wasmHost{log: &guarded[string]{}}, map[string]host.Module{}
 	o.Logger, o.InitialBackoff, o.MaxFailures = slog.New(slog.NewTextHandler(c.log, nil)), 50*time.Millisecond, 3
 	o.CompilationDir = compiledGuests.path(t)
 	var err error
-	if c.host, err = host.New(t.Context(), c.client, &o); err != nil {
+	if c.host, err = host.New(t.Context(), client, &o); err != nil {
 		t.Fatal(err)
 	}
 	background(t, c.host.Run)
-	return c
 }
 
 // whileCompiling returns a context for the compilation of a module. With the race detector, a guest in Go takes minutes
