@@ -221,7 +221,8 @@ func TestGuestsMissNothingWhileTheHostHasNoPermission(t *testing.T) {
 		}
 		return nil
 	})
-	if f := c.followedBy("late"); slices.ContainsFunc(f.ends, func(code string) bool { return code != "-5" }) || f.objects != nil {
+	isOther := func(code string) bool { return code != "-5" }
+	if f := c.followedBy("late"); slices.ContainsFunc(f.ends, isOther) || f.objects != nil {
 		t.Errorf("a new watch has received %+v, want the code -5", f)
 	}
 	if err := kube.Namespaced[corev1.ConfigMap](c.client, c.ns).Delete(limit(t), "a", nil); err != nil {

@@ -86,8 +86,11 @@ func TestMessagesOfRunsCountAsCPUTimeOfTheModule(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error)
-	go func() { ended <- in.Run(ctx) }()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = in.Run(ctx) // it returns the end of its context
+	}()
 	defer func() {
 		stop()
 		<-ended

@@ -143,7 +143,8 @@ func (g *guest) startReconciler(first *instance) (*reconciler, error) {
 // watchesOf returns the watches of a controller.
 func watchesOf(c *abi.Controller) []abi.Watch { return append(slices.Clone(c.Owns), c.For) }
 
-// authorized runs a controller whenever the module may read the objects of its watches. It calls block when that changes.
+// authorized runs a controller whenever the module may read the objects of its watches. When that changes, it calls
+// block with the reason, or with nil.
 func (r *reconciler) authorized(
 	ctx context.Context, block func(error), inputs []input, run func(context.Context) error,
 ) error {

@@ -694,9 +694,10 @@ func TestControllersWithTheSameNameAreBlockedSeparately(t *testing.T) {
 		}
 	}, func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/pods") })
 	h, _ := runTestHost(t, server, Options{})
-	setGuest(t, h, Module{Name: "a", Binary: testGuest{
-		describes: describing(podController(`,"namespace":"refused"`), podController("")), response: `{"requeueAfterMillis":10}`,
-	}.encode()})
+	description := describing(podController(`,"namespace":"refused"`), podController(""))
+	setGuest(t, h, Module{
+		Name: "a", Binary: testGuest{describes: description, response: `{"requeueAfterMillis":10}`}.encode(),
+	})
 	await(t, "the block", func() bool { return statusOf(h, "a").Blocked != nil })
 	before := statusOf(h, "a").Stats.Calls
 	close(hold)

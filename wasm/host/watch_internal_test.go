@@ -508,7 +508,8 @@ func TestVersionAfterALargeObjectFitsIntoAMessage(t *testing.T) {
 	none := appendChange(nil, changeOf(abi.ChangeSet, ref, wire.Head{UID: "u", ResourceVersion: "2"}), nil)
 	for _, room := range []int{1000, 60, 1, 0} {
 		size = abi.MaxMessage - len(none) - room
-		op := &operation{instance: i, watch: &watch{previous: make(map[core.ObjectRef]reflector.State)}, space: make(chan struct{}, 1)}
+		op := &operation{instance: i, space: make(chan struct{}, 1)}
+		op.watch = &watch{previous: make(map[core.ObjectRef]reflector.State)}
 		op.ctx, op.cancel = context.WithCancelCause(t.Context())
 		use := i.guest.quota.claim(&sharedWatch{}, nil, op.cancel)
 		if err := op.follow(view, use); err != nil {
