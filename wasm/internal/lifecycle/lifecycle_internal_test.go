@@ -18,6 +18,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/client/config"
@@ -152,6 +153,36 @@ func TestModuleOfADeletedObjectIsRemovedAfterItsJob(t *testing.T) {
 	m.jobs.running.Wait()
 	if m.owns(name) || len(m.jobs.all) > 0 {
 		t.Errorf("the module runs although its object was deleted; %d jobs are left", len(m.jobs.all))
+	}
+}
+
+// TestModuleEndsWhenAnotherObjectHasItsName has an object that was deleted without its finalizer, and another one with
+// its name that can't run. The previous version of an object that can't run continues.
+func TestModuleEndsWhenAnotherObjectHasItsName(t *testing.T) {
+	c, logger := newClient(t), slog.New(slog.DiscardHandler)
+	h, err := host.New(t.Context(), c, &host.Options{Logger: logger})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := New(c, h, &Options{Name: "example.com/test", Logger: logger})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.jobs.begin(t.Context())
+	obj := v1alpha1.NewWasmController("n", "a", v1alpha1.WasmControllerSpec{})
+	obj.UID, obj.Finalizers = "1", []string{"example.com/test"}
+	obj.Status.FSM = &machine.Position{State: "Pulling", Since: metav1.NowMicro(), Visits: map[string]int32{"Pulling": 1}}
+	if err := h.Set(t.Context(), moduleOf(obj, registrytest.Guest{}.Module())); err != nil {
+		t.Fatal(err)
+	}
+	m.all["n/a"] = &record{uid: "1", config: "before"}
+	for _, uid := range []types.UID{"1", "2"} {
+		obj.UID = uid
+		_, _ = m.Reconcile(t.Context(), obj) // there is no server for the status
+		m.jobs.running.Wait()
+		if _, found := h.StatusOf("n/a"); found != (uid == "1") || m.owns("n/a") != found {
+			t.Errorf("after a pass of the object %s, the host has the module of the object 1: %v", uid, found)
+		}
 	}
 }
 

@@ -98,6 +98,10 @@ func (Pulling) Step(c ctx, to fsm.To[fromPulling]) fsm.Result[fromPulling] {
 	if c.Obj.Spec.Suspend {
 		return to.Go(Stopped{})
 	}
+	// An object that was deleted without its finalizer may have had the same name.
+	if !c.Planning() && m.hasOther(c.Obj) && !m.remove(nameOf(c.Obj)).done {
+		return to.Stay("the module of a deleted object is being stopped", 0)
+	}
 	if err := m.check(&c.Obj.Spec); err != nil {
 		s.LastError = shorten(err.Error())
 		stall(c, "InvalidSpec", err.Error())

@@ -62,6 +62,7 @@ type Modules struct {
 
 // record is what the host was last asked to run for an object.
 type record struct {
+	uid      types.UID // of the object
 	config   string
 	file     mark      // of the file that was read
 	seen     mark      // of the file, when it was last checked
@@ -232,7 +233,7 @@ func (m *Modules) set(obj *v1alpha1.WasmController) result {
 		if err != nil {
 			return "", err
 		}
-		next := &record{config: config, file: at, seen: at}
+		next := &record{uid: obj.UID, config: config, file: at, seen: at}
 		if s, ok := m.host.StatusOf(name); !ok || s.Digest != module.Digest || !m.has(name, config) {
 			next.rejected = m.host.Set(ctx, moduleOf(obj, module.Binary))
 		}
@@ -268,6 +269,14 @@ func (m *Modules) has(name, config string) bool {
 	defer m.mu.Unlock()
 	r := m.all[name]
 	return r != nil && r.config == config && r.rejected == nil
+}
+
+// hasOther reports whether the host was last asked to run the module of a deleted object with the name of an object.
+func (m *Modules) hasOther(obj *v1alpha1.WasmController) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.all[nameOf(obj)]
+	return r != nil && r.uid != obj.UID
 }
 
 // owns reports whether a module of the host is that of an object.
