@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"math"
+	"runtime"
 	"testing"
 	"time"
 
@@ -131,5 +132,26 @@ func TestCallWithoutMemoryIsCounted(t *testing.T) {
 	i.guest.called(i, time.Second)
 	if s := i.guest.stats; s.Calls == 0 || s.MemoryBytes != 0 {
 		t.Errorf("the stats are %+v, want a call and no memory", s)
+	}
+}
+
+// TestCallsWithoutARecordingDoNotEncodeTheirMessages counts the memory that the calls of an instance take.
+func TestCallsWithoutARecordingDoNotEncodeTheirMessages(t *testing.T) {
+	const calls, size = 200, 100 << 10
+	h, _ := newTestHost(t, "http://127.0.0.1:1", Options{})
+	r := newTestReconciler(t, h, testGuest{describes: describing(podController("")), response: `{}`})
+	message := make([]byte, size)
+	var before, after runtime.MemStats
+	for n := range calls + 1 {
+		if n == 1 { // the first call has started the instance
+			runtime.ReadMemStats(&before)
+		}
+		if _, err := r.ask(t.Context(), message); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > calls*size {
+		t.Errorf("%d calls have allocated %d bytes, more than their messages have", calls, took)
 	}
 }
