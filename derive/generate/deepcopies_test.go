@@ -49,14 +49,14 @@ type Word string
 
 type hidden struct{ Values []string }
 
-// Into has one of the methods.
-type Into struct{ Values map[string]string }
+// Into has one of the methods, which copies a field for which none can be generated.
+type Into struct{ Values map[string]any }
 
 // DeepCopyInto is written by hand.
 func (in *Into) DeepCopyInto(out *Into) { out.Values = maps.Clone(in.Values) }
 
 // Copied has the other one.
-type Copied struct{ Values map[string]string }
+type Copied struct{ Values map[string]any }
 
 // DeepCopy is written by hand.
 func (in *Copied) DeepCopy() *Copied { return &Copied{maps.Clone(in.Values)} }

@@ -47,23 +47,30 @@ func (w *Writer) Type(obj *types.TypeName) error {
 	var body strings.Builder
 	var err error
 	write := w.methods
+	own := w.byHand(obj)
 	in, out := w.params()
 	switch u := obj.Type().Underlying().(type) {
 	case *types.Struct:
-		err = w.fields(&body, u, in, out, 0)
+		if !own.exists() {
+			err = w.fields(&body, u, in, out, 0)
+		}
 	case *types.Map:
 		write = w.valueMethods
-		err = w.mapping(&body, obj.Type(), u, in, "(*"+out+")", 0)
+		if !own.exists() {
+			err = w.mapping(&body, obj.Type(), u, in, "(*"+out+")", 0)
+		}
 	case *types.Slice:
 		write = w.valueMethods
-		err = w.slice(&body, obj.Type(), u, in, "(*"+out+")", 0)
+		if !own.exists() {
+			err = w.slice(&body, obj.Type(), u, in, "(*"+out+")", 0)
+		}
 	default:
 		err = refuse("%s is neither a struct nor a map nor a slice", w.TypeString(obj.Type()))
 	}
 	if err != nil {
 		return err
 	}
-	write(obj.Name(), body.String(), w.byHand(obj))
+	write(obj.Name(), body.String(), own)
 	return nil
 }
 
@@ -130,6 +137,9 @@ type written struct {
 	into   bool
 	copies string // the statement that calls the existing DeepCopy, or empty
 }
+
+// exists reports whether a method exists. The other one calls it, so the fields are not copied one by one.
+func (m written) exists() bool { return m.into || m.copies != "" }
 
 func (w *Writer) byHand(obj *types.TypeName) written {
 	named, ok := obj.Type().(*types.Named)
