@@ -591,3 +591,51 @@ type Names []string
 		}
 	}
 }
+
+// TestMarkersOfAPromotedEncodingApply checks that the markers of an embedded field, which is all that encoding/json
+// writes of a struct with its MarshalJSON method, apply to the struct.
+func TestMarkersOfAPromotedEncodingApply(t *testing.T) {
+	dir := newModule(t, txtar.Parse([]byte(`
+-- api/v1/types.go --
+package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+//kube:resource group=works.example.com version=v1 kind=Work
+type WorkSpec struct {
+	Manifests []Manifest `+"`json:\"manifests\"`"+`
+	Delay     Delay      `+"`json:\"delay\"`"+`
+}
+
+// Manifest is an object of any kind.
+type Manifest struct {
+	// +kubebuilder:validation:EmbeddedResource
+	// +kubebuilder:pruning:PreserveUnknownFields
+	runtime.RawExtension `+"`json:\",inline\"`"+`
+}
+
+// Delay is short.
+type Delay struct {
+	// +kubebuilder:validation:MaxLength=9
+	metav1.Duration `+"`json:\",inline\"`"+`
+}
+`)))
+	files, err := generate.CRDs(t.Context(), []string{"./..."}, &generate.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, spec := specOf(t, files.Files[0].Content)
+	want := map[string]any{
+		"manifests": map[string]any{"type": "array", "items": map[string]any{
+			"type": "object", "description": "Manifest is an object of any kind.",
+			"x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true,
+		}},
+		"delay": map[string]any{"type": "string", "description": "Delay is short.", "maxLength": 9.0},
+	}
+	if diff := cmp.Diff(want, spec.(map[string]any)["properties"]); diff != "" {
+		t.Errorf("properties (-want +got):\n%s", diff)
+	}
+}

@@ -72,16 +72,22 @@ func (b *Builder) quietly(t types.Type) *jsonschema.Schema {
 // promoted describes a struct with the MarshalJSON of an embedded field: only this field is encoded.
 func (b *Builder) promoted(t *types.Named, index int) *jsonschema.Schema {
 	st := t.Underlying().(*types.Struct) //nolint:forcetypeassert // the caller knows
-	if !b.strict(t.Obj()) {
-		return nil
-	}
+	f, tag := st.Field(index), fieldTag(st, index)
 	for i := range st.NumFields() {
-		if tag := shape.ParseJSON(fieldTag(st, i)); i != index && !tag.Ignored && shape.Written(st.Field(i)) {
-			return b.refuse("it has the MarshalJSON method of the embedded "+st.Field(index).Name()+", so encoding/json writes only this field",
-				"give the embedded field a name")
+		if other := shape.ParseJSON(fieldTag(st, i)); i == index || other.Ignored || !shape.Written(st.Field(i)) {
+			continue
 		}
+		if !b.strict(t.Obj()) {
+			return nil // the structs of other modules usually encode their fields
+		}
+		return b.refuse("it has the MarshalJSON method of the embedded "+f.Name()+", so encoding/json writes only this field",
+			"give the embedded field a name")
 	}
-	return b.schema(st.Field(index).Type())
+	b.push(f, tag)
+	defer b.pop()
+	s := b.schema(f.Type())
+	b.apply(s, b.program.Decl(f), f)
+	return s
 }
 
 // method is a method that encodes a type, and the fields through which the type has it.
