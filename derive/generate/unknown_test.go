@@ -41,6 +41,8 @@ type ThingSpec struct {
 
 type ThingStatus struct {
 	Gone []gone.Gone `+"`json:\"gone\"`"+`
+
+	gone.Base `+"`json:\",inline\"`"+`
 }
 `)))
 	const missing = "api/types.go:8:2: could not import example.com/test/gone " +
@@ -51,11 +53,13 @@ type ThingStatus struct {
 		want string
 	}{
 		{"CRDs", generate.CRDs, missing + "api/types.go:21:2: ThingSpec.Name: undefined: Mane\n" +
-			"api/types.go:25:2: ThingStatus.Gone: the type is unknown: it is from C or from a missing package: use a Go type, or correct the import"},
+			"api/types.go:25:2: ThingStatus.Gone: the type is unknown: it is from C or from a missing package: use a Go type, or correct the import\n" +
+			"api/types.go:27:7: ThingStatus.Base: the type is unknown: it is from C or from a missing package: use a Go type, or correct the import"},
 		{"DeepCopies", generate.DeepCopies, missing + "api/types.go:21:2: ThingSpec: field Name: undefined: Mane\n" +
 			"api/types.go:25:2: ThingStatus: field Gone: no deep copy: its type is unknown"},
 		{"Apply", generate.Apply, missing + "api/types.go:21:2: Name: undefined: Mane\n" +
-			"api/types.go:25:2: Gone: no apply struct: its type is unknown"},
+			"api/types.go:25:2: Gone: no apply struct: its type is unknown\n" +
+			"api/types.go:27:7: Base: no apply struct: its type is unknown"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := tt.run(t.Context(), []string{"./..."}, &generate.Options{Dir: dir})

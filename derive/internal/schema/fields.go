@@ -111,6 +111,10 @@ func (b *Builder) inline(f *types.Var, tag shape.JSON) (inline, ok bool) {
 		b.refuse("encoding/json can't decode into an embedded pointer to an unexported struct", "embed the struct itself, or export its type")
 		return false, false
 	}
+	if t.Underlying() == types.Typ[types.Invalid] && tag.Name == "" {
+		b.undefined()
+		return false, false
+	}
 	_, inline = t.Underlying().(*types.Struct)
 	return inline && tag.Name == "", true
 }
