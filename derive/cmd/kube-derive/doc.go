@@ -298,4 +298,23 @@
 //
 // A space after the plus is a mistake, since other generators ignore such a line. Markers of other tools are ignored,
 // such as +genclient.
+//
+// # Moving from controller-gen
+//
+// Sources and their markers stay as they are. Each generator of controller-gen has a command, and these are the
+// equivalents of its arguments:
+//
+//	paths=./api/...;./controllers         ./api/... ./controllers
+//	crd output:crd:dir=config/crd/bases   kube-derive crd -out config/crd/bases
+//	crd:maxDescLen=80, crd:maxDescLen=0   -max-description 80, -max-description -1
+//	crd:allowDangerousTypes=true, crd:generateEmbeddedObjectMeta=true, crd:ignoreUnexportedFields=true   always in effect
+//	object:headerFile=…                   kube-derive deepcopy, which copies the copyright comment of the sources
+//	rbac:roleName=manager                 kube-derive rbac -role-name manager
+//	webhook                               kube-derive webhook
+//	applyconfiguration                    kube-derive apply, which writes to the package of the kinds
+//	--load-build-tags=…                   GOFLAGS=-tags=…, an environment variable
+//
+// First run kube-derive crd with -lenient and the directory of the existing CRDs, and compare. Without the annotation
+// controller-gen.kubebuilder.io/version and with another first line, the files differ in each case. Then correct the
+// mistakes that the warnings name, and omit -lenient.
 package main

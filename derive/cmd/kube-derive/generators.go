@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"github.com/kube-go/sdk/derive/generate"
 )
@@ -51,6 +52,11 @@ func (g *generator) command() *command {
 			g.flags(flags, o)
 		}
 		return func(ctx context.Context, patterns []string, std streams) int {
+			for _, p := range patterns {
+				if msg := ofControllerGen(p); msg != "" {
+					return c.misused(std, msg)
+				}
+			}
 			if i := slices.IndexFunc(patterns, func(p string) bool { return !isPattern(p) }); g.name == "" && i >= 0 {
 				return c.misused(std, fmt.Sprintf("%q: flags must follow the command; for a package, write ./%[1]s", patterns[i]))
 			}
@@ -177,7 +183,17 @@ the files.
 
 // sizes are the flags about the size of CRDs.
 func sizes(flags *flag.FlagSet, o *generate.Options) {
-	flags.IntVar(&o.MaxDescriptionBytes, "max-description", 0, "shorten descriptions to this number of `bytes`; a negative number omits them")
+	flags.Func("max-description", "shorten descriptions to this number of `bytes`; a negative number omits them", func(s string) error {
+		n, err := strconv.Atoi(s)
+		switch {
+		case err != nil:
+			return errors.New("must be an integer")
+		case n == 0:
+			return errors.New("write -1 to omit descriptions, or no flag to keep all of them")
+		}
+		o.MaxDescriptionBytes = n
+		return nil
+	})
 	flags.IntVar(&o.MaxBytes, "max-size", 0, "shorten descriptions, the innermost first, until a CRD has at most this number of `bytes`")
 }
 

@@ -119,6 +119,9 @@ func Load(ctx context.Context, cfg *Config) (*Program, error) {
 			return nil, err
 		}
 	}
+	if len(roots) == 0 {
+		return nil, fmt.Errorf("no packages match %s", strings.Join(cfg.Patterns, " "))
+	}
 	if err := p.listErrors(roots); err != nil {
 		return nil, err
 	}
@@ -204,9 +207,6 @@ func (p *Program) listErrors(roots []*packages.Package) error {
 				errs = append(errs, p.listError(e))
 			}
 		}
-	}
-	if len(roots) == 0 {
-		errs = append(errs, errors.New("no packages match"))
 	}
 	return errors.Join(append(errs, p.unresolved(roots)...)...)
 }
