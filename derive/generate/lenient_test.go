@@ -205,6 +205,47 @@ func TestLenientOmitsInvalidShortNames(t *testing.T) {
 	}
 }
 
+// TestLenientAppliesTheLastOfTwoMarkers checks that of two markers of the same name, the last one is in effect, as in
+// controller-gen, where the names of a resource may come from any of them.
+func TestLenientAppliesTheLastOfTwoMarkers(t *testing.T) {
+	dir := newModule(t, txtar.Parse([]byte(`
+-- api/v1/types.go --
+// +groupName=twice.example.com
+package v1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// Twice has markers twice.
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=twice,shortName=tw
+// +kubebuilder:resource:scope=Cluster,singular=once
+type Twice struct {
+	metav1.TypeMeta   `+"`json:\",inline\"`"+`
+	metav1.ObjectMeta `+"`json:\"metadata,omitempty\"`"+`
+
+	// +kubebuilder:validation:Enum=a;b
+	// +kubebuilder:validation:Enum=a;c
+	Spec string `+"`json:\"spec\"`"+`
+}
+`)))
+	files, err := generate.CRDs(t.Context(), []string{"./..."}, &generate.Options{Dir: dir, Lenient: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files.Warnings) != 2 || !strings.Contains(files.Warnings[0].Message, "+kubebuilder:resource is set twice") {
+		t.Errorf("Warnings = %v, want one for each marker that is set twice", files.Warnings)
+	}
+	crd := string(files.Files[0].Content)
+	for _, want := range []string{
+		"    kind: Twice\n    listKind: TwiceList\n    plural: twice\n    singular: once\n  scope: Cluster\n",
+		"            enum:\n            - a\n            - c\n",
+	} {
+		if !strings.Contains(crd, want) {
+			t.Errorf("the CRD does not contain %s\n%s", want, crd)
+		}
+	}
+}
+
 // A file that can't be made any more stays, since the mistake may be about to be corrected.
 func TestLenientRemovesNothing(t *testing.T) {
 	dir := newModule(t, txtar.Parse([]byte(things)))

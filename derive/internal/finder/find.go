@@ -288,7 +288,7 @@ func (f *finder) theirs(k *kind.Kind, m *load.Marker) {
 	a := m.Args
 	switch m.Name {
 	case "kubebuilder:resource":
-		k.Plural, k.Singular = a.String("path"), a.String("singular")
+		k.Plural, k.Singular = cmp.Or(a.String("path"), k.Plural), cmp.Or(a.String("singular"), k.Singular)
 		k.ShortNames, k.Categories = a.Strings("shortName"), a.Strings("categories")
 		k.Cluster = a.String("scope") == "Cluster"
 	case "kubebuilder:subresource:status":

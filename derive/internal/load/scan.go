@@ -271,7 +271,9 @@ func (s *scan) add(d *Decl, m *Marker, on marker.Target) {
 		}
 		if old := s.seen[d][spelling]; old != nil {
 			s.mistake(m.Pos, fmt.Sprintf("%s is set twice, first at %s:%d", spelling, filepath.Base(old.Pos.Filename), old.Pos.Line))
-			return
+			d.Markers = slices.DeleteFunc(d.Markers, func(other *Marker) bool { // as in controller-gen, the last one applies
+				return other == old && other.Name != "kubebuilder:resource" // only its names remain
+			})
 		}
 		s.seen[d][spelling] = m
 	}
