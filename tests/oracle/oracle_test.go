@@ -129,6 +129,11 @@ func exceptions() []exception {
 			file:   re(`^monitoring.*_probes`), path: re(`\.spec\.properties\.authorization\.description$`),
 		},
 		{
+			reason: "a type that a marker replaces does not keep the format of the Go type",
+			file:   re(`^marks`), path: re(`\.spec\.properties\.size\.format$`),
+			fits: func(d difference) bool { return d.want == `"int64"` && d.got == "" },
+		},
+		{
 			reason: "a required quantity is an integer or a string, so the number of its properties has no meaning",
 			file:   re(`_pods\.yaml$`), path: re(`\.quantity\.minProperties$`),
 			fits: func(d difference) bool { return d.want == "1" && d.got == "" },

@@ -159,6 +159,10 @@ type MarkSpec struct {
 
 	// +kubebuilder:validation:Type=string
 	Type bool `json:"type"`
+	// +kubebuilder:validation:Type=string
+	Size int64 `json:"size,string"`
+	// Manifests are objects of any kind.
+	Manifests []Manifest `json:"manifests"`
 
 	// +kubebuilder:validation:XIntOrString
 	IntOrString intstr.IntOrString `json:"intOrString"`
@@ -185,4 +189,11 @@ type Keyed struct {
 	Name string `json:"name"`
 	// +kubebuilder:default=80
 	Port int32 `json:"port"`
+}
+
+// Manifest is an object of any kind.
+type Manifest struct {
+	// +kubebuilder:validation:EmbeddedResource
+	// +kubebuilder:pruning:PreserveUnknownFields
+	runtime.RawExtension `json:",inline"`
 }
