@@ -262,7 +262,9 @@ func readObjects(t *testing.T, path string) []*unstructured.Unstructured {
 		if err := yaml.Unmarshal([]byte(document), &obj.Object); err != nil {
 			t.Fatalf("%s: %v", path, err)
 		}
-		objects = append(objects, obj)
+		if obj.Object != nil { // nil for a comment above the first document
+			objects = append(objects, obj)
+		}
 	}
 	return objects
 }
