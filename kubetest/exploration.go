@@ -134,7 +134,8 @@ func (e *exploration) runOnce(ctx context.Context) (p *process, err error) {
 	e.server.journal.Note("the program starts")
 	c, err := client.New(ctx, &client.Options{
 		Config: &config.Config{
-			Server: e.server.address, Impersonate: config.Impersonation{User: e.scenario.User},
+			Server: e.server.address, Namespace: namespaceOf(e.scenario.User),
+			Impersonate: config.Impersonation{User: e.scenario.User},
 		},
 		Transport: p.endpoint.transport,
 	})

@@ -26,7 +26,8 @@ type Scenario struct {
 	// Program is the program under test, such as a function that runs a manager. It returns when its context ends, or
 	// without an error when its work is done. It is called again after a crash: what must survive a crash is outside of
 	// it. It must not use the network, such as for HealthAddr of a manager: in a bubble, no time passes meanwhile. With a
-	// logger that writes to t.Output(), its logs are those of the run.
+	// logger that writes to t.Output(), its logs are those of the run. c has no default options, such as a FieldManager: a
+	// program that needs some creates a client with kube.NewClient(ctx, &kube.ClientOptions{Share: c, FieldManager: …}).
 	Program func(ctx context.Context, c *client.Client) error
 
 	// User is the name of the user whose permissions the program has, such as "system:serviceaccount:shop:controller". The

@@ -335,9 +335,7 @@ func TestExploreOfAProgramThatRenewsALease(t *testing.T) {
 			Quiet:  time.Minute,
 			Ignore: func(obj *unstructured.Unstructured) bool { return obj.GetName() == "heartbeat" },
 			Program: func(ctx context.Context, c *kube.Client) error {
-				m := kube.NewManager(c, &kube.ManagerOptions{
-					LeaderElection: "shop", ElectionOptions: &kube.ElectionOptions{Namespace: "default"},
-				})
+				m := kube.NewManager(c, &kube.ManagerOptions{LeaderElection: "shop"}) // a lease in the default namespace
 				maps := kube.Namespaced[corev1.ConfigMap](c, "default")
 				m.Add(kube.NewController(kube.For[corev1.ConfigMap](kube.NewCache(c, nil)), nil).With(
 					func(ctx context.Context, cm *corev1.ConfigMap) (kube.Action, error) {

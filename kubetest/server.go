@@ -4,6 +4,7 @@
 package kubetest
 
 import (
+	"cmp"
 	"crypto/rand"
 	"net/http"
 	"reflect"
@@ -93,8 +94,9 @@ func start(t testing.TB, o *Options, e *exploration) *Server {
 }
 
 // Client returns a client of the server. Its options may be nil. Context, Share and Transport, which determine the
-// server, must not be set, and of Config only Impersonate. Without it, everything is permitted. With it, the roles and
-// bindings on the server decide.
+// server, must not be set, and of Config only Namespace and Impersonate. Without Impersonate, everything is permitted.
+// With it, the roles and bindings on the server decide. The default of Namespace is that of the impersonated service
+// account, as in its pods, and otherwise "default".
 func (s *Server) Client(o *client.Options) *client.Client {
 	s.t.Helper()
 	var opts client.Options
@@ -103,23 +105,32 @@ func (s *Server) Client(o *client.Options) *client.Client {
 	}
 	cfg := &config.Config{}
 	if opts.Config != nil {
-		cfg.Impersonate = opts.Config.Impersonate
+		cfg.Namespace, cfg.Impersonate = opts.Config.Namespace, opts.Config.Impersonate
 	}
 	other := opts.Config != nil && !reflect.DeepEqual(cfg, opts.Config)
 	if other || opts.Context != "" || opts.Share != nil || opts.Transport != nil {
-		s.t.Fatal("kubetest: Client: Config, except for its Impersonate, Context, Share and Transport determine another " +
-			"server: leave them empty")
+		s.t.Fatal("kubetest: Client: Config, except for its Namespace and Impersonate, Context, Share and Transport " +
+			"determine another server: leave them empty")
 	}
 	if s.t.Context().Err() != nil {
 		s.t.Fatal("kubetest: Client: the test of the server has ended")
 	}
-	cfg.Server = s.address
+	cfg.Server, cfg.Namespace = s.address, cmp.Or(cfg.Namespace, namespaceOf(cfg.Impersonate.User))
 	opts.Config, opts.Transport = cfg, s.clients.transport
 	c, err := client.New(s.t.Context(), &opts)
 	if err != nil {
 		s.t.Fatalf("kubetest: %v", err)
 	}
 	return c
+}
+
+// namespaceOf returns the namespace that the configuration of a user has, unless a kubeconfig sets another one.
+func namespaceOf(user string) string {
+	if account, ok := strings.CutPrefix(user, "system:serviceaccount:"); ok {
+		namespace, _, _ := strings.Cut(account, ":")
+		return namespace
+	}
+	return "default"
 }
 
 // PauseWatches holds back the events of all watches until ResumeWatches, so that caches become stale. Reads and lists

@@ -148,6 +148,25 @@ func TestClientsOfOtherServersAreRefused(t *testing.T) {
 	}
 }
 
+func TestClientsHaveANamespace(t *testing.T) {
+	const account = "system:serviceaccount:shop:controller"
+	for _, tt := range []struct {
+		name   string
+		config *kube.Config
+		want   string
+	}{
+		{"without a configuration", nil, "default"},
+		{"of a namespace", &kube.Config{Namespace: "prod"}, "prod"},
+		{"of a user", &kube.Config{Impersonate: config.Impersonation{User: "jane"}}, "default"},
+		{"of a service account", &kube.Config{Impersonate: config.Impersonation{User: account}}, "shop"},
+	} {
+		c := kubetest.Start(t, nil).Client(&kube.ClientOptions{Config: tt.config})
+		if got := c.Namespace(); got != tt.want {
+			t.Errorf("a client %s has the namespace %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
 func TestPodsHaveTheDefaultServiceAccount(t *testing.T) {
 	pods := kube.Namespaced[corev1.Pod](kubetest.Start(t, nil).Client(nil), "default")
 	created := pod("a")
