@@ -738,6 +738,46 @@ func TestMapFindsTheClusterOfTheChangedObject(t *testing.T) {
 	})
 }
 
+func TestMapFindsObjectsInAnIndexOfTheReconciledKind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		permit := forbidden(w.Kind(documents))
+		w.Put(documents, doc("prod/a", "1"))
+		w.Put(pages, pageAbout("1"))
+		view := viewOf[document](w)
+		index := reflector.IndexBy(view.Store(), func(d *document) []string { return []string{d.Text} })
+		var runs journal
+		c := controller.New(controller.ForView(view), &controller.Options{Logger: w.log.logger()}).
+			Watches(controller.Source[page](w.cache).Map(func(_ context.Context, p *page) (refs []core.ObjectRef, _ error) {
+				for d, err := range index.All(p.Of[0]) {
+					if err != nil {
+						return nil, err
+					}
+					refs = append(refs, core.RefOf(d))
+				}
+				return refs, nil
+			}))
+		start(t, c, runs.note)
+		after(time.Second)
+		w.Put(pages, pageAbout("2")) // before the index is ready
+		after(time.Second)
+		permit()
+		after(time.Minute)
+		if got := runs.take(); !slices.Contains(got, "a=1") {
+			t.Errorf("the runs are %q, want one of a", got)
+		}
+		if lines := w.log.with("can't map"); len(lines) > 0 {
+			t.Errorf("the index is read before it is ready:\n%s", w.log)
+		}
+		w.Put(documents, doc("prod/b", "2"))
+		synctest.Wait()
+		runs.want(t, "b=2")
+		w.Put(pages, pageAbout("2", "3"))
+		synctest.Wait()
+		runs.want(t, "b=2")
+	})
+}
+
 func TestContextOfMapEndsWhenTheClusterLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hub, spoke := twoClusters(t)

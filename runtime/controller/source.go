@@ -103,9 +103,12 @@ func On(keys func(ctx context.Context) iter.Seq[Key]) Trigger {
 // the changed object. It is called with the old and the new state of the object, or with the last state of a deleted
 // object, so that objects that it no longer concerns are reconciled, too. If several changes of an object wait, f is
 // also called with the states between them, since runs may have read these; a WebAssembly module does not receive them.
-// So one object may need up to eleven calls; the first is the one with the newest state. The result must depend only on
-// the object: f is not called again when other objects change. A reference that is invalid for the
-// reconciled kind, such as one without a namespace, is a failed run, see [Options.OnResult].
+// So one object may need up to eleven calls; the first is the one with the newest state. A reference that is invalid for
+// the reconciled kind, such as one without a namespace, is a failed run, see [Options.OnResult].
+//
+// f is not called again when other objects change, so its result must depend only on the object, with one exception: f
+// may find the objects in a [reflector.Index] of the view of the reconciled kind. An object that begins to use the
+// changed one after the call is reconciled because of its own change. f is not called before the index is ready.
 //
 // If f returns an error or panics, the state is logged and mapped again after the controller's back-off, unless the
 // error is [core.Terminal]. Of such states of an object, and of the states between waiting changes, at most the newest 8

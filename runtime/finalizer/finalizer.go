@@ -25,7 +25,8 @@ type Funcs[K any] struct {
 
 	// Cleanup undoes what Apply did. When it returns [controller.AwaitChange] without an error, the finalizer is
 	// removed. When it returns [controller.RequeueAfter] or an error, it has not finished: the finalizer stays, and
-	// Cleanup is called again.
+	// Cleanup is called again. To wait until another object no longer exists, return RequeueAfter with a long time: if
+	// the controller watches the object, its deletion causes a run earlier.
 	Cleanup func(ctx context.Context, obj *K) (controller.Action, error)
 }
 
