@@ -47,7 +47,8 @@ func (r *run) refused(p definition.Problem, a assembled) {
 	v, path := versionOf(p.Field, a.versions)
 	if p.Unapproved() { // not a mistake, since the annotation may be added to the YAML later
 		r.warnings.add(v.Pos, fmt.Sprintf("group %q belongs to the Kubernetes project: "+
-			"servers reject its CRDs without the annotation api-approved.kubernetes.io", v.Group))
+			"servers reject its CRDs without the annotation api-approved.kubernetes.io: add it with "+
+			"//kube:metadata or +kubebuilder:metadata:annotations", v.Group))
 		return
 	}
 	pos, label, about := r.declaredAt(v.Kind, path)

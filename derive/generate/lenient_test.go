@@ -273,7 +273,8 @@ func TestApprovalIsAWarning(t *testing.T) {
 			got = append(got, w.String())
 		}
 		want := []string{`api/types.go:6:3: group "` + group + `" belongs to the Kubernetes project: ` +
-			"servers reject its CRDs without the annotation api-approved.kubernetes.io"}
+			"servers reject its CRDs without the annotation api-approved.kubernetes.io: add it with " +
+			"//kube:metadata or +kubebuilder:metadata:annotations"}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("Warnings (-want +got):\n%s", diff)
 		}

@@ -132,8 +132,7 @@ func (f *finder) spec(obj *types.TypeName, decl *load.Decl) *kind.Kind {
 	for _, m := range decl.Markers {
 		f.ours(k, m)
 		if rootOnly(m) {
-			f.mistake(m, " belongs on a type with +kubebuilder:object:root=true; with //kube:resource, use the //kube: "+
-				"markers")
+			f.mistake(m, " belongs on a type with +kubebuilder:object:root=true; with //kube:resource, use "+ourName(m))
 		}
 	}
 	if k.Description == "" {
@@ -152,6 +151,16 @@ func rootOnly(m *load.Marker) bool {
 		return true
 	}
 	return false
+}
+
+// ourName returns the name of the marker with the meaning of a marker of kubebuilder that is for complete types.
+func ourName(m *load.Marker) string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(m.Name, "kubebuilder:"), ":")
+	switch name {
+	case "metadata", "printcolumn", "selectablefield", "subresource":
+		return "//kube:" + name
+	}
+	return "its parameters"
 }
 
 // ours reads a marker of a type with //kube:resource.
