@@ -38,15 +38,16 @@
 //
 // # What the server does not do
 //
-// No controllers and no kubelet run: a Deployment has no pods, and pods do not start. A deleted or evicted pod of a node
-// stays, with a deletion timestamp, until the test deletes it with a GracePeriod of zero. A test writes the status that
-// it needs, such as that of a PodDisruptionBudget, together with its observed generation. Nothing is allocated: Services get no IPs and node ports, pods no
-// priorities and tolerations, and claims no finalizers. The default ClusterRoles do not exist, but cluster-admin can be
-// bound. Objects of built-in kinds are checked for unknown fields, wrong types and their metadata, and configurations of
-// webhooks also by their own rules, but the others are not checked by the rules of their kinds. Policies and quotas are
-// not enforced; a warning reports this. Webhooks do not review what the server itself deletes. Webhooks with
-// matchConditions or for scale, eviction and binding, tables, discovery without aggregation, logs, streams to containers
-// and tokens of service accounts are not supported: requests for them are errors. Use a real cluster for such tests.
+// No controllers and no kubelet run: a Deployment has no pods, and pods do not start. A deleted or evicted pod of a
+// node stays, with a deletion timestamp, until the test deletes it with a GracePeriod of zero. A test writes the status
+// that it needs, such as that of a PodDisruptionBudget, together with its observed generation. Nothing is allocated:
+// Services get no IPs and node ports, pods no priorities and tolerations, and claims no finalizers. The default
+// ClusterRoles do not exist, but cluster-admin can be bound. Objects of built-in kinds are checked for unknown fields,
+// wrong types and their metadata, and configurations of webhooks also by their own rules, but the others are not
+// checked by the rules of their kinds. Policies and quotas are not enforced; a warning reports this. Webhooks do not
+// review what the server itself deletes. Webhooks with matchConditions or for scale, eviction and binding, tables,
+// discovery without aggregation, logs, streams to containers and tokens of service accounts are not supported: requests
+// for them are errors. Use a real cluster for such tests.
 //
 // # Faults
 //
