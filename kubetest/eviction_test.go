@@ -85,7 +85,7 @@ func TestEvictionsWithoutADecisionOfABudget(t *testing.T) {
 		{"two budgets", []kube.Object{ready("a"), budget("web", 1), budget("other", 1)}, "evict pods shop/a: internal error: server " +
 			"said: This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."},
 		{"a budget without a current status", []kube.Object{ready("a"), unobserved}, "evict pods shop/a: disruption budget web: " +
-			"is still being processed by the server.; try again in 10s"},
+			"is still being processed by the server; try again in 10s"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -176,7 +176,7 @@ type BudgetError struct {
 
 // Error returns the name and the requirement of the budget.
 func (e *BudgetError) Error() string {
-	msg := e.Detail
+	msg := strings.TrimSuffix(e.Detail, ".")
 	if e.Budget != "" {
 		msg = "disruption budget " + e.Budget + ": " + msg
 	}

@@ -138,7 +138,7 @@ func TestEvictReturnsBudget(t *testing.T) {
 			metav1.Status{Code: 429, Reason: "TooManyRequests", Details: &metav1.StatusDetails{
 				Causes: budget("The disruption budget web is still being processed by the server."), RetryAfterSeconds: 10,
 			}},
-			"evict pods prod/web-0: disruption budget web: is still being processed by the server.; try again in 10s",
+			"evict pods prod/web-0: disruption budget web: is still being processed by the server; try again in 10s",
 			&pod.BudgetError{Budget: "web", Detail: "is still being processed by the server.", RetryAfter: 10 * time.Second},
 		},
 		{
