@@ -23,7 +23,8 @@
 //	}
 //
 // Clients use connections in memory. So a server starts in milliseconds, and works in the bubbles of testing/synctest,
-// where <-time.After(time.Hour) returns at once. It also works in other tests.
+// where <-time.After(time.Hour) returns at once. It also works in other tests. A test can start several servers, which
+// are different clusters. A server is safe for concurrent use.
 //
 // # What the server does
 //
@@ -39,15 +40,14 @@
 // # What the server does not do
 //
 // No controllers and no kubelet run: a Deployment has no pods, and pods do not start. A deleted or evicted pod of a
-// node stays, with a deletion timestamp, until the test deletes it with a GracePeriod of zero. A test writes the status
-// that it needs, such as that of a PodDisruptionBudget, together with its observed generation. Nothing is allocated:
-// Services get no IPs and node ports, pods no priorities and tolerations, and claims no finalizers. The default
-// ClusterRoles do not exist, but cluster-admin can be bound. Objects of built-in kinds are checked for unknown fields,
-// wrong types and their metadata, and configurations of webhooks also by their own rules, but the others are not
-// checked by the rules of their kinds. Policies and quotas are not enforced; a warning reports this. Webhooks do not
-// review what the server itself deletes. Webhooks with matchConditions or for scale, eviction and binding, tables,
-// discovery without aggregation, logs, streams to containers and tokens of service accounts are not supported: requests
-// for them are errors. Use a real cluster for such tests.
+// node stays until the test deletes it with a GracePeriod of zero. A test writes the status that it needs, such as that
+// of a PodDisruptionBudget, together with its observed generation. Nothing is allocated: Services get no IPs and node
+// ports, pods no priorities and tolerations, and claims no finalizers. The default ClusterRoles do not exist, but
+// cluster-admin can be bound. Objects of built-in kinds are checked for unknown fields, wrong types and their metadata,
+// and configurations of webhooks also by their own rules, but the others are not checked by the rules of their kinds.
+// Policies and quotas are not enforced; a warning reports this. Webhooks do not review what the server itself deletes.
+// Webhooks with matchConditions or for scale, eviction and binding, tables, discovery without aggregation, logs, streams
+// to containers and tokens of service accounts are not supported: requests for them are errors.
 //
 // # Faults
 //
@@ -55,8 +55,4 @@
 // a read fails. It runs a scenario once for each fault at each request and compares the results. [ExploreChanges] tests
 // changes of custom objects that users revert. To fail or delay single requests, pass a middleware in the options of the
 // client. The methods of [Server] delay watches, end them, or make their versions expire.
-//
-// # Concurrency
-//
-// Each test can start several servers, which are different clusters. A server is safe for concurrent use.
 package kubetest
