@@ -262,9 +262,7 @@ func readObjects(t *testing.T, path string) []*unstructured.Unstructured {
 		if err := yaml.Unmarshal([]byte(document), &obj.Object); err != nil {
 			t.Fatalf("%s: %v", path, err)
 		}
-		if obj.Object != nil { // nil for a comment above the first document
-			objects = append(objects, obj)
-		}
+		objects = append(objects, obj)
 	}
 	return objects
 }

@@ -8,7 +8,9 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/pem"
+	"math/big"
 	"testing"
 	"time"
 
@@ -112,6 +114,8 @@ func stableKinds(t *testing.T, namespace string) []kind {
 		kindOf(&certificatesv1.CertificateSigningRequest{Spec: certificatesv1.CertificateSigningRequestSpec{
 			Request: certificateRequest(t), SignerName: "example.com/nobody", Usages: []certificatesv1.KeyUsage{certificatesv1.UsageClientAuth},
 		}}),
+		kindOf(&certificatesv1.ClusterTrustBundle{Spec: certificatesv1.ClusterTrustBundleSpec{TrustBundle: authority(t)}}),
+		kindOf[certificatesv1.PodCertificateRequest](nil), // for a key of a kubelet
 		kindOf(&coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: new("me"), RenewTime: &metav1.MicroTime{Time: time.Now()}}}),
 		kindOf(&discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4, Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"192.0.2.1"}}}}),
 		kindOf[eventsv1.Event](nil), // the same objects as in the core group
@@ -132,6 +136,10 @@ func stableKinds(t *testing.T, namespace string) []kind {
 		kindOf(&rbacv1.Role{Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get"}}}}),
 		kindOf(&rbacv1.RoleBinding{RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "none"}}),
 		kindOf(&resourcev1.DeviceClass{}),
+		kindOf(&resourcev1.DeviceTaintRule{Spec: resourcev1.DeviceTaintRuleSpec{
+			DeviceSelector: &resourcev1.DeviceTaintSelector{Driver: new("none.example.com")},
+			Taint:          resourcev1.DeviceTaint{Key: "example.com/broken", Effect: resourcev1.DeviceTaintEffectNoSchedule},
+		}}),
 		kindOf(&resourcev1.ResourceClaim{}),
 		kindOf(&resourcev1.ResourceClaimTemplate{}),
 		kindOf(&resourcev1.ResourceSlice{Spec: resourcev1.ResourceSliceSpec{
@@ -193,4 +201,22 @@ func certificateRequest(t *testing.T) []byte {
 		t.Fatal(err)
 	}
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
+}
+
+// authority returns the certificate of an authority that signs nothing.
+func authority(t *testing.T) string {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "nobody"}, NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 }

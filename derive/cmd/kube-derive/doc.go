@@ -45,8 +45,8 @@
 //
 // With -verify, nothing is written: the command names the files that are out of date, and exits with 1. These include
 // CRDs, roles and webhook configurations that are left over because their sources no longer exist. A run without the
-// flag removes them. The first line of such a file names its packages. A file is left over only if each of them was
-// read or does not exist, and build constraints exclude none of their files.
+// flag removes them. The comment of such a file names its packages. A file is left over only if each of them was read
+// or does not exist, and build constraints exclude none of their files.
 //
 // With -lenient, mistakes in the sources are warnings, see Mistakes below. By default, a run with a mistake writes
 // nothing.
@@ -307,14 +307,14 @@
 //	paths=./api/...;./controllers         ./api/... ./controllers
 //	crd output:crd:dir=config/crd/bases   kube-derive crd -out config/crd/bases
 //	crd:maxDescLen=80, crd:maxDescLen=0   -max-description 80, -max-description -1
-//	crd:allowDangerousTypes=true, crd:generateEmbeddedObjectMeta=true, crd:ignoreUnexportedFields=true   always in effect
+//	crd:allowDangerousTypes=true          always in effect, as generateEmbeddedObjectMeta and ignoreUnexportedFields
 //	object:headerFile=…                   kube-derive deepcopy, which copies the copyright comment of the sources
 //	rbac:roleName=manager                 kube-derive rbac -role-name manager
 //	webhook                               kube-derive webhook
 //	applyconfiguration                    kube-derive apply, which writes to the package of the kinds
 //	--load-build-tags=…                   GOFLAGS=-tags=…, an environment variable
 //
-// First run kube-derive crd with -lenient and the directory of the existing CRDs, and compare. Without the annotation
-// controller-gen.kubebuilder.io/version and with another first line, the files differ in each case. Then correct the
-// mistakes that the warnings name, and omit -lenient.
+// First run kube-derive crd with -lenient and the directory of the existing CRDs, and compare. Each file differs: it has
+// a comment, and it does not have the annotation controller-gen.kubebuilder.io/version. Then correct the mistakes that
+// the warnings name, and omit -lenient.
 package main

@@ -174,7 +174,8 @@ func TestCommandExplainsItself(t *testing.T) {
 		{[]string{"crd", "--max-description", "0"}, 2, "", "-max-description: write -1 to omit descriptions, or no flag to keep"},
 		{[]string{"crd", "--max-description", "many"}, 2, "", "-max-description: must be an integer"},
 		{
-			[]string{"crd", "paths={./api/..., ./x}"}, 2, "",
+			[]string{"crd", "paths={./api/..., ./x}"},
+			2, "",
 			`kube-derive crd: "paths={./api/..., ./x}" is an argument of controller-gen: write ./api/... ./x; see "Moving`,
 		},
 		{[]string{"paths=./a;./b"}, 2, "", `kube-derive: "paths=./a;./b" is an argument of controller-gen: write ./a ./b; see`},
