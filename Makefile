@@ -15,8 +15,9 @@ MODULES := $(shell cat modules.txt)
 # These modules are outside the workspace, because no other module needs their dependencies.
 ALONE := bench tools tests/oracle
 WORK := $(filter-out $(ALONE),$(MODULES))
-# The supported older versions of Kubernetes, with the tested patch releases. README.md lists them, too.
-OLDER := v1.34.3 v1.35.3
+# The supported versions of Kubernetes besides the default of the built-in cluster, with the tested patch releases.
+# README.md lists them, too.
+VERSIONS := v1.34.3 v1.35.3 v1.37.2
 # The tests of cluster and e2e start clusters; the others do not.
 UNITS := $(patsubst %,./%/...,$(filter-out tests/cluster tests/e2e,$(WORK)))
 # The packages of UNITS whose tests take longest with the race detector, the slowest first.
@@ -114,9 +115,9 @@ e2e: test-deps
 clusters: test-deps
 	$(E2E) -p=2 ./tests/e2e ./tests/cluster/... ./tests/e2e/... | $(REPORT)
 
-## e2e-versions: run the end-to-end tests on the supported older versions of Kubernetes; builds each version once
+## e2e-versions: run the end-to-end tests on the other supported versions of Kubernetes; builds each version once
 e2e-versions:
-	@$(STEPS) $(OLDER:%=e2e-%)
+	@$(STEPS) $(VERSIONS:%=e2e-%)
 
 # Runs the end-to-end tests on one version, such as e2e-v1.34.3. KUBECONFIG is unset, because it would take precedence.
 e2e-v%: $(REPORT)

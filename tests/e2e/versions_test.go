@@ -18,8 +18,8 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// versionEnv names the Kubernetes version of the clusters that the tests start, such as v1.34.3. By default it is the
-// newest that is supported.
+// versionEnv names the Kubernetes version of the clusters that the tests start, such as v1.34.3. By default it is
+// cluster.DefaultKubernetesVersion.
 const versionEnv = "E2E_KUBERNETES_VERSION"
 
 // change is the first minor version of Kubernetes whose servers behave as the tests expect. All differences between the
@@ -40,6 +40,9 @@ const (
 	shardsAreServed change = 36
 	// likeKubetest: the server has the behavior of kubetest, including the text of all errors.
 	likeKubetest change = 36
+	// unlikeKubetest: the server has features and fields that kubetest does not have, such as maxUnavailable of
+	// StatefulSets, and another text of some errors.
+	unlikeKubetest change = 37
 )
 
 // has reports whether the server has the behavior of a version or of a later one.
