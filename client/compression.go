@@ -48,7 +48,9 @@ func newGzipBody(body io.ReadCloser) *gzipBody {
 	return &gzipBody{ReadCloser: body, in: bufio.NewReader(body)}
 }
 
-// gzipReaders has readers that no body uses.
+// gzipReaders are readers that no body uses.
+//
+//nolint:gochecknoglobals // a cache
 var gzipReaders = sync.Pool{New: func() any { return new(gzip.Reader) }}
 
 // Read reads decompressed bytes. It returns those of a member at once, and does not wait for the next one.

@@ -46,7 +46,7 @@ func TestBodiesKeepNothingBetweenMembers(t *testing.T) {
 				t.Fatalf("Read = %q, %v; want %q", got, err, want)
 			}
 		}
-		if n, err := b.Read(make([]byte, 1)); n != 0 || err != io.EOF { //nolint:errorlint // the end is not wrapped
+		if n, err := b.Read(make([]byte, 1)); n != 0 || err != io.EOF {
 			t.Errorf("Read at the end = %d, %v", n, err)
 		}
 		if b.member != nil {
