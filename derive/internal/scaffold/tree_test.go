@@ -373,7 +373,7 @@ func TestAddWebhook(t *testing.T) {
 	}
 	_, texts := summary(t, tree)
 	contains(t, texts, map[string][]string{
-		"internal/webhook/webhooks.go":        {`"/validate/policies": webhook.Validate(validatePolicy, nil),`, `"/mutate/policies":   webhook.Mutate(mutatePolicy, nil),`},
+		"internal/webhook/webhooks.go":        {`"/validate/policies": kube.ValidateHandler(validatePolicy, nil),`, `"/mutate/policies":   kube.MutateHandler(mutatePolicy, nil),`},
 		"internal/webhook/policy_validate.go": {"path=/validate/policies,mutating=false,", "versions=v1,name=validate.policies.shop.example.org,", "serviceName=policy-controller,serviceNamespace=policy-system\n"},
 		"internal/webhook/policy_mutate.go":   {"path=/mutate/policies,mutating=true,"},
 	})

@@ -72,7 +72,7 @@ func (t *Tree) addWebhook(name, group string, which Webhooks) error {
 			return err
 		}
 		path := "/" + part.verb + "/" + base.plural
-		element := fmt.Sprintf("%q: webhook.%s(%s%s, nil)", path, exported(part.verb), part.verb, name)
+		element := fmt.Sprintf("%q: kube.%sHandler(%s%s, nil)", path, exported(part.verb), part.verb, name)
 		if err := t.appendElement(webhooks, "handlers", element); err != nil {
 			return err
 		}

@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kube-go/sdk/core/wire"
 	"github.com/kube-go/sdk/kube"
 	"github.com/kube-go/sdk/runtime/webhook"
 )
@@ -39,7 +38,7 @@ func Configure(ctx context.Context, c *kube.Client, folder, url string) error {
 	}
 	defer file.Close()
 	mapper := kube.NewMapper(c, nil)
-	for doc, err := range wire.Documents(file, nil) {
+	for doc, err := range kube.Documents(file, nil) {
 		if err != nil {
 			return err
 		}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/kube-go/sdk/core/conversion"
 	"github.com/kube-go/sdk/kube"
-	"github.com/kube-go/sdk/runtime/webhook"
 )
 
 // The server makes its certificates, stores them in a secret for all replicas, and writes the certificate authority into
@@ -35,7 +34,7 @@ func webhooks() (all map[string]http.Handler, definitions []string, err error) {
 			return nil, nil, err
 		}
 		res := conv.Resource()
-		all["/convert/"+res.Plural] = webhook.Conversion(conv.Convert, nil)
+		all["/convert/"+res.Plural] = kube.ConversionHandler(conv.Convert, nil)
 		definitions = append(definitions, res.Plural+"."+res.Group)
 	}
 	return all, definitions, nil
@@ -48,7 +47,7 @@ func Add(m *kube.Manager, c *kube.Client, addr, outside string) error {
 	if err != nil {
 		return err
 	}
-	o := &webhook.Options{
+	o := &kube.WebhookServerOptions{
 		Addr:        addr,
 		Service:     "widget-controller",
 		Mutating:    []string{"widget-controller"},
@@ -62,7 +61,7 @@ func Add(m *kube.Manager, c *kube.Client, addr, outside string) error {
 		}
 		o.Service, o.Hosts, o.Secret, o.StopDelay = "", []string{u.Hostname()}, "widget-controller-outside-tls", -1
 	}
-	s := webhook.NewServer(c, o)
+	s := kube.NewWebhookServer(c, o)
 	for path, handler := range all {
 		s.Handle(path, handler)
 	}

@@ -3,7 +3,7 @@ package webhook
 import (
 	"context"
 
-	"github.com/kube-go/sdk/runtime/webhook"
+	"github.com/kube-go/sdk/kube"
 
 	v1 "example.com/kube-project/api/v1"
 )
@@ -16,7 +16,7 @@ const widgetCreator = "group.example.com/creator"
 
 // mutateWidget changes the object of a request. It may be called twice for the same request. Constant defaults need no
 // webhook: use the marker +kubebuilder:default. This example annotates new objects with their creator.
-func mutateWidget(_ context.Context, r *webhook.Request[v1.Widget]) error {
+func mutateWidget(_ context.Context, r *kube.WebhookRequest[v1.Widget]) error {
 	if r.Object.Annotations == nil {
 		r.Object.Annotations = map[string]string{}
 	}

@@ -4,14 +4,14 @@ import (
 	"testing"
 
 	"github.com/kube-go/sdk/core/admission"
-	"github.com/kube-go/sdk/runtime/webhook"
+	"github.com/kube-go/sdk/kube"
 
 	v1 "example.com/kube-project/api/v1"
 )
 
 func TestMutateWidget(t *testing.T) {
-	r := &webhook.Request[v1.Widget]{
-		Request: &admission.Request{User: admission.User{Name: "ann"}},
+	r := &kube.WebhookRequest[v1.Widget]{
+		Request: &kube.AdmissionRequest{User: admission.User{Name: "ann"}},
 		Object:  &v1.Widget{},
 	}
 	for range 2 { // a server may call a webhook again

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"reflect"
 
-	"github.com/kube-go/sdk/runtime/webhook"
+	"github.com/kube-go/sdk/kube"
 
 	v1 "example.com/kube-project/api/v1"
 )
@@ -18,7 +18,7 @@ const widgetFrozen = "group.example.com/frozen"
 
 // validateWidget returns an error to deny a request. The user reads its message: name the field and the remedy. What the
 // schema or a rule in CEL can express needs no webhook. This example denies changes of frozen objects.
-func validateWidget(_ context.Context, r *webhook.Request[v1.Widget]) error {
+func validateWidget(_ context.Context, r *kube.WebhookRequest[v1.Widget]) error {
 	old := r.OldObject // nil if the object is new
 	if old != nil && old.Annotations[widgetFrozen] == "true" && !reflect.DeepEqual(old.Spec, r.Object.Spec) {
 		return errors.New("spec: the object is frozen: remove the annotation " + widgetFrozen + " first")

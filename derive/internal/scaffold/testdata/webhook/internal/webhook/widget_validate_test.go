@@ -3,7 +3,7 @@ package webhook
 import (
 	"testing"
 
-	"github.com/kube-go/sdk/runtime/webhook"
+	"github.com/kube-go/sdk/kube"
 
 	v1 "example.com/kube-project/api/v1"
 )
@@ -13,7 +13,7 @@ func TestValidateWidget(t *testing.T) {
 	frozen.Annotations = map[string]string{widgetFrozen: "true"}
 	changed := frozen.DeepCopy()
 	changed.Labels = map[string]string{"team": "web"}
-	for name, r := range map[string]*webhook.Request[v1.Widget]{
+	for name, r := range map[string]*kube.WebhookRequest[v1.Widget]{
 		"a new object":              {Object: frozen},
 		"a change of its metadata":  {Object: changed, OldObject: frozen},
 		"the end of the protection": {Object: &v1.Widget{}, OldObject: frozen},
