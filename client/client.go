@@ -198,17 +198,14 @@ func (c *Client) chain(o *Options) ([]middleware.Func, error) {
 	if timeout < 0 {
 		return nil, fmt.Errorf("Options.ResponseHeaderTimeout: %v is negative; leave it zero for the default", timeout)
 	}
-	connection := []middleware.Func{middleware.Log(o.Logger), c.explain, limitHeaderTime(timeout)}
-	if !c.config.DisableCompression {
-		connection = append(connection, compressWatches)
-	}
 	return slices.Concat(
 		o.Middleware,
 		[]middleware.Func{
 			middleware.Warnings(warn), retry, limit, middleware.UserAgent(agent), impersonation(c.config), c.conns.auth,
 		},
 		o.PerAttempt,
-		connection,
+		[]middleware.Func{middleware.Log(o.Logger), c.explain, limitHeaderTime(timeout)},
+		compression(c.config),
 	), nil
 }
 

@@ -1,6 +1,8 @@
 // Copyright The kube authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build !wasip1
+
 package client
 
 import (
@@ -11,8 +13,17 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/kube-go/sdk/client/config"
 	"github.com/kube-go/sdk/client/middleware"
 )
+
+// compression returns the middleware for compressed responses.
+func compression(cfg *config.Config) []middleware.Func {
+	if cfg.DisableCompression {
+		return nil
+	}
+	return []middleware.Func{compressWatches}
+}
 
 // compressWatches is a middleware that accepts compressed watches. Since Kubernetes 1.37, servers compress those that
 // begin with a list. net/http would keep 45 KB for each of them until it ends, also while no event arrives.

@@ -19,6 +19,7 @@ import (
 	"github.com/kube-go/sdk/client/internal/broken"
 	"github.com/kube-go/sdk/client/internal/redact"
 	"github.com/kube-go/sdk/client/internal/streams"
+	"github.com/kube-go/sdk/client/middleware"
 	"github.com/kube-go/sdk/core/abi"
 )
 
@@ -54,6 +55,9 @@ func configOf(ctx context.Context, o *Options) (*config.Config, error) {
 	}
 	return cfg, nil
 }
+
+// compression returns no middleware: the host decompresses responses.
+func compression(*config.Config) []middleware.Func { return nil }
 
 // checkConfig rejects everything but the server and the namespace.
 func checkConfig(cfg *config.Config, server string) error {
