@@ -20,6 +20,7 @@ import (
 	"github.com/kube-go/sdk/kubetest/internal/api"
 	"github.com/kube-go/sdk/kubetest/internal/explore"
 	"github.com/kube-go/sdk/kubetest/internal/journal"
+	"github.com/kube-go/sdk/kubetest/internal/rbac"
 )
 
 // newAddress returns the URL of a server. The host resolves only in the server's own transport. It is random, since
@@ -126,8 +127,7 @@ func (s *Server) Client(o *client.Options) *client.Client {
 
 // namespaceOf returns the namespace that the configuration of a user has, unless a kubeconfig sets another one.
 func namespaceOf(user string) string {
-	if account, ok := strings.CutPrefix(user, "system:serviceaccount:"); ok {
-		namespace, _, _ := strings.Cut(account, ":")
+	if namespace, ok := rbac.NamespaceOf(user); ok {
 		return namespace
 	}
 	return "default"

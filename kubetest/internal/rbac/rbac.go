@@ -35,7 +35,7 @@ type User struct {
 
 // NewUser returns the user of a request that impersonates. Without groups, a service account has its groups.
 func NewUser(name, uid string, groups []string, extra map[string][]string) User {
-	if ns, ok := namespaceOf(name); ok && len(groups) == 0 {
+	if ns, ok := NamespaceOf(name); ok && len(groups) == 0 {
 		groups = []string{serviceAccounts, serviceAccounts + ":" + ns}
 	}
 	if !slices.Contains(groups, Authenticated) && name != "system:anonymous" {
@@ -44,8 +44,8 @@ func NewUser(name, uid string, groups []string, extra map[string][]string) User 
 	return User{Name: name, UID: uid, Groups: groups, Extra: extra}
 }
 
-// namespaceOf returns the namespace of a service account.
-func namespaceOf(user string) (ns string, ok bool) {
+// NamespaceOf returns the namespace of a service account, from its name as a user.
+func NamespaceOf(user string) (ns string, ok bool) {
 	name, ok := strings.CutPrefix(user, "system:serviceaccount:")
 	ns, name, found := strings.Cut(name, ":")
 	return ns, ok && found && ns != "" && name != ""
