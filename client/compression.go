@@ -26,7 +26,7 @@ func compression(cfg *config.Config) []middleware.Func {
 }
 
 // compressWatches is a middleware that accepts compressed watches. Since Kubernetes 1.37, servers compress those that
-// begin with a list. net/http would keep 45 KB for each of them until it ends, also while no event arrives.
+// begin with a list. net/http would keep 46 KB for each of them until it ends, also while no event arrives.
 func compressWatches(next http.RoundTripper) http.RoundTripper {
 	return middleware.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
 		if call, _ := middleware.CallOf(r.Context()); call.Verb != "watch" || r.Header.Get("Accept-Encoding") != "" {

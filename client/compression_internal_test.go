@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 )
 
 // member returns a gzip member with a text. A flushed one ends with an empty block, like those of API servers.
@@ -28,30 +29,36 @@ func member(t *testing.T, text string, flush bool) []byte {
 	return b.Bytes()
 }
 
-// TestBodiesKeepNothingBetweenMembers reads members that arrive one after the other: the bytes of each are returned
-// before the next one arrives, and the body needs no decompressor meanwhile.
+// TestBodiesKeepNothingBetweenMembers writes members one after the other: the bytes of each are returned although the
+// next one has not arrived, and the body needs no decompressor meanwhile.
 func TestBodiesKeepNothingBetweenMembers(t *testing.T) {
 	for _, flush := range []bool{true, false} {
-		in, out := io.Pipe()
-		b := newGzipBody(in)
-		go func() {
-			for _, text := range []string{"first", "second"} {
-				_, _ = out.Write(member(t, text, flush))
+		synctest.Test(t, func(t *testing.T) {
+			in, out := io.Pipe()
+			b := newGzipBody(in)
+			var got []byte
+			var end error
+			go func() {
+				part := make([]byte, 100)
+				for end == nil {
+					var n int
+					n, end = b.Read(part)
+					got = append(got, part[:n]...)
+				}
+			}()
+			for _, want := range []string{"first", "first, second"} {
+				_, _ = out.Write(member(t, strings.TrimPrefix(want, string(got)), flush))
+				synctest.Wait()
+				if string(got) != want || b.member != nil || end != nil {
+					t.Errorf("the body has returned %q, %v, and waits with the decompressor %p; want %q", got, end, b.member, want)
+				}
 			}
 			_ = out.Close()
-		}()
-		for _, want := range []string{"first", "second"} {
-			got := make([]byte, len(want))
-			if _, err := io.ReadFull(b, got); err != nil || string(got) != want {
-				t.Fatalf("Read = %q, %v; want %q", got, err, want)
+			synctest.Wait()
+			if !errors.Is(end, io.EOF) {
+				t.Errorf("the body ends with %v", end)
 			}
-		}
-		if n, err := b.Read(make([]byte, 1)); n != 0 || err != io.EOF {
-			t.Errorf("Read at the end = %d, %v", n, err)
-		}
-		if b.member != nil {
-			t.Error("the body keeps a decompressor after the end of a member")
-		}
+		})
 	}
 }
 

@@ -30,7 +30,10 @@ func TestCompressedWatches(t *testing.T) {
 					ev = gzipped(t, ev)
 				}
 				send(w, ev)
-				<-received
+				select {
+				case <-received:
+				case <-r.Context().Done():
+				}
 			}
 		})
 		cfg := s.Config()
