@@ -72,7 +72,7 @@ func selectionOf(w *abi.Watch) *cache.Selection {
 	return &cache.Selection{Namespace: w.Namespace, LabelSelector: w.LabelSelector, FieldSelector: w.FieldSelector}
 }
 
-// The maximum lengths of a selector, and of the other fields of a watch, in bytes. Servers accept no longer names.
+// The maximum lengths of a selector, and of the other fields of a watch, in bytes. Longer names are invalid on servers.
 const (
 	maxSelector = 4096
 	maxField    = 253

@@ -55,9 +55,11 @@ func commands() []*command {
 // run runs the command of the arguments, and returns the exit code.
 func run(ctx context.Context, args []string, std streams) int {
 	all := everything().command()
-	if len(args) > 0 && ofControllerGen(args[0]) != "" {
-		fmt.Fprintf(std.err, "kube-derive: %s\n", ofControllerGen(args[0]))
-		return exitUsage
+	if len(args) > 0 {
+		if msg := ofControllerGen(args[0]); msg != "" {
+			fmt.Fprintf(std.err, "kube-derive: %s\n", msg)
+			return exitUsage
+		}
 	}
 	if len(args) == 0 || strings.HasPrefix(args[0], "-") && !isVersion(args[0]) || isPattern(args[0]) {
 		return all.call(ctx, args, std)

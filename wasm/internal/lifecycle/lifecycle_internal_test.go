@@ -178,7 +178,7 @@ func TestModuleEndsWhenAnotherObjectHasItsName(t *testing.T) {
 	m.all["n/a"] = &record{uid: "1", config: "before"}
 	for _, uid := range []types.UID{"1", "2"} {
 		obj.UID = uid
-		_, _ = m.Reconcile(t.Context(), obj) // there is no server for the status
+		_, _ = m.Reconcile(t.Context(), obj) // its status is not stored without a server
 		m.jobs.running.Wait()
 		if _, found := h.StatusOf("n/a"); found != (uid == "1") || m.owns("n/a") != found {
 			t.Errorf("after a pass of the object %s, the host has the module of the object 1: %v", uid, found)
