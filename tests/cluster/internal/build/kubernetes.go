@@ -19,7 +19,7 @@ import (
 
 // DefaultVersion is the Kubernetes version whose go.mod and go.sum are embedded. To change it, build the new version
 // once and copy both files from the `sources` folder of its directory in the cache.
-const DefaultVersion = "v1.36.3"
+const DefaultVersion = "v1.37.2"
 
 //go:embed _controlplane
 var controlPlane embed.FS
