@@ -17,7 +17,7 @@ ALONE := bench tools tests/oracle
 WORK := $(filter-out $(ALONE),$(MODULES))
 # The supported versions of Kubernetes besides the default of the built-in cluster, with the tested patch releases.
 # README.md lists them, too.
-VERSIONS := v1.34.3 v1.35.3 v1.37.2
+VERSIONS := v1.35.3 v1.36.3
 # The tests of cluster and e2e start clusters; the others do not.
 UNITS := $(patsubst %,./%/...,$(filter-out tests/cluster tests/e2e,$(WORK)))
 # The packages of UNITS whose tests take longest with the race detector, the slowest first.
@@ -119,7 +119,7 @@ clusters: test-deps
 e2e-versions:
 	@$(STEPS) $(VERSIONS:%=e2e-%)
 
-# Runs the end-to-end tests on one version, such as e2e-v1.34.3. KUBECONFIG is unset, because it would take precedence.
+# Runs the end-to-end tests on one version, such as e2e-v1.35.3. KUBECONFIG is unset, because it would take precedence.
 e2e-v%: $(REPORT)
 	@$(MAKE) --no-print-directory cluster-build ARGS='--kubernetes-version v$*'
 	unset KUBECONFIG; E2E_KUBERNETES_VERSION=v$* $(E2E) ./tests/e2e ./tests/e2e/restore | $(REPORT)

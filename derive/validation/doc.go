@@ -26,7 +26,7 @@
 // rules with their messages, and, for updates, ratcheting: values that are invalid but unchanged are accepted. Checks
 // that depend on other objects, such as quotas, admission webhooks and policies, are not included.
 //
-// Messages, paths and reasons are those of Kubernetes 1.36. Where the server reports errors in random order, this
+// Messages, paths and reasons are those of Kubernetes 1.37. Where the server reports errors in random order, this
 // package sorts them by name.
 //
 // # Errors

@@ -23,7 +23,7 @@ const DefaultKubernetesVersion = build.DefaultVersion
 // Options configure a cluster. The zero value is a control plane without a node, on free ports, in a temporary
 // directory.
 type Options struct {
-	// KubernetesVersion is a released version such as "v1.36.3". Default: [DefaultKubernetesVersion]. The checksums of
+	// KubernetesVersion is a released version such as "v1.37.2". Default: [DefaultKubernetesVersion]. The checksums of
 	// another version's modules come from the Go checksum database when it is first built.
 	KubernetesVersion string
 	// Node adds a node that runs containers, with containerd and a kubelet. It needs root and Linux.

@@ -18,7 +18,7 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// versionEnv names the Kubernetes version of the clusters that the tests start, such as v1.34.3. By default it is
+// versionEnv names the Kubernetes version of the clusters that the tests start, such as v1.35.3. By default it is
 // cluster.DefaultKubernetesVersion.
 const versionEnv = "E2E_KUBERNETES_VERSION"
 
@@ -27,22 +27,14 @@ const versionEnv = "E2E_KUBERNETES_VERSION"
 type change int
 
 const (
-	// rulesShowValues: the error of a rule shows the value that breaks it. Older servers show its type.
-	rulesShowValues change = 35
-	// formatsOfNames: the formats k8s-short-name and k8s-long-name are enforced. Older servers ignore them.
-	formatsOfNames change = 35
-	// listsHaveReverse: the functions of lists in rules include reverse, so a wrong use of it has another error.
-	listsHaveReverse change = 35
 	// numbersHaveFormats: the formats int32, int64, float and double are enforced, and the server checks that a value is
 	// an integer before it checks the bounds. Older servers ignore these formats, and check the bounds.
 	numbersHaveFormats change = 36
 	// shardsAreServed: the feature gate ShardedListAndWatch exists. Older servers ignore the shard in a request.
 	shardsAreServed change = 36
-	// likeKubetest: the server has the behavior of kubetest, including the text of all errors.
-	likeKubetest change = 36
-	// unlikeKubetest: the server has features and fields that kubetest does not have, such as maxUnavailable of
-	// StatefulSets, and another text of some errors.
-	unlikeKubetest change = 37
+	// likeKubetest: the server has the behavior of kubetest, including the text of all errors. Older servers do not have
+	// some features and fields, such as maxUnavailable of StatefulSets.
+	likeKubetest change = 37
 )
 
 // has reports whether the server has the behavior of a version or of a later one.
@@ -59,59 +51,6 @@ func has(t *testing.T, c *kube.Client, since change) bool {
 	return minor >= int(since)
 }
 
-// shownType matches the message of a rule that shows the type of a value.
-var shownType = regexp.MustCompile(`(?s)^(Invalid value|Duplicate value): "(|object|array|string|integer|number|boolean)"(: .*)?$`)
-
-// showsTypeOf reports whether the message of a server equals the message of a cause, except that it shows the type of
-// the value in the place of the value. For objects and lists, the cause shows nothing in that place. A value that may
-// have several types has an empty type.
-func showsTypeOf(message, cause string) bool {
-	parts := shownType.FindStringSubmatch(message)
-	if parts == nil {
-		return false
-	}
-	value, ok := strings.CutPrefix(cause, parts[1])
-	if !ok {
-		return false
-	}
-	if value, ok = strings.CutSuffix(value, parts[3]); !ok {
-		return false
-	}
-	value = strings.TrimPrefix(value, ": ")
-	switch parts[2] {
-	case "":
-		return value != ""
-	case "object", "array":
-		return value == ""
-	case "string":
-		_, err := strconv.Unquote(value)
-		return err == nil
-	case "boolean":
-		return value == "true" || value == "false"
-	}
-	_, err := strconv.ParseFloat(value, 64)
-	return err == nil
-}
-
-// sameCause reports whether a cause of the server is the expected one. A server that does not show the values that
-// break rules may show their types.
-func sameCause(server, want metav1.StatusCause, showsValues bool) bool {
-	same := server.Type == want.Type && server.Field == want.Field
-	return same && (server.Message == want.Message || !showsValues && showsTypeOf(server.Message, want.Message))
-}
-
-// showTypes replaces the messages of causes by those of the server that differ only in types.
-func (v *verdict) showTypes(server verdict) {
-	for i, ours := range v.Causes {
-		for _, theirs := range server.Causes {
-			if sameCause(theirs, ours, false) {
-				v.Causes[i].Message = theirs.Message
-			}
-		}
-	}
-	v.tidy()
-}
-
 // dropIntegerChecks removes the causes that say that a value or a bound is not an integer, and reports whether there
 // were any. Older servers check the bounds instead.
 func (v *verdict) dropIntegerChecks() (dropped bool) {
@@ -124,19 +63,13 @@ func (v *verdict) dropIntegerChecks() (dropped bool) {
 
 // enforcement says which checks a server has. That depends on its version.
 type enforcement struct {
-	values  bool // rulesShowValues
-	names   bool // formatsOfNames
-	reverse bool // listsHaveReverse
 	numbers bool // numbersHaveFormats
 }
 
 // enforcementOf returns the checks of a server.
 func enforcementOf(t *testing.T, c *kube.Client) enforcement {
 	t.Helper()
-	return enforcement{
-		values: has(t, c, rulesShowValues), names: has(t, c, formatsOfNames),
-		reverse: has(t, c, listsHaveReverse), numbers: has(t, c, numbersHaveFormats),
-	}
+	return enforcement{numbers: has(t, c, numbersHaveFormats)}
 }
 
 // fraction matches the error about a bound that is not an integer. Servers without that check truncate the bound.
@@ -145,9 +78,6 @@ var fraction = regexp.MustCompile(`should be (less|greater) than or equal to \d+
 // compare compares the verdict of the server with ours, which is that of the newest version.
 func (e enforcement) compare(t *testing.T, server, ours verdict, differs string) {
 	t.Helper()
-	if !e.values {
-		ours.showTypes(server)
-	}
 	if !e.numbers && ours.dropIntegerChecks() {
 		for _, want := range ours.Causes {
 			if !slices.Contains(server.Causes, want) && !fraction.MatchString(want.Message) {
@@ -180,8 +110,7 @@ func (e enforcement) dropFormats(schema any) {
 	switch s := schema.(type) {
 	case map[string]any:
 		number := s["type"] == "integer" || s["type"] == "number"
-		name := s["format"] == "k8s-short-name" || s["format"] == "k8s-long-name"
-		if number && !e.numbers || name && !e.names {
+		if number && !e.numbers {
 			delete(s, "format")
 		}
 		for value := range maps.Values(s) {
@@ -190,35 +119,6 @@ func (e enforcement) dropFormats(schema any) {
 	case []any:
 		for _, value := range s {
 			e.dropFormats(value)
-		}
-	}
-}
-
-// TestOlderMessagesDifferOnlyInTypes checks that the message of an older server is considered equal to that of a newer
-// one only if it shows the type of the same value.
-func TestOlderMessagesDifferOnlyInTypes(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		older, newer string
-		want         bool
-	}{
-		{`Invalid value: "string": failed rule: self != 'a'`, `Invalid value: "a": failed rule: self != 'a'`, true},
-		{`Invalid value: "integer": too many`, `Invalid value: 7: too many`, true},
-		{`Invalid value: "boolean": no`, `Invalid value: true: no`, true},
-		{`Invalid value: "object": no`, `Invalid value: no`, true},
-		{`Invalid value: "array": no: never`, `Invalid value: no: never`, true},
-		{`Invalid value: "": no`, `Invalid value: 0: no`, true},
-		{`Duplicate value: "string"`, `Duplicate value: "a"`, true},
-		{`Invalid value: "string": no`, `Invalid value: 7: no`, false},
-		{`Invalid value: "integer": no`, `Invalid value: "7": no`, false},
-		{`Invalid value: "object": no`, `Invalid value: {}: no`, false},
-		{`Invalid value: "string": no`, `Invalid value: "a": yes`, false},
-		{`Invalid value: "string": no`, `Duplicate value: "a": no`, false},
-		{`Invalid value: "b": no`, `Invalid value: "a": no`, false},
-		{`Required value: no`, `Required value: yes`, false},
-	} {
-		if got := showsTypeOf(tt.older, tt.newer); got != tt.want {
-			t.Errorf("showsTypeOf(%s, %s) = %t, want %t", tt.older, tt.newer, got, tt.want)
 		}
 	}
 }

@@ -31,7 +31,7 @@ import (
 type Target struct {
 	// Name begins the name of the directory in the cache.
 	Name string
-	// Title is the name in messages, such as "Kubernetes v1.36.3".
+	// Title is the name in messages, such as "Kubernetes v1.37.2".
 	Title string
 	// Version is part of the directory's name. It may be empty.
 	Version string
