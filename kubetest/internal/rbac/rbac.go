@@ -92,7 +92,7 @@ func (p *Policy) Permits(u *User, r *Request) (ok bool, reason string) {
 		}
 	}
 	if len(missing) > 0 {
-		return false, "RBAC: " + text(missing)
+		return false, "rbac: RBAC: " + text(missing)
 	}
 	return false, ""
 }
