@@ -4,6 +4,7 @@
 package api
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 
@@ -63,15 +64,14 @@ func (w *write) checkBuiltin(obj, live *unstructured.Unstructured) error {
 	if live == nil {
 		w.prepare(obj)
 	} else {
-		if w.subresource == "" {
-			defaults.PrepareUpdate(w.kind.GroupVersionKind(), obj.Object, live.Object)
-		}
+		defaults.PrepareUpdate(w.kind.GroupVersionKind(), w.subresource, obj.Object, live.Object)
 		if builtin.Changed(w.kind.GroupVersionKind(), live.Object, obj.Object) {
 			obj.SetGeneration(live.GetGeneration() + 1)
 		}
 	}
 	path := field.NewPath("metadata")
-	errs = append(errs, validation.ValidateObjectMetaAccessor(obj, w.kind.Namespaced, nameRule(w.kind.stored()), path)...)
+	rule := nameRule(w.kind.stored(), obj)
+	errs = append(errs, validation.ValidateObjectMetaAccessor(obj, w.kind.Namespaced, rule, path)...)
 	if live != nil {
 		errs = append(errs, validation.ValidateObjectMetaAccessorUpdate(obj, live, path)...)
 		errs = append(errs, immutable(obj, live)...)
@@ -156,8 +156,12 @@ func immutable(obj, live *unstructured.Unstructured) field.ErrorList {
 }
 
 // nameRule returns the rule for the names of a built-in kind. Those of RBAC are checked like a path segment.
-func nameRule(gr schema.GroupResource) validation.ValidateNameFunc {
+// Those of trust bundles begin with their signer.
+func nameRule(gr schema.GroupResource, obj *unstructured.Unstructured) validation.ValidateNameFunc {
 	switch {
+	case gr == schema.GroupResource{Group: "certificates.k8s.io", Resource: "clustertrustbundles"}:
+		signer, _, _ := unstructured.NestedString(obj.Object, "spec", "signerName")
+		return bundleName(signer)
 	case gr.Group == "rbac.authorization.k8s.io":
 		return func(name string, _ bool) []string { return content.IsPathSegmentName(name) }
 	case gr == namespaces():
@@ -166,5 +170,23 @@ func nameRule(gr schema.GroupResource) validation.ValidateNameFunc {
 		return validation.NameIsDNS1035Label
 	default:
 		return validation.NameIsDNSSubdomain
+	}
+}
+
+// bundleName returns the rule for the names of the trust bundles of a signer, see
+// https://kubernetes.io/docs/reference/access-authn-authz/certificate-signing-requests/#cluster-trust-bundles.
+func bundleName(signer string) validation.ValidateNameFunc {
+	return func(name string, isPrefix bool) []string {
+		prefix := strings.ReplaceAll(signer, "/", ":") + ":"
+		rest, ok := strings.CutPrefix(name, prefix)
+		switch {
+		case signer != "" && !ok:
+			return []string{fmt.Sprintf("ClusterTrustBundle for signerName %s must be named with prefix %s", signer, prefix)}
+		case signer == "" && strings.Contains(name, ":"):
+			return []string{`ClusterTrustBundle without signer name must not have ":" in its name`}
+		case signer == "":
+			rest = name
+		}
+		return validation.NameIsDNSSubdomain(rest, isPrefix)
 	}
 }

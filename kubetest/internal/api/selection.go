@@ -92,7 +92,7 @@ func (k *kind) selected(obj *unstructured.Unstructured, name string) string {
 // selectable returns the fields by which objects of the kind can be selected.
 func (k *kind) selectable() []string {
 	names := []string{"metadata.name"}
-	if k.Namespaced {
+	if k.Namespaced && k.Kind != "PodCertificateRequest" {
 		names = append(names, "metadata.namespace")
 	}
 	if k.custom == nil {
@@ -115,7 +115,8 @@ func (k *kind) notSelectable(name string) string {
 	case "resourceslices.resource.k8s.io":
 		return fmt.Sprintf("field label not supported for %s: %s", k.GroupVersionKind(), name)
 	case "pods", "nodes", "replicationcontrollers", "events", "events.events.k8s.io", "namespaces", "secrets",
-		"services", "certificatesigningrequests.certificates.k8s.io":
+		"services", "certificatesigningrequests.certificates.k8s.io", "clustertrustbundles.certificates.k8s.io",
+		"podcertificaterequests.certificates.k8s.io":
 		return "field label not supported: " + name
 	default:
 		return fmt.Sprintf("%q is not a known field selector: only %s", name, quotedList(k.selectable()))
@@ -131,7 +132,7 @@ func quotedList(names []string) string {
 }
 
 // builtinSelectable returns the further selectable fields of built-in kinds, from the conversions of their field labels
-// in https://github.com/kubernetes/kubernetes/tree/v1.36.3/pkg/apis.
+// in https://github.com/kubernetes/kubernetes/tree/v1.37.2/pkg/apis.
 func builtinSelectable() map[string][]string {
 	return map[string][]string{
 		"pods": {
@@ -144,8 +145,10 @@ func builtinSelectable() map[string][]string {
 		"secrets":                        {"type"},
 		"services":                       {"spec.clusterIP", "spec.type"},
 		"jobs.batch":                     {"status.successful"},
-		"resourceslices.resource.k8s.io": {"spec.driver", "spec.nodeName"},
+		"resourceslices.resource.k8s.io": {"spec.driver", "spec.nodeName", "spec.pool.name"},
 		"certificatesigningrequests.certificates.k8s.io": {"spec.signerName"},
+		"clustertrustbundles.certificates.k8s.io":        {"spec.signerName"},
+		"podcertificaterequests.certificates.k8s.io":     {"spec.signerName", "spec.podName", "spec.nodeName"},
 		"events.events.k8s.io": {
 			"regarding.kind", "regarding.namespace", "regarding.name", "regarding.uid", "regarding.apiVersion",
 			"regarding.resourceVersion", "regarding.fieldPath", "reason", "reportingController", "type",

@@ -58,20 +58,16 @@ func keepOthers(obj, live *unstructured.Unstructured, names ...string) {
 	obj.Object = kept
 }
 
-// keepMetadata copies the metadata that a write of the status does not change, and the quality of service of a pod,
-// from the strategies in https://github.com/kubernetes/kubernetes/tree/v1.36.3/pkg/registry.
+// keepMetadata copies the metadata that a write of the status does not change, from the strategies in
+// https://github.com/kubernetes/kubernetes/tree/v1.37.2/pkg/registry.
 func (w *write) keepMetadata(obj, live *unstructured.Unstructured) {
 	switch w.kind.Kind {
 	case "Deployment":
 		obj.SetLabels(live.GetLabels())
 	case "Pod":
 		obj.SetOwnerReferences(live.GetOwnerReferences())
-		class, _, _ := unstructured.NestedString(live.Object, "status", "qosClass")
-		if got, _, _ := unstructured.NestedString(obj.Object, "status", "qosClass"); got == "" && class != "" {
-			setNested(obj, class, "status", "qosClass")
-		}
-	case "FlowSchema", "PriorityLevelConfiguration", "ServiceCIDR", "ResourceClaim", "VolumeAttachment",
-		"ValidatingAdmissionPolicy":
+	case "CSINode", "DeviceTaintRule", "FlowSchema", "PodCertificateRequest", "PriorityLevelConfiguration",
+		"ResourceClaim", "ServiceCIDR", "StorageVersionMigration", "ValidatingAdmissionPolicy", "VolumeAttachment":
 		managed := obj.GetManagedFields()
 		obj.Object["metadata"] = live.DeepCopy().Object["metadata"]
 		obj.SetManagedFields(managed)

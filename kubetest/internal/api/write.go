@@ -378,13 +378,18 @@ func (w *write) keep(live, obj *unstructured.Unstructured) {
 }
 
 // needsVersion returns whether updates of a built-in kind need a resource version, from the strategies in
-// https://github.com/kubernetes/kubernetes/tree/v1.36.3/pkg/registry.
+// https://github.com/kubernetes/kubernetes/tree/v1.37.2/pkg/registry.
 func needsVersion(gr schema.GroupResource) bool {
 	switch gr.Group {
-	case "admissionregistration.k8s.io", "coordination.k8s.io", "node.k8s.io", "apiextensions.k8s.io":
+	case "admissionregistration.k8s.io", "coordination.k8s.io", "node.k8s.io", "apiextensions.k8s.io",
+		"storagemigration.k8s.io":
 		return true
+	case "certificates.k8s.io":
+		return gr.Resource != "certificatesigningrequests"
 	case "policy":
 		return gr.Resource == "poddisruptionbudgets"
+	case "resource.k8s.io":
+		return gr.Resource == "devicetaintrules"
 	case "storage.k8s.io":
 		return gr.Resource != "storageclasses" && gr.Resource != "volumeattributesclasses"
 	default:

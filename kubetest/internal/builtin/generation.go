@@ -23,8 +23,10 @@ CustomResourceDefinition.apiextensions.k8s.io: spec
 DaemonSet.apps: spec
 Deployment.apps: spec metadata.annotations
 DeviceClass.resource.k8s.io: spec
+DeviceTaintRule.resource.k8s.io: spec
 EndpointSlice.discovery.k8s.io: addressType endpoints ports metadata.labels
 FlowSchema.flowcontrol.apiserver.k8s.io: spec
+HorizontalPodAutoscaler.autoscaling: spec
 Ingress.networking.k8s.io: spec
 IngressClass.networking.k8s.io: spec
 Job.batch: spec

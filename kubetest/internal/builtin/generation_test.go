@@ -22,7 +22,7 @@ func TestNewObjectsOfSomeKindsHaveAGeneration(t *testing.T) {
 		{schema.GroupVersionKind{Group: "scheduling.k8s.io", Version: "v1", Kind: "PriorityClass"}, true},
 		{schema.GroupVersionKind{Group: "storage.k8s.io", Version: "v1", Kind: "CSIDriver"}, false},
 		{schema.GroupVersionKind{Version: "v1", Kind: "Service"}, false},
-		{schema.GroupVersionKind{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"}, false},
+		{schema.GroupVersionKind{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"}, true},
 		{schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Pod"}, false},
 	}
 	for _, test := range tests {
@@ -32,7 +32,7 @@ func TestNewObjectsOfSomeKindsHaveAGeneration(t *testing.T) {
 	}
 }
 
-// The wanted values are those of kube-apiserver 1.36.3.
+// The wanted values are those of kube-apiserver 1.37.2.
 func TestChangesOfTheDesiredStateIncrementTheGeneration(t *testing.T) {
 	slice := schema.GroupVersionKind{Group: "discovery.k8s.io", Version: "v1", Kind: "EndpointSlice"}
 	webhook := schema.GroupVersionKind{
@@ -69,6 +69,16 @@ func TestChangesOfTheDesiredStateIncrementTheGeneration(t *testing.T) {
 			"a CSI driver",
 			schema.GroupVersionKind{Group: "storage.k8s.io", Version: "v1", Kind: "CSIDriver"},
 			`{"spec":{}}`, `{"spec":{"requiresRepublish":true}}`, true,
+		},
+		{
+			"an autoscaler",
+			schema.GroupVersionKind{Group: "autoscaling", Version: "v2", Kind: "HorizontalPodAutoscaler"},
+			`{"spec":{"maxReplicas":1}}`, `{"spec":{"maxReplicas":2}}`, true,
+		},
+		{
+			"a device taint rule",
+			schema.GroupVersionKind{Group: "resource.k8s.io", Version: "v1", Kind: "DeviceTaintRule"},
+			`{"spec":{}}`, `{"spec":{"deviceSelector":{"driver":"d"}}}`, true,
 		},
 		{"a config map", schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, `{}`, `{"data":{"a":"b"}}`, false},
 		{

@@ -42,6 +42,10 @@ func matchResources() rule {
 	)
 }
 
+func certificateKinds() kinds {
+	return kinds{"PodCertificateRequest": within("spec", unset("maxExpirationSeconds", 86400))}
+}
+
 func discoveryKinds() kinds {
 	return kinds{"EndpointSlice": within("ports[]", unset("name", ""), unset("protocol", "TCP"))}
 }
@@ -96,13 +100,15 @@ func resourceKinds() kinds {
 		within("exactly", deviceRequest()),
 		within("firstAvailable[]", deviceRequest()),
 	)
+	taint := now("timeAdded")
 	return kinds{
+		"DeviceTaintRule": within("spec.taint", taint),
 		"ResourceClaim": all(
 			within("spec", requests),
 			within("status.allocation.devices.results[].tolerations[]", zero("operator", "Equal")),
 		),
 		"ResourceClaimTemplate": within("spec.spec", requests),
-		"ResourceSlice":         within("spec.devices[].taints[]", now("timeAdded")),
+		"ResourceSlice":         within("spec.devices[].taints[]", taint),
 	}
 }
 
@@ -128,6 +134,7 @@ func storageKinds() kinds {
 			zero("volumeLifecycleModes", []any{"Persistent"}),
 			unset("requiresRepublish", false),
 			unset("seLinuxMount", false),
+			unset("preventPodSchedulingIfMissing", false),
 		),
 		"StorageClass":     all(unset("reclaimPolicy", "Delete"), unset("volumeBindingMode", "Immediate")),
 		"VolumeAttachment": within("spec.source.inlineVolumeSpec", volumeSpec()),

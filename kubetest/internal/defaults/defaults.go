@@ -3,10 +3,10 @@
 
 // Package defaults sets the defaults of objects of built-in kinds, as an API server does when it decodes them.
 //
-// The rules are those of Kubernetes 1.36 with its default feature gates. The sources of [Set] are the files
+// The rules are those of Kubernetes 1.37 with its default feature gates. The sources of [Set] are the files
 // defaults.go, zz_generated.defaults.go and conversion.go of each version in
-// https://github.com/kubernetes/kubernetes/tree/v1.36.3/pkg/apis. The sources of [Prepare] and [PrepareUpdate] are the
-// methods PrepareForCreate and PrepareForUpdate in https://github.com/kubernetes/kubernetes/tree/v1.36.3/pkg/registry.
+// https://github.com/kubernetes/kubernetes/tree/v1.37.2/pkg/apis. The sources of [Prepare] and [PrepareUpdate] are the
+// methods PrepareForCreate and PrepareForUpdate in https://github.com/kubernetes/kubernetes/tree/v1.37.2/pkg/registry.
 // Values that a server allocates, such as cluster IPs, and the effects of admission plugins are not included.
 package defaults
 
@@ -32,11 +32,11 @@ func Prepare(gvk schema.GroupVersionKind, obj map[string]any) {
 	apply(created()[gvk.GroupVersion()][gvk.Kind], obj)
 }
 
-// PrepareUpdate sets in place what the server sets or removes in an object that replaces live. Before, the caller must
-// apply [Set], and set the status of live.
-func PrepareUpdate(gvk schema.GroupVersionKind, obj, live map[string]any) {
+// PrepareUpdate sets in place what the server sets or removes in an object that replaces live, by a write of the object
+// or of a subresource. Before, the caller must apply [Set], and set what the write does not change to that of live.
+func PrepareUpdate(gvk schema.GroupVersionKind, subresource string, obj, live map[string]any) {
 	apply(written()[gvk.GroupVersion()][gvk.Kind], obj)
-	if keep := kept()[gvk.GroupVersion()][gvk.Kind]; keep != nil {
+	if keep := kept()[subresource][gvk.GroupVersion()][gvk.Kind]; keep != nil {
 		keep(obj, live)
 	}
 }
@@ -60,6 +60,7 @@ var decoded = sync.OnceValue(func() map[schema.GroupVersion]kinds {
 		{Group: "apps", Version: "v1"}:                         appsKinds(),
 		{Group: "autoscaling", Version: "v2"}:                  autoscalingKinds(),
 		{Group: "batch", Version: "v1"}:                        batchKinds(),
+		{Group: "certificates.k8s.io", Version: "v1"}:          certificateKinds(),
 		{Group: "discovery.k8s.io", Version: "v1"}:             discoveryKinds(),
 		{Group: "flowcontrol.apiserver.k8s.io", Version: "v1"}: flowControlKinds(),
 		{Group: "networking.k8s.io", Version: "v1"}:            networkingKinds(),

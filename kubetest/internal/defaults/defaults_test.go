@@ -261,7 +261,7 @@ func TestPrepareUpdateKeepsWhatTheServerAllocated(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			obj := document(test.in).object(t)
-			defaults.PrepareUpdate(core("Service"), obj, document(live).object(t))
+			defaults.PrepareUpdate(core("Service"), "", obj, document(live).object(t))
 			if diff := cmp.Diff(document(test.want).object(t), obj); diff != "" {
 				t.Errorf("PrepareUpdate differs (-want +got):\n%s", diff)
 			}

@@ -6,15 +6,63 @@ package defaults
 // The server removes the fields of features whose gates are off from new objects. The functions in this file return
 // rules that do this for the gates that are off by default and whose fields are in kinds of stable versions.
 
-// withoutPodFeatures is for GenericWorkload, ContainerStopSignals, ClusterTrustBundleProjection and
-// PodCertificateRequest.
+// withoutPodFeatures is for GenericWorkload, EvictionRequestAPI, ContainerStopSignals, H2CContainerProbe, GRPCContainerProbeTLS,
+// VolumeBindMountOptions, EmptyDirVolumeMode and AtomicWriteVolumeUserFields.
 func withoutPodFeatures() rule {
 	return all(
 		drop("schedulingGroup"),
-		within("initContainers[]", stopSignal),
-		within("containers[]", stopSignal),
-		within("ephemeralContainers[]", stopSignal),
-		within("volumes[].projected.sources[]", drop("clusterTrustBundle"), drop("podCertificate")),
+		drop("evictionResponders"),
+		within("initContainers[]", withoutContainerFeatures()),
+		within("containers[]", withoutContainerFeatures()),
+		within("ephemeralContainers[]", withoutContainerFeatures()),
+		within("volumes[]", within("emptyDir", drop("mode")), withoutUsers()),
+	)
+}
+
+func withoutContainerFeatures() rule {
+	probe := all(within("httpGet", drop("protocol")), within("grpc", drop("mode")))
+	return all(
+		stopSignal,
+		within("lifecycle.postStart.httpGet", drop("protocol")),
+		within("lifecycle.preStop.httpGet", drop("protocol")),
+		within("livenessProbe", probe),
+		within("readinessProbe", probe),
+		within("startupProbe", probe),
+		within("volumeMounts[]", drop("bindMountOptions")),
+	)
+}
+
+// withoutUsers is for AtomicWriteVolumeUserFields. It removes the users that own the files of a volume.
+func withoutUsers() rule {
+	files := within("items[]", drop("user"))
+	volume := all(drop("defaultUser"), files)
+	return all(
+		within("secret", volume),
+		within("configMap", volume),
+		within("downwardAPI", volume),
+		within("projected",
+			drop("defaultUser"),
+			within("sources[]",
+				within("secret", files),
+				within("configMap", files),
+				within("downwardAPI", files),
+				within("serviceAccountToken", drop("user")),
+				within("clusterTrustBundle", drop("user")),
+				within("podCertificate", drop("user")),
+			),
+		),
+	)
+}
+
+// withoutPodStatusFeatures is for CSIVolumeHealth, DRANodeAllocatableResources and ImageVolumeWithDigest.
+func withoutPodStatusFeatures() rule {
+	mounts := within("volumeMounts[]", drop("volumeStatus"))
+	return all(
+		drop("volumeHealth"),
+		drop("nodeAllocatableResourceClaimStatuses"),
+		within("initContainerStatuses[]", mounts),
+		within("containerStatuses[]", mounts),
+		within("ephemeralContainerStatuses[]", mounts),
 	)
 }
 
@@ -32,9 +80,9 @@ func stopSignal(container map[string]any) {
 	}
 }
 
-// withoutRollingFeatures is for MaxUnavailableStatefulSet.
-func withoutRollingFeatures() rule {
-	return within("spec.updateStrategy.rollingUpdate", drop("maxUnavailable"))
+// withoutJobFeatures is for WorkloadWithJob.
+func withoutJobFeatures() rule {
+	return all(withoutTemplateFeatures(), within("spec", drop("scheduling")))
 }
 
 // withoutDataSourceFeatures is for CrossNamespaceVolumeDataSource.
@@ -46,18 +94,46 @@ func withoutDataSourceFeatures() rule {
 	}
 }
 
-// withoutNodeFeatures is for DynamicKubeletConfig, which doesn't exist any more.
+// withoutNodeFeatures is for InPlacePodVerticalScalingSchedulerPreemption, and for DynamicKubeletConfig, which doesn't
+// exist any more.
 func withoutNodeFeatures() rule {
-	return all(within("spec", drop("configSource")), within("status", drop("config")))
+	return all(
+		within("spec", drop("podPreemptionPolicy"), drop("configSource")),
+		within("status", drop("config")),
+	)
 }
 
 // withoutLeaseFeatures is for CoordinatedLeaderElection.
 func withoutLeaseFeatures() rule { return within("spec", drop("strategy"), drop("preferredHolder")) }
 
-// withoutDriverFeatures is for VolumeLimitScaling.
-func withoutDriverFeatures() rule { return within("spec", drop("preventPodSchedulingIfMissing")) }
-
-// withoutDeviceFeatures is for DRANodeAllocatableResources.
-func withoutDeviceFeatures() rule {
-	return within("spec.devices[]", drop("nodeAllocatableResourceMappings"))
+// withoutSliceFeatures is for DRAPartitionableDevicesType, DRAOptionalNodeOperations, DRANodeAllocatableResources,
+// DRADeviceCompatibilityGroups and DRAListTypeAttributes.
+func withoutSliceFeatures() rule {
+	return within("spec",
+		drop("partitionTypeAttribute"),
+		drop("skipNodeOperations"),
+		within("devices[]",
+			drop("nodeAllocatableResources"),
+			within("consumesCounters[]", drop("compatibilityGroups")),
+			within("attributes", listAttributes),
+		),
+	)
 }
+
+// listAttributes removes the values of attributes that are lists.
+func listAttributes(attributes map[string]any) {
+	for name := range attributes {
+		all(drop("bools"), drop("ints"), drop("strings"), drop("versions"))(object(attributes, name))
+	}
+}
+
+// withoutRequestFeatures is for DRADerivedAttributes, in the spec of a ResourceClaim.
+func withoutRequestFeatures() rule {
+	return within("devices.requests[]",
+		within("exactly", drop("derivedAttributes")),
+		within("firstAvailable[]", drop("derivedAttributes")),
+	)
+}
+
+// withoutHealth is for CSIVolumeHealth. It removes the named field of the status.
+func withoutHealth(name string) rule { return within("status", drop(name)) }

@@ -37,7 +37,7 @@ func serverFields() []string {
 	return []string{
 		"metadata.creationTimestamp", "metadata.generation", "metadata.managedFields", "metadata.resourceVersion",
 		"metadata.uid", "status.conditions[].lastTransitionTime", "status.lastPhaseTransitionTime",
-		"spec.devices[].taints[].timeAdded",
+		"spec.devices[].taints[].timeAdded", "spec.taint.timeAdded",
 		// of the user of the request
 		"spec.username", "spec.uid", "spec.groups", "spec.extra",
 	}

@@ -71,7 +71,6 @@ func pod() rule {
 		ensure("spec",
 			within("containers[].resources", fillFrom("requests", "limits")),
 			within("initContainers[].resources", fillFrom("requests", "limits")),
-			podResources,
 			unset("enableServiceLinks", true),
 			when("hostNetwork", true,
 				within("containers[].ports[]", hostPort),

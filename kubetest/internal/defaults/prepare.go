@@ -18,8 +18,8 @@ var written = sync.OnceValue(func() map[schema.GroupVersion]kinds {
 	return map[schema.GroupVersion]kinds{
 		{Version: "v1"}: {
 			"Node":                  withoutNodeFeatures(),
-			"PersistentVolumeClaim": within("spec", withoutDataSourceFeatures(), dataSources),
-			"Pod":                   within("spec", withoutPodFeatures()),
+			"PersistentVolumeClaim": all(within("spec", withoutDataSourceFeatures(), dataSources), withoutHealth("healthStatus")),
+			"Pod":                   all(within("spec", withoutPodFeatures()), within("status", withoutPodStatusFeatures())),
 			"PodTemplate":           within("template.spec", withoutPodFeatures()),
 			"ReplicationController": withoutTemplateFeatures(),
 			"ServiceAccount":        within("secrets[]", onlyName),
@@ -28,18 +28,25 @@ var written = sync.OnceValue(func() map[schema.GroupVersion]kinds {
 			"DaemonSet":   withoutTemplateFeatures(),
 			"Deployment":  withoutTemplateFeatures(),
 			"ReplicaSet":  withoutTemplateFeatures(),
-			"StatefulSet": all(withoutTemplateFeatures(), withoutRollingFeatures()),
+			"StatefulSet": withoutTemplateFeatures(),
 		},
 		{Group: "batch", Version: "v1"}: {
-			"CronJob": within("spec.jobTemplate", withoutTemplateFeatures()),
-			"Job":     withoutTemplateFeatures(),
+			"CronJob": within("spec.jobTemplate", withoutJobFeatures()),
+			"Job":     withoutJobFeatures(),
 		},
 		{Group: "coordination.k8s.io", Version: "v1"}: {"Lease": withoutLeaseFeatures()},
 		{Group: "discovery.k8s.io", Version: "v1"}: {
 			"EndpointSlice": within("endpoints[]", drop("deprecatedTopology")),
 		},
-		{Group: "resource.k8s.io", Version: "v1"}: {"ResourceSlice": withoutDeviceFeatures()},
-		{Group: "storage.k8s.io", Version: "v1"}:  {"CSIDriver": withoutDriverFeatures()},
+		{Group: "resource.k8s.io", Version: "v1"}: {
+			"ResourceClaim": all(
+				within("spec", withoutRequestFeatures()),
+				within("status.allocation.devices.results[]", drop("skipNodeOperations")),
+			),
+			"ResourceClaimTemplate": within("spec.spec", withoutRequestFeatures()),
+			"ResourceSlice":         withoutSliceFeatures(),
+		},
+		{Group: "storage.k8s.io", Version: "v1"}: {"CSINode": withoutHealth("storageHealth")},
 	}
 })
 

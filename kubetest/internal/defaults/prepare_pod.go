@@ -15,6 +15,7 @@ import (
 func newPod() rule {
 	return all(
 		ensure("status", zero("phase", "Pending")),
+		within("spec", podResources),
 		qualityOfService,
 		schedulingGates,
 		labelKeys,

@@ -34,23 +34,20 @@ func quantities(list map[string]any) map[string]resource.Quantity {
 	return result
 }
 
-// podResources sets the resources of a whole pod which has some of them: limits of huge pages from the containers, and
-// requests from the containers or from the limits.
+// podResources sets the resources of a whole pod which has some of them: limits of huge pages from the containers, then
+// requests from the containers or from the limits, and then limits from containers that all have one.
 func podResources(spec map[string]any) {
 	resources := object(spec, "resources")
 	if len(object(resources, "limits"))+len(object(resources, "requests")) == 0 {
 		return
 	}
 	limits, requests := entries(resources, "limits"), entries(resources, "requests")
-	for name, q := range total(spec, "limits") {
+	ofContainers := total(spec, "limits")
+	for name, q := range ofContainers {
 		if _, requested := requests[name]; isHugePages(name) && !requested {
 			fill(limits, map[string]any{name: q.String()})
 		}
 	}
-	if len(limits) == 0 {
-		return
-	}
-	resources["limits"] = limits
 	for name, q := range total(spec, "requests") {
 		if isPodLevel(name) && !isHugePages(name) {
 			fill(requests, map[string]any{name: q.String()})
@@ -61,9 +58,32 @@ func podResources(spec map[string]any) {
 			fill(requests, map[string]any{name: value})
 		}
 	}
-	if len(requests) > 0 {
-		resources["requests"] = requests
+	for name, request := range quantities(requests) {
+		if isPodLevel(name) && limitedEverywhere(spec, name) {
+			limit := ofContainers[name]
+			if request.Cmp(limit) > 0 {
+				limit = request
+			}
+			fill(limits, map[string]any{name: limit.String()})
+		}
 	}
+	for name, list := range map[string]map[string]any{"limits": limits, "requests": requests} {
+		if len(list) > 0 {
+			resources[name] = list
+		}
+	}
+}
+
+// limitedEverywhere returns whether all containers of a pod have a limit of a resource.
+func limitedEverywhere(spec map[string]any, name string) bool {
+	for _, list := range []string{"initContainers", "containers", "ephemeralContainers"} {
+		for _, c := range objects(spec, list) {
+			if _, ok := object(c, "resources", "limits")[name]; !ok {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // entries returns a field that is an object, or a new object.

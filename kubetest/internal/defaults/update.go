@@ -15,15 +15,56 @@ import (
 	"github.com/kube-go/sdk/kubetest/internal/builtin"
 )
 
-// kept has the rules of PrepareUpdate that need the live object.
+// updates are the rules of the kinds of a version of a group that need the live object.
+type updates map[string]func(obj, live map[string]any)
+
+// kept has the rules of PrepareUpdate that need the live object, by subresource.
 //
 //nolint:gochecknoglobals // a cache
-var kept = sync.OnceValue(func() map[schema.GroupVersion]map[string]func(obj, live map[string]any) {
-	return map[schema.GroupVersion]map[string]func(obj, live map[string]any){
-		{Version: "v1"}:                {"Namespace": keepFinalizers, "Service": keepAllocated},
-		{Group: "apps", Version: "v1"}: {"DaemonSet": countTemplates},
+var kept = sync.OnceValue(func() map[string]map[schema.GroupVersion]updates {
+	return map[string]map[schema.GroupVersion]updates{
+		"": {
+			{Version: "v1"}: {
+				"Namespace": keepFinalizers, "Pod": keepPodResources, "Service": keepAllocated,
+			},
+			{Group: "apps", Version: "v1"}:            {"DaemonSet": countTemplates},
+			{Group: "resource.k8s.io", Version: "v1"}: {"DeviceTaintRule": renewTaint},
+		},
+		"resize": {{Version: "v1"}: {"Pod": resizePod}},
+		"status": {{Version: "v1"}: {"Pod": keepPodStatus}},
 	}
 })
+
+// keepPodResources keeps the resources of a whole pod, which clients that do not know them remove.
+func keepPodResources(obj, live map[string]any) {
+	if resources := object(live, "spec", "resources"); resources != nil {
+		within("spec", unset("resources", resources))(obj)
+	}
+}
+
+func resizePod(obj, live map[string]any) {
+	keepPodResources(obj, live)
+	within("spec", podResources)(obj)
+}
+
+// keepPodStatus keeps the quality of service of a pod, and the claims that clients that do not know them remove.
+func keepPodStatus(obj, live map[string]any) {
+	within("status", func(status map[string]any) {
+		for _, name := range []string{"qosClass", "resourceClaimStatuses", "extendedResourceClaimStatus"} {
+			if value := object(live, "status")[name]; value != nil {
+				unset(name, value)(status)
+			}
+		}
+	})(obj)
+}
+
+// renewTaint sets the time of the taint of a DeviceTaintRule if its effect changes and its time doesn't.
+func renewTaint(obj, live map[string]any) {
+	taint, before := object(obj, "spec", "taint"), object(live, "spec", "taint")
+	if taint["effect"] != before["effect"] && taint["timeAdded"] == before["timeAdded"] {
+		within("spec.taint", drop("timeAdded"), now("timeAdded"))(obj)
+	}
+}
 
 // keepFinalizers keeps the finalizers in the spec of a namespace, which only the subresource finalize changes.
 func keepFinalizers(obj, live map[string]any) {

@@ -51,7 +51,7 @@ func statefulSetSpec() rule {
 		zero("podManagementPolicy", "OrderedReady"),
 		ensure("updateStrategy",
 			zeroThen("type", "RollingUpdate", unset("rollingUpdate", map[string]any{})),
-			when("type", "RollingUpdate", within("rollingUpdate", unset("partition", 0))),
+			when("type", "RollingUpdate", within("rollingUpdate", unset("partition", 0), unset("maxUnavailable", 1))),
 		),
 		ensure("persistentVolumeClaimRetentionPolicy", zero("whenDeleted", "Retain"), zero("whenScaled", "Retain")),
 		unset("replicas", 1),
