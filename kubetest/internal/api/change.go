@@ -23,6 +23,7 @@ import (
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/kubetest/internal/definition"
+	"github.com/kube-go/sdk/kubetest/internal/fields"
 	"github.com/kube-go/sdk/kubetest/internal/store"
 	"github.com/kube-go/sdk/kubetest/internal/typed"
 )
@@ -133,6 +134,9 @@ func (c *call) patch() error {
 	if err := options(c, &o, "PatchOptions", func(o *metav1.PatchOptions) field.ErrorList {
 		return validation.ValidatePatchOptions(o, types.PatchType(mediaType))
 	}); err != nil {
+		return err
+	}
+	if err := fields.CheckPatch(mediaType, data); err != nil {
 		return err
 	}
 	if c.subresource == "scale" {
@@ -341,7 +345,7 @@ func returnsDeleted(k *kind) bool {
 			return true
 		}
 	case "resource.k8s.io":
-		return true
+		return k.Kind != "DeviceTaintRule"
 	case "storage.k8s.io":
 		return k.Plural != "csistoragecapacities"
 	}

@@ -65,9 +65,8 @@ func (m *Manager) Update(live, obj *unstructured.Unstructured, subresource, mana
 			return result.(*unstructured.Unstructured)
 		}
 	}
-	// As in the server, version 1.36, an object that its schema does not permit has no managed fields. Version 1.37
-	// keeps those of live.
-	after.SetManagedFields(nil)
+	// As in the server, an object that its schema does not permit keeps the managed fields of live.
+	after.SetManagedFields(before.GetManagedFields())
 	return after
 }
 

@@ -44,8 +44,6 @@ func mainResetFields(kind schema.GroupKind) fieldpath.Filter {
 	switch kind {
 	case schema.GroupKind{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}:
 		return except(path("spec"), path("status"))
-	case schema.GroupKind{Group: "certificates.k8s.io", Kind: "PodCertificateRequest"}:
-		return nil
 	default:
 		return except(path("status")) // kinds without a status have no such field
 	}
@@ -60,11 +58,12 @@ func statusResetFields(kind schema.GroupKind) fieldpath.Filter {
 	case "certificates.k8s.io/CertificateSigningRequest":
 		return except(path("spec"), path("status", "conditions"))
 	case "admissionregistration.k8s.io/ValidatingAdmissionPolicy", "apiregistration.k8s.io/APIService",
+		"certificates.k8s.io/PodCertificateRequest",
 		"flowcontrol.apiserver.k8s.io/FlowSchema", "flowcontrol.apiserver.k8s.io/PriorityLevelConfiguration",
 		"internal.apiserver.k8s.io/StorageVersion", "networking.k8s.io/ServiceCIDR",
 		"resource.k8s.io/DeviceTaintRule", "resource.k8s.io/ResourceClaim",
 		"resource.k8s.io/ResourcePoolStatusRequest", "scheduling.k8s.io/PodGroup",
-		"storage.k8s.io/VolumeAttachment", "storagemigration.k8s.io/StorageVersionMigration":
+		"storage.k8s.io/CSINode", "storage.k8s.io/VolumeAttachment", "storagemigration.k8s.io/StorageVersionMigration":
 		return except(path("metadata"), path("spec"))
 	default:
 		return except(path("spec"))

@@ -4,6 +4,7 @@
 package fields_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -15,7 +16,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -27,7 +28,7 @@ import (
 	"github.com/kube-go/sdk/kubetest/internal/fields"
 )
 
-// story is a sequence of requests for one object. The responses of a kube-apiserver 1.36 are recorded in a JSON file
+// story is a sequence of requests for one object. The responses of a kube-apiserver 1.37 are recorded in a JSON file
 // with the same name.
 type story struct {
 	Definition *definition `json:"definition"`
@@ -98,7 +99,7 @@ func TestManagedFieldsAreThoseOfTheServer(t *testing.T) {
 					continue
 				}
 				got := server.respond(t, &story, &step)
-				if diff := cmp.Diff(scrub(t, want[i]), scrub(t, got)); diff != "" {
+				if diff := gocmp.Diff(scrub(t, want[i]), scrub(t, got)); diff != "" {
 					t.Errorf("step %d, %s by %q: response differs from the server's (-server +here):\n%s\n%s",
 						i, step.Do, step.Manager, step.body(), diff)
 				}
@@ -307,6 +308,11 @@ func request(
 	t *testing.T, m *fields.Manager, live *unstructured.Unstructured, step *step,
 ) (*unstructured.Unstructured, error) {
 	t.Helper()
+	if step.Do == "patch" || step.Do == "apply" {
+		if err := fields.CheckPatch(patchTypes(cmp.Or(step.Type, step.Do)), step.body()); err != nil {
+			return nil, err
+		}
+	}
 	if step.Do == "apply" {
 		config, problem, err := fields.Decode(step.body())
 		if err != nil {
@@ -347,6 +353,8 @@ func patchTypes(name string) string {
 		return "application/merge-patch+json"
 	case "strategic":
 		return "application/strategic-merge-patch+json"
+	case "apply":
+		return "application/apply-patch+yaml"
 	default:
 		return name
 	}
