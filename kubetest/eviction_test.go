@@ -103,3 +103,16 @@ func TestEvictionsWithoutADecisionOfABudget(t *testing.T) {
 		})
 	}
 }
+
+func TestABudgetThatAllowsLessThanNothingIsTheCause(t *testing.T) {
+	c := kubetest.Start(t, &kubetest.Options{Objects: []kube.Object{ready("a"), budget("web", -1)}}).Client(nil)
+	err := kube.Pods(c, "shop").Evict(t.Context(), "a", nil)
+	status, ok := errors.AsType[*kube.StatusError](err)
+	if !ok || !errors.Is(err, kube.ErrForbidden) || len(status.Causes()) != 1 {
+		t.Fatalf("Evict = %v, want that it is forbidden, with a cause", err)
+	}
+	const want = "The disruption budget web does not allow evicting pods currently: pdb disruptions allowed is negative"
+	if cause := status.Causes()[0]; cause.Type != policyv1.DisruptionBudgetCause || cause.Message != want {
+		t.Errorf("the cause is %+v, want %q", cause, want)
+	}
+}

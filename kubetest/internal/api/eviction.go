@@ -25,7 +25,7 @@ import (
 )
 
 // evict serves an eviction of a pod, see
-// https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/registry/core/pod/storage/eviction.go.
+// https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/registry/core/pod/storage/eviction.go.
 func (c *call) evict() error {
 	obj, err := c.decodeAs(policyv1.SchemeGroupVersion.WithKind("Eviction"))
 	if err != nil {
@@ -161,8 +161,10 @@ func checkBudget(b *policyv1.PodDisruptionBudget) error {
 		return budgetError(apierrors.NewTooManyRequests(refusal, 10),
 			"The disruption budget %s is still being processed by the server.", b.Name)
 	case s.DisruptionsAllowed < 0:
-		return apierrors.NewForbidden(schema.GroupResource{Group: policyv1.GroupName, Resource: "poddisruptionbudget"}, b.Name,
-			errors.New("pdb disruptions allowed is negative"))
+		return budgetError(apierrors.NewForbidden(
+			schema.GroupResource{Group: policyv1.GroupName, Resource: "poddisruptionbudget"}, b.Name,
+			errors.New("pdb disruptions allowed is negative")),
+			"The disruption budget %s does not allow evicting pods currently: pdb disruptions allowed is negative", b.Name)
 	case s.DisruptionsAllowed > 0:
 		return nil
 	}
