@@ -28,7 +28,7 @@
 //
 // # What the server does
 //
-// It serves the kinds that Kubernetes 1.36 has by default, except for APIServices and v1 of HorizontalPodAutoscalers,
+// It serves the kinds that Kubernetes 1.37 has by default, except for APIServices and v1 of HorizontalPodAutoscalers,
 // and the kinds of CustomResourceDefinitions. Requests have the effects and errors of a real server: resource versions
 // and conflicts, generations, defaults, finalizers, server-side apply with managed fields, all types of patches, dry
 // runs, subresources such as status, scale and eviction, selectors, pages, and watches with bookmarks and streaming

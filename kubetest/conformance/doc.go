@@ -10,7 +10,7 @@
 //
 // # Scripts
 //
-// Most cases are scripts: requests, each with the response that a real server of Kubernetes 1.36 sent. A script is a
+// Most cases are scripts: requests, each with the response that a real server of Kubernetes 1.37 sent. A script is a
 // file below the folder scripts. The line "== claim" begins a case, and steps are separated by empty lines:
 //
 //	== A create with a name that exists is a conflict

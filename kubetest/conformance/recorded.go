@@ -36,7 +36,7 @@ func CheckRecorded(t *testing.T, c *client.Client) {
 	}
 }
 
-// minor returns the minor version of a gitVersion: v1.36 of v1.36.3.
+// minor returns the minor version of a gitVersion: v1.37 of v1.37.2.
 func minor(version string) string {
 	parts := strings.SplitN(version, ".", 3)
 	return strings.Join(parts[:min(2, len(parts))], ".")

@@ -21,7 +21,7 @@ func TestCompareDescribesTheFirstDifference(t *testing.T) {
 }
 
 func TestMinorIgnoresThePatchVersion(t *testing.T) {
-	for in, want := range map[string]string{"v1.36.3": "v1.36", "v1.36.0-rc.1": "v1.36", "v2.0": "v2.0", "": ""} {
+	for in, want := range map[string]string{"v1.37.2": "v1.37", "v1.37.0-rc.1": "v1.37", "v2.0": "v2.0", "": ""} {
 		if got := minor(in); got != want {
 			t.Errorf("minor(%q) = %q, want %q", in, got, want)
 		}

@@ -14,7 +14,7 @@ import (
 const eventsGroup = "events.k8s.io"
 
 // eventFields returns the names of the fields of events.k8s.io/v1 that have other names in core/v1, see
-// https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/apis/events/v1/conversion.go.
+// https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/apis/events/v1/conversion.go.
 func eventFields() map[string]string {
 	return map[string]string{
 		"regarding": "involvedObject", "note": "message", "deprecatedSource": "source",

@@ -12,7 +12,7 @@ import (
 	"github.com/kube-go/sdk/kubetest/internal/builtin"
 )
 
-// The wanted paths are those that kube-apiserver 1.36.3 reports with fieldValidation=Strict.
+// The wanted paths are those that kube-apiserver 1.37.2 reports with fieldValidation=Strict.
 func TestPruneRemovesUnknownFields(t *testing.T) {
 	tests := []struct {
 		name        string

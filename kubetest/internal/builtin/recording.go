@@ -16,7 +16,7 @@ import (
 const (
 	DiscoveryDocument = "discovery.json" // an APIGroupDiscoveryList with all groups, the core group first
 	SchemasDocument   = "schemas.json"   // an object with the OpenAPI v3 definitions, by name
-	VersionDocument   = "version.txt"    // the gitVersion of the server, such as v1.36.3
+	VersionDocument   = "version.txt"    // the gitVersion of the server, such as v1.37.2
 )
 
 var (
@@ -28,7 +28,7 @@ var (
 	versionFile string
 )
 
-// Version returns the version of the recorded server, such as v1.36.3.
+// Version returns the version of the recorded server, such as v1.37.2.
 func Version() string { return strings.TrimSpace(versionFile) }
 
 // Document returns a document of the recording as it was recorded. It panics if the name is unknown.

@@ -52,7 +52,7 @@ type server interface {
 // group is the group of all definitions. All objects are in namespace default.
 const group = "kt-c.example.com"
 
-// TestResponsesAreThoseOfAServer replays stories, and compares the responses with those of Kubernetes 1.36. With the
+// TestResponsesAreThoseOfAServer replays stories, and compares the responses with those of Kubernetes 1.37. With the
 // flag -update, it records the responses of the cluster of the current kubeconfig.
 func TestResponsesAreThoseOfAServer(t *testing.T) {
 	for _, file := range glob(t, "testdata/*.yaml") {

@@ -23,7 +23,7 @@ const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDisco
 // documents returns the documents of a small server with a custom resource.
 func documents() map[string]string {
 	return map[string]string{
-		"/version": `{"gitVersion":"v1.36.3"}`,
+		"/version": `{"gitVersion":"v1.37.2"}`,
 		"/api":     `{"kind":"APIGroupDiscoveryList","items":[{"metadata":{},"versions":[{"version":"v1"}]}]}`,
 		"/apis": `{"kind":"APIGroupDiscoveryList","items":[
 			{"metadata":{"name":"apps"},"versions":[{"version":"v1"}]},
@@ -80,7 +80,7 @@ func TestRecordKeepsBuiltInGroupsWithoutDescriptions(t *testing.T) {
 		got[name] = string(document)
 	}
 	want := map[string]string{
-		builtin.VersionDocument: "v1.36.3\n",
+		builtin.VersionDocument: "v1.37.2\n",
 		builtin.DiscoveryDocument: `{"kind":"APIGroupDiscoveryList","metadata":{},"items":[` +
 			`{"metadata":{},"versions":[{"version":"v1"}]},` +
 			`{"metadata":{"name":"apps"},"versions":[{"version":"v1"}]}]}`,
