@@ -77,6 +77,9 @@ func (w *write) checkBuiltin(obj, live *unstructured.Unstructured) error {
 		errs = append(errs, immutable(obj, live)...)
 	}
 	errs = append(errs, finalizers(obj)...)
+	if live == nil && w.kind.Group == configurations(true).Group {
+		errs = append(errs, reservedName(obj.GetName(), path.Child("name"))...)
+	}
 	if w.kind.stored() == configurations(true) || w.kind.stored() == configurations(false) {
 		more, err := webhook.Check(obj)
 		if err != nil {
@@ -91,6 +94,16 @@ func (w *write) checkBuiltin(obj, live *unstructured.Unstructured) error {
 		w.warnWithoutEffect()
 	}
 	return nil
+}
+
+// reservedName returns the error of a configuration of admission with a name that only files of the server can have.
+func reservedName(name string, path *field.Path) field.ErrorList {
+	const suffix = ".static.k8s.io"
+	if !strings.HasSuffix(name, suffix) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, name, fmt.Sprintf("names ending with %q are reserved for static "+
+		"manifest-based configurations and cannot be managed via the API", suffix))}
 }
 
 // warnWithoutEffect warns that the server does not enforce a new object.
