@@ -177,7 +177,7 @@ func (w *walk[K]) note(part string, declared bool) {
 func (w *walk[K]) undeletable(err error) outcome {
 	earlier := -1 // the current state is not one
 	for _, v := range w.visited {
-		earlier += v.times
+		earlier += int(v.times)
 	}
 	switch {
 	case !errors.Is(err, inventory.ErrDeclared) || earlier == 0:

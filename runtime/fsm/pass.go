@@ -67,9 +67,10 @@ type walk[K any] struct {
 	brood    map[string]machine.Child // the positions of child machines at the beginning of the step
 	ran      map[string]bool          // the groups that the state has run
 
-	at      int       // the index of the current state
-	value   any       // of the current state
-	visited []visited // by the index of the state
+	at      int        // the index of the current state
+	value   any        // of the current state
+	visited []visited  // by the index of the state
+	few     [8]visited // the memory of visited if there are not more states
 
 	received mailbox                 // by the current step; if the machine is not durable, by all steps
 	took     mailbox                 // by earlier steps, and by the steps of child machines
@@ -85,8 +86,8 @@ type walk[K any] struct {
 
 // visited describes the visits of a pass to a state.
 type visited struct {
-	times  int  // how often it was entered
-	passed bool // it was left since the initial state
+	times  int32 // how often it was entered
+	passed bool  // it was left since the initial state
 }
 
 // walk calls the steps of a pass, and applies what they declare.
@@ -124,7 +125,11 @@ func (w *walk[K]) current() string { return w.chart.states[w.at].name }
 // run calls the steps.
 func (w *walk[K]) run(c *Ctx[K]) {
 	c.walk = w
-	w.visited = make([]visited, len(w.chart.states))
+	if n := len(w.chart.states); n <= len(w.few) {
+		w.visited = w.few[:n] // saves an allocation
+	} else {
+		w.visited = make([]visited, n)
+	}
 	specChanged := w.begin(c)
 	for w.end.how == unset {
 		if specChanged && w.chart.states[w.at].onSpecChange == nil {
@@ -132,7 +137,7 @@ func (w *walk[K]) run(c *Ctx[K]) {
 			specChanged = false
 		}
 		w.visited[w.at].times++
-		if w.visited[w.at].times > w.machine.visits {
+		if int(w.visited[w.at].times) > w.machine.visits {
 			w.exceed()
 			break
 		}
@@ -149,7 +154,7 @@ func (w *walk[K]) retain(c *Ctx[K]) {
 	if w.stored == nil || w.stored.State != w.position.State || w.end.how != fails && (w.end.how != stays || !w.evaded) {
 		return
 	}
-	_, own := w.machine.fields.of(c.Obj)
+	own := w.machine.fields.own(c.Obj)
 	for _, typ := range slices.Sorted(maps.Keys(w.brood)) {
 		group, _, _ := strings.Cut(typ, ".")
 		if w.ran[group] || !slices.ContainsFunc(w.machine.groups, func(g *chart[K]) bool { return g.group == group }) {

@@ -48,7 +48,7 @@ func (m *Machine[K]) Plan(ctx context.Context, obj *K) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, own := m.fields.of(obj)
+	own := m.fields.own(obj)
 	if err := m.foreign(own); err != nil {
 		return nil, err
 	}

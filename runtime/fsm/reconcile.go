@@ -41,7 +41,7 @@ func (m *Machine[K]) Reconcile(ctx context.Context, obj *K) (controller.Action, 
 	if err := m.Check(); err != nil {
 		return controller.Action{}, core.Terminal(err)
 	}
-	_, own := m.fields.of(obj)
+	own := m.fields.own(obj)
 	if err := m.foreign(own); err != nil {
 		return controller.Action{}, core.Terminal(err)
 	}
@@ -58,7 +58,7 @@ func (m *Machine[K]) Reconcile(ctx context.Context, obj *K) (controller.Action, 
 	if obj == nil || err != nil {
 		return controller.Action{}, err
 	}
-	_, own = m.fields.of(obj)
+	own = m.fields.own(obj)
 	own.FSM = dated(own.FSM, m.object(obj))
 	memory := m.borrow()
 	defer m.giveBack(memory)
@@ -77,7 +77,7 @@ func (m *Machine[K]) Reconcile(ctx context.Context, obj *K) (controller.Action, 
 	if deletes && (!m.deletes() || own.FSM != nil && own.FSM.Deleted) {
 		return m.clear(ctx, obj, before, now)
 	}
-	_, stored := m.fields.of(before)
+	stored := m.fields.own(before)
 	memory.reconcile = reconcile[K]{
 		machine: m, obj: obj, before: before, own: own, old: stored.Conditions, memory: memory, now: now, deletes: deletes,
 		track: track, key: key,
@@ -112,9 +112,14 @@ type reconcile[K any] struct {
 
 // pass calls the steps, and stores what they lead to.
 func (r *reconcile[K]) pass(ctx context.Context) (controller.Action, error) {
-	m, out := r.machine, &lazyOutputs{items: r.own.Inventory, begin: r.begin}
+	m := r.machine
+	both := &struct { // one allocation
+		ctx Ctx[K]
+		out lazyOutputs
+	}{Ctx[K]{Context: ctx, Obj: r.obj}, lazyOutputs{items: r.own.Inventory, begin: r.begin}}
+	out := &both.out
 	sent, last := m.signals.of(r.key)
-	w := r.walk(ctx, sent, out)
+	w := r.walk(&both.ctx, sent, out)
 	action := r.prune(ctx, w, out)
 	// The end of a deletion is stored first, which fails if the pass has read an old state of the object: a later pass may
 	// have declared objects since then.
@@ -152,14 +157,13 @@ func (r *reconcile[K]) record(ctx context.Context, items []machine.Item) error {
 
 // walk calls the steps. The pass fails if a step has changed the conditions of others. Those of the machine stay, so
 // that a step may replace the whole status.
-func (r *reconcile[K]) walk(ctx context.Context, sent mailbox, out *lazyOutputs) *walk[K] {
+func (r *reconcile[K]) walk(c *Ctx[K], sent mailbox, out *lazyOutputs) *walk[K] {
 	m := r.machine
-	c := &Ctx[K]{Context: ctx, Obj: r.obj}
 	w := m.walk(c, r.own.FSM, sent, m.object(r.obj).GetGeneration(), r.deletes, r.now, out)
-	if !m.sameForeign(r.old, r.own.Conditions) {
-		w.refuse(errors.New("a Step has changed c.Obj.Status.Conditions: use SetCondition"))
-	}
 	if !slices.Equal(r.old, r.own.Conditions) {
+		if !m.sameForeign(r.old, r.own.Conditions) {
+			w.refuse(errors.New("a Step has changed c.Obj.Status.Conditions: use SetCondition"))
+		}
 		r.own.Conditions = slices.Clone(r.old)
 	}
 	return w
@@ -232,7 +236,7 @@ func (r *reconcile[K]) receive(w *walk[K], last uint64) {
 // clear deletes the declared objects of a deleted object, and then removes the finalizer. It calls no Step: the machine
 // has no states for deletions, or they are done. Otherwise they would declare their own objects again.
 func (m *Machine[K]) clear(ctx context.Context, obj, before *K, now time.Time) (controller.Action, error) {
-	_, own := m.fields.of(obj)
+	own := m.fields.own(obj)
 	out := m.applier.Begin(m.object(obj), own.Inventory, createsNothing)
 	waiting, failed := out.Prune(ctx, nil)
 	if failed == nil && waiting == "" {
@@ -349,7 +353,7 @@ func (m *Machine[K]) suspended(
 		}
 		cond.Message = shorten(cond.Message)
 	}
-	_, own := m.fields.of(obj)
+	own := m.fields.own(obj)
 	others := slices.DeleteFunc(slices.Clone(own.Conditions), func(c metav1.Condition) bool {
 		return c.Type == suspendedType || deleted && c.Type == readyType || !m.owns(c.Type)
 	})
@@ -482,7 +486,7 @@ func (m *Machine[K]) event(obj *K, e events.Event) {
 // of a program that was killed before it recorded what it declares, is removed only when the object is deleted.
 func (m *Machine[K]) finalize(ctx context.Context, obj *K, deletes bool, now time.Time) (*K, error) {
 	has := slices.Contains(m.object(obj).GetFinalizers(), m.name)
-	_, own := m.fields.of(obj)
+	own := m.fields.own(obj)
 	s, invalid := m.suspension(obj, now)
 	needs := m.deletes() || invalid != nil || s != nil && s.WhenDeleted == machine.Wait
 	switch {

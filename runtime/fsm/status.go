@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -178,11 +179,20 @@ func (c *copier) copy(from, to any) {
 // of returns the whole status of an object, and the machine's part of it.
 func (f fields) of(obj any) (status any, own *machine.Status) {
 	v := reflect.ValueOf(obj).Elem().FieldByIndex(f.status)
-	status = v.Addr().Interface()
+	return v.Addr().Interface(), f.part(v)
+}
+
+// own returns the machine's part of the status of an object.
+func (f fields) own(obj any) *machine.Status {
+	return f.part(reflect.ValueOf(obj).Elem().FieldByIndex(f.status))
+}
+
+// part returns the machine's part of a status.
+func (f fields) part(status reflect.Value) *machine.Status {
 	if len(f.machine) > 0 {
-		v = v.FieldByIndex(f.machine)
+		status = status.FieldByIndex(f.machine)
 	}
-	return status, v.Addr().Interface().(*machine.Status)
+	return status.Addr().Interface().(*machine.Status)
 }
 
 // foreign returns an error if another machine has stored the position of an object. Both would write the same fields,
@@ -237,18 +247,15 @@ func merge(old, wanted []metav1.Condition, owned func(typ string) bool, now meta
 			merged = append(make([]metav1.Condition, 0, max(len(old), len(wanted))), old[:unchanged]...)
 		}
 	}
-	find := func(all []metav1.Condition, typ string) int {
-		return slices.IndexFunc(all, func(c metav1.Condition) bool { return c.Type == typ })
-	}
-	for i, c := range old {
-		next := c
-		if at := find(wanted, c.Type); at >= 0 {
-			next = follow(c, wanted[at], now)
-		} else if owned(c.Type) {
+	for i := range old {
+		next := old[i]
+		if w := meta.FindStatusCondition(wanted, next.Type); w != nil {
+			next = follow(&old[i], *w, now)
+		} else if owned(next.Type) {
 			change(i)
 			continue
 		}
-		if next != c {
+		if next != old[i] {
 			change(i)
 		}
 		if merged != nil {
@@ -256,7 +263,7 @@ func merge(old, wanted []metav1.Condition, owned func(typ string) bool, now meta
 		}
 	}
 	for _, c := range wanted {
-		if find(old, c.Type) < 0 {
+		if meta.FindStatusCondition(old, c.Type) == nil {
 			c.LastTransitionTime = now
 			change(len(old))
 			merged = append(merged, c)
@@ -269,7 +276,7 @@ func merge(old, wanted []metav1.Condition, owned func(typ string) bool, now meta
 }
 
 // follow returns a condition as it follows the last one of its type.
-func follow(last, next metav1.Condition, now metav1.Time) metav1.Condition {
+func follow(last *metav1.Condition, next metav1.Condition, now metav1.Time) metav1.Condition {
 	next.LastTransitionTime = last.LastTransitionTime
 	if next.Status != last.Status || last.LastTransitionTime.IsZero() {
 		next.LastTransitionTime = now
@@ -293,9 +300,6 @@ func (m *Machine[K]) owns(typ string) bool {
 
 // sameForeign reports whether two lists have the same conditions of others.
 func (m *Machine[K]) sameForeign(a, b []metav1.Condition) bool {
-	if slices.Equal(a, b) { // usually
-		return true
-	}
 	next := func(all []metav1.Condition) []metav1.Condition {
 		for len(all) > 0 && m.owns(all[0].Type) {
 			all = all[1:]
