@@ -206,7 +206,7 @@ fix: $(LINT)
 	$(FIX) work
 	@for m in $(MODULES); do (cd $$m && $(LINT) fmt) || exit 1; done
 
-## fuzz: run every fuzz target for FUZZTIME, 3s by default
+## fuzz: run every fuzz target for FUZZTIME, 2s by default
 fuzz:
 	@scripts/fuzz $(FUZZTIME)
 

@@ -16,7 +16,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -249,7 +248,7 @@ func merge(old, wanted []metav1.Condition, owned func(typ string) bool, now meta
 	}
 	for i := range old {
 		next := old[i]
-		if w := meta.FindStatusCondition(wanted, next.Type); w != nil {
+		if w := find(wanted, next.Type); w != nil {
 			next = follow(&old[i], *w, now)
 		} else if owned(next.Type) {
 			change(i)
@@ -263,7 +262,7 @@ func merge(old, wanted []metav1.Condition, owned func(typ string) bool, now meta
 		}
 	}
 	for _, c := range wanted {
-		if meta.FindStatusCondition(old, c.Type) == nil {
+		if find(old, c.Type) == nil {
 			c.LastTransitionTime = now
 			change(len(old))
 			merged = append(merged, c)
@@ -273,6 +272,16 @@ func merge(old, wanted []metav1.Condition, owned func(typ string) bool, now meta
 		return old
 	}
 	return merged
+}
+
+// find returns the condition of a type, or nil.
+func find(all []metav1.Condition, typ string) *metav1.Condition {
+	for i := range all {
+		if all[i].Type == typ {
+			return &all[i]
+		}
+	}
+	return nil
 }
 
 // follow returns a condition as it follows the last one of its type.

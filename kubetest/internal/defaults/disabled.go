@@ -6,8 +6,8 @@ package defaults
 // The server removes the fields of features whose gates are off from new objects. The functions in this file return
 // rules that do this for the gates that are off by default and whose fields are in kinds of stable versions.
 
-// withoutPodFeatures is for GenericWorkload, EvictionRequestAPI, ContainerStopSignals, H2CContainerProbe, GRPCContainerProbeTLS,
-// VolumeBindMountOptions, EmptyDirVolumeMode and AtomicWriteVolumeUserFields.
+// withoutPodFeatures is for GenericWorkload, EvictionRequestAPI, ContainerStopSignals, H2CContainerProbe,
+// GRPCContainerProbeTLS, VolumeBindMountOptions, EmptyDirVolumeMode and AtomicWriteVolumeUserFields.
 func withoutPodFeatures() rule {
 	return all(
 		drop("schedulingGroup"),
