@@ -28,8 +28,8 @@ import (
 	"github.com/kube-go/sdk/kubetest/internal/fields"
 )
 
-// story is a sequence of requests for one object. The responses of a kube-apiserver 1.37 are recorded in a JSON file
-// with the same name.
+// story is a sequence of requests for one object. The responses of a server are recorded in a JSON file with the same
+// name: most by version 1.37, those of the stories certificate, created and deployment by version 1.36.
 type story struct {
 	Definition *definition `json:"definition"`
 	APIVersion string      `json:"apiVersion"`
