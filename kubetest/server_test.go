@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -222,6 +223,34 @@ func TestRolesDecideWhatAnImpersonatedUserMayDo(t *testing.T) {
 			t.Errorf("%+v: discovery: %v", tt.user, err)
 		}
 	}
+}
+
+// TestWritesDoNotChangeWhatOthersRead checks that writes which keep parts of the stored object do not change these parts
+// while the object is encoded for others. Without the race detector, it checks nothing.
+func TestWritesDoNotChangeWhatOthersRead(t *testing.T) {
+	c := kubetest.Start(t, &kubetest.Options{Objects: []kube.Object{ready("a")}}).Client(nil)
+	pods := kube.Namespaced[corev1.Pod](c, "shop")
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() {
+			for range 100 {
+				if _, err := pods.Get(t.Context(), "a", nil); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for n := range 50 {
+		patch := kube.MergePatch(map[string]any{"status": map[string]any{"message": fmt.Sprint(n)}})
+		if _, err := pods.Status().Patch(t.Context(), "a", patch, nil); err != nil {
+			t.Error(err)
+		}
+		patch = kube.MergePatch(map[string]any{"metadata": map[string]any{"labels": map[string]any{"n": fmt.Sprint(n)}}})
+		if _, err := pods.Patch(t.Context(), "a", patch, nil); err != nil {
+			t.Error(err)
+		}
+	}
+	readers.Wait()
 }
 
 func TestPausedWatchesAreStale(t *testing.T) {

@@ -14,10 +14,12 @@ import (
 // separate gives an object of a built-in kind the fields that a write of its subresource does not change. It returns an
 // error for each one that the write may not change. live is nil for a new object.
 func (w *write) separate(obj, live *unstructured.Unstructured) field.ErrorList {
-	switch {
-	case live == nil:
+	if live == nil {
 		w.separateNew(obj)
 		return nil
+	}
+	live = live.DeepCopy() // the object gets parts of it, which the rules of its kind change
+	switch {
 	case w.subresource == "status":
 		keepOthers(obj, live, "status")
 		w.keepMetadata(obj, live)
@@ -69,7 +71,7 @@ func (w *write) keepMetadata(obj, live *unstructured.Unstructured) {
 	case "CSINode", "DeviceTaintRule", "FlowSchema", "PodCertificateRequest", "PriorityLevelConfiguration",
 		"ResourceClaim", "ServiceCIDR", "StorageVersionMigration", "ValidatingAdmissionPolicy", "VolumeAttachment":
 		managed := obj.GetManagedFields()
-		obj.Object["metadata"] = live.DeepCopy().Object["metadata"]
+		obj.Object["metadata"] = live.Object["metadata"]
 		obj.SetManagedFields(managed)
 	}
 }
@@ -114,10 +116,9 @@ func separateResize(obj, live *unstructured.Unstructured) field.ErrorList {
 	return errs
 }
 
-// takeSpec gives a pod the fields of live, except for the managed fields. Its spec is a copy.
+// takeSpec gives a pod the fields of live, except for the managed fields.
 func takeSpec(obj, live *unstructured.Unstructured) {
 	keepOthers(obj, live)
-	obj.Object["spec"] = live.DeepCopy().Object["spec"]
 	metav1.ResetObjectMetaForStatus(obj, live)
 }
 
