@@ -3,8 +3,9 @@
 
 package defaults
 
-// The server removes the fields of features whose gates are off from new objects. The functions in this file return
-// rules that do this for the gates that are off by default and whose fields are in kinds of stable versions.
+// The server removes the fields of features whose gates are off from the objects that it writes, unless they are stored.
+// The functions in this file return rules that do this for the gates that are off by default and whose fields are in
+// kinds of stable versions. No object of kubetest has such a field stored.
 
 // withoutPodFeatures is for GenericWorkload, EvictionRequestAPI, ContainerStopSignals, H2CContainerProbe,
 // GRPCContainerProbeTLS, VolumeBindMountOptions, EmptyDirVolumeMode and AtomicWriteVolumeUserFields.

@@ -18,7 +18,8 @@ import (
 )
 
 // DefaultVersion is the Kubernetes version whose go.mod and go.sum are embedded. To change it, build the new version
-// once and copy both files from the `sources` folder of its directory in the cache.
+// once, copy the `sources` folder of its directory in the cache, and take both files from the copy after go mod tidy,
+// which adds the modules that other operating systems need.
 const DefaultVersion = "v1.37.2"
 
 //go:embed _controlplane
