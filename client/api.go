@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -62,7 +63,8 @@ func ClusterWide[K any, P core.ObjectPtr[K]](c *Client) *API[K] {
 
 // Of returns the API of a resource in the whole cluster, as [ClusterWide] does; [API.In] narrows it to one namespace.
 // It is for types whose resource is not known, and for types that can hold objects of any kind. For
-// metav1.PartialObjectMetadata it asks the server for metadata only, see [API.Metadata].
+// metav1.PartialObjectMetadata it asks the server for metadata only, see [API.Metadata], and for [core.Row] for rows of
+// tables, see [API.Rows].
 func Of[K any, P core.ObjectPtr[K]](c *Client, res core.Resource) *API[K] {
 	a := new(API[K])
 	a.init(c, reflect.TypeFor[K](), &res, res.Validate())
@@ -82,8 +84,11 @@ func (e *endpoint) init(c *Client, goType reflect.Type, res *core.Resource, setu
 	}
 	e.client, e.goType, e.setup = c, goType, setup
 	e.target = request.Target{Resource: *res, Encoding: EncodingOf(goType), FieldManager: c.manager}
-	if isMetadata(goType) {
+	switch {
+	case isMetadata(goType):
 		e.target = metadataOf(e.target)
+	case goType == reflect.TypeFor[core.Row]():
+		e.target = rowsOf(e.target)
 	}
 }
 
@@ -230,10 +235,14 @@ func complete(obj core.Object, t request.Target) error {
 
 // sentKind returns the kind in the responses for a target.
 func sentKind(t request.Target) schema.GroupVersionKind {
-	if t.View == request.ViewMetadata {
+	switch t.View {
+	case request.ViewMetadata:
 		return partialMetadata()
+	case request.ViewTable:
+		return metav1.SchemeGroupVersion.WithKind("Table")
+	default:
+		return kindOf(t)
 	}
-	return kindOf(t)
 }
 
 // kindOf returns the kind of the objects of a target, in requests and responses.
@@ -284,11 +293,15 @@ func (e *endpoint) exchange(ctx context.Context, verb string, t request.Target, 
 		return received{}, 0, err
 	}
 	defer resp.Body.Close()
+	contentType := resp.Header.Get("Content-Type")
+	if t.View == request.ViewTable {
+		row, err := e.row(resp.Body, contentType)
+		return received{object: row}, resp.StatusCode, err
+	}
 	body, err := wire.ReadBody(resp.Body, e.client.limits)
 	if err != nil {
 		return received{}, 0, err
 	}
-	contentType := resp.Header.Get("Content-Type")
 	if verb == "create" && t.Subresource != "" && wire.UnmarshalStatus(body, contentType) != nil {
 		return received{}, resp.StatusCode, nil // the response is only a Status
 	}
@@ -298,6 +311,32 @@ func (e *endpoint) exchange(ctx context.Context, verb string, t request.Target, 
 	}
 	return received{obj, body}, resp.StatusCode, complete(obj, t)
 }
+
+// row reads the table of one object.
+func (e *endpoint) row(body io.Reader, contentType string) (core.Object, error) {
+	o := &wire.ReadOptions{Kind: sentKind(e.target), Limits: e.client.limits}
+	var row core.Object
+	_, err := wire.ReadList(body, contentType, o, func(p wire.Packed) error {
+		if row != nil {
+			return errRows
+		}
+		row = e.blank()
+		if err := p.Decode(row); err != nil {
+			return err
+		}
+		return complete(row, e.target)
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case row == nil:
+		return nil, errRows
+	}
+	return row, nil
+}
+
+// errRows is the error for a response that should be the row of one object.
+var errRows = errors.New("the server did not send one row")
 
 // send sends a request in the encoding of its target. If the server refuses the encoding of the body, send repeats the
 // request in JSON, and uses JSON for later bodies of the resource for some time, see remembered.

@@ -180,7 +180,7 @@ func TestObjectOfAnotherShardIsAnError(t *testing.T) {
 			return err
 		},
 		"table": func(shard *core.Shard) error {
-			_, err := maps.Table(t.Context(), &request.ListOptions{ShardSelector: shard.String()})
+			_, err := maps.Rows().List(t.Context(), &request.ListOptions{ShardSelector: shard.String()})
 			return err
 		},
 		"watch": func(shard *core.Shard) error {
@@ -201,10 +201,5 @@ func TestObjectOfAnotherShardIsAnError(t *testing.T) {
 				t.Errorf("error for an object of another shard = %v", err)
 			}
 		})
-	}
-	none := &request.ListOptions{ShardSelector: half.String(), IncludeObject: metav1.IncludeNone}
-	if _, err := maps.Table(t.Context(), none); err == nil ||
-		!strings.Contains(err.Error(), "request not sent: ListOptions.IncludeObject") {
-		t.Errorf("error for a table of a shard without objects = %v", err)
 	}
 }

@@ -99,19 +99,19 @@ func ExampleAPI_Metadata() {
 	// ConfigMap map[app:web] <nil>
 }
 
-func ExampleAPI_Table() {
+func ExampleAPI_Rows() {
 	c := testserver.Answering(`{"kind":"Table","apiVersion":"meta.k8s.io/v1","columnDefinitions":[{"name":"Name"},{"name":"Data"}],` +
-		`"rows":[{"cells":["settings",1]}]}`)
-	table, err := client.Namespaced[corev1.ConfigMap](c, "prod").Table(context.Background(), nil)
+		`"rows":[{"cells":["settings",1],"object":{"metadata":{"name":"settings"}}}]}`)
+	row, err := client.Namespaced[corev1.ConfigMap](c, "prod").Rows().Get(context.Background(), "settings", nil)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	for i, column := range table.ColumnDefinitions {
-		fmt.Println(column.Name, "=", table.Rows[0].Cells[i])
+	for i, column := range row.Columns {
+		fmt.Println(column.Name, "=", row.Cells[i])
 	}
 	// Output:
-	// GET /api/v1/namespaces/prod/configmaps
+	// GET /api/v1/namespaces/prod/configmaps/settings
 	// Name = settings
 	// Data = 1
 }

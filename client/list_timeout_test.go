@@ -66,10 +66,6 @@ func TestListTimeoutBoundsTheRequest(t *testing.T) {
 				}
 				return err
 			}},
-			{"Table", func(ctx context.Context, a *client.API[metav1.PartialObjectMetadata], o *request.ListOptions) error {
-				_, err := a.Table(ctx, o)
-				return err
-			}},
 			{"DeleteCollection", func(ctx context.Context, a *client.API[metav1.PartialObjectMetadata], o *request.ListOptions) error {
 				return a.DeleteCollection(ctx, nil, o)
 			}},

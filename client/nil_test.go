@@ -42,7 +42,7 @@ func TestNilClientIsAnErrorOfEachRequest(t *testing.T) {
 			}
 			return nil
 		},
-		"Table":      func() error { _, err := wide.Table(ctx, nil); return err },
+		"Rows":       func() error { _, err := wide.Rows().List(ctx, nil); return err },
 		"Metadata":   func() error { _, err := api.Metadata().Get(ctx, "a", nil); return err },
 		"Protobuf":   func() error { _, err := api.PreferEncoding(wire.Protobuf).Get(ctx, "a", nil); return err },
 		"Status":     func() error { _, err := api.Subresource("status").Get(ctx, "a", nil); return err },

@@ -265,61 +265,26 @@ func isMetadata(t reflect.Type) bool {
 	return t == reflect.TypeFor[metav1.PartialObjectMetadata]()
 }
 
-// Table returns objects as kubectl get prints them: named columns, and a row of cells for each object with its
-// metadata. Like [API.List], it returns one page; the field selector metadata.name=… selects one object. ObjectBytes of
-// [wire.Limits] limits the whole response.
+// Rows returns the same API for rows of tables: for each object, the server sends the cells that kubectl get prints, and
+// the metadata. It is only for reads and watches; each write returns an error.
 //
-// Errors: [core.ErrExpired] when the continue token is too old; [core.ErrNotAcceptable] from a server without tables.
-func (a *API[K]) Table(ctx context.Context, o *request.ListOptions) (*metav1.Table, error) {
-	t := a.target
+// The cells may change when the object does not, since they have ages such as "5m". [Of] with [core.Row] returns the
+// same.
+//
+// Errors: [core.ErrNotAcceptable] from a server without tables.
+func (a *API[K]) Rows() *API[core.Row] {
+	r := &API[core.Row]{a.endpoint}
+	r.target, r.goType = rowsOf(a.target), reflect.TypeFor[core.Row]()
+	return r
+}
+
+// Rows returns the feed of the rows of the same objects, see [API.Rows].
+func (f *Feed) Rows() *Feed {
+	return &Feed{client: f.client, target: rowsOf(f.target), setup: f.setup}
+}
+
+// rowsOf returns the target for the rows of its objects.
+func rowsOf(t request.Target) request.Target {
 	t.View, t.Encoding = request.ViewTable, wire.JSON
-	table, err := a.table(ctx, t, o)
-	return table, WrapError("list", t, err)
-}
-
-func (e *endpoint) table(ctx context.Context, t request.Target, o *request.ListOptions) (*metav1.Table, error) {
-	if err := e.ready(); err != nil {
-		return nil, err
-	}
-	if o != nil && o.ShardSelector != "" && o.IncludeObject == metav1.IncludeNone {
-		return nil, &request.InvalidError{
-			Field:  "ListOptions.IncludeObject",
-			Detail: "None can't be combined with ShardSelector: a row without metadata belongs to no shard",
-		}
-	}
-	ctx, cancel := limited(ctx, o)
-	defer cancel()
-	resp, err := e.client.send(ctx, t, encoded(t, func(t request.Target) (*request.Request, error) {
-		return request.List(t, o)
-	}))
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	body, err := wire.ReadBody(resp.Body, e.client.limits)
-	if err != nil {
-		return nil, err
-	}
-	table := new(metav1.Table)
-	if err := wire.UnmarshalJSON(body, table); err != nil {
-		return nil, fmt.Errorf("decode table: %w", err)
-	}
-	if got, want := table.GroupVersionKind(), metav1.SchemeGroupVersion.WithKind("Table"); got != want {
-		return nil, &wire.KindError{Got: got, Want: want}
-	}
-	return table, checkRows(table, o)
-}
-
-// checkRows checks that all rows of a table belong to the shard.
-func checkRows(table *metav1.Table, o *request.ListOptions) error {
-	if o == nil || o.ShardSelector == "" {
-		return nil
-	}
-	check := within(o.ShardSelector, func(wire.Packed) error { return nil })
-	for _, row := range table.Rows {
-		if err := check(wire.NewPacked(wire.JSON, row.Object.Raw)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return t
 }

@@ -6,6 +6,7 @@ package client_test
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/kube-go/sdk/client/internal/testserver"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
+	"github.com/kube-go/sdk/core/wire"
 )
 
 // TestMetadataRequestsOnlyMetadata checks that only metadata is requested, and that the objects have their kind.
@@ -149,47 +151,154 @@ func testMetadata(t *testing.T, s *testserver.Server, meta *client.API[metav1.Pa
 	}
 }
 
-// TestTableIsDecoded checks a table of a server, and responses that are not tables.
-func TestTableIsDecoded(t *testing.T) {
+// TestRowsAreDecoded checks lists, single rows and watches of tables, and responses that are not tables.
+func TestRowsAreDecoded(t *testing.T) {
+	const (
+		columns = `[{"name":"Name","type":"string","format":"name","description":"its name","priority":0}]`
+		list    = `{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"7","continue":"p2"},"columnDefinitions":`
+		row     = `{"cells":["web",2,1.5,null],"object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1",` +
+			`"metadata":{"name":"web","namespace":"prod","resourceVersion":"6"}}}`
+		watched  = `{"type":"ADDED","object":` + list + columns + `,"rows":[` + row + `]}}`
+		later    = `{"type":"MODIFIED","object":` + list + `null,"rows":[` + row + `]}}`
+		bookmark = `{"type":"BOOKMARK","object":` + list + `null,"rows":[{"cells":["",0],"object":{"metadata":{"resourceVersion":"9"}}}]}}`
+	)
 	answers := map[string]string{
-		"prod": `{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"7","continue":"p2"},` +
-			`"columnDefinitions":[{"name":"Name","type":"string","format":"name","description":"its name","priority":0}],` +
-			`"rows":[{"cells":["web",2,1.5,null],"object":{"kind":"PartialObjectMetadata","metadata":{"name":"web"}}}]}`,
-		"list":   `{"kind":"ConfigMapList","apiVersion":"v1","items":[]}`,
-		"broken": `{"kind":"Table","rows":7}`,
-		"page":   "<html>Log in</html>",
+		"prod":    list + columns + `,"rows":[` + row + `]}`,
+		"empty":   list + columns + `,"rows":null}`,
+		"many":    list + columns + `,"rows":[` + row + `,` + row + `]}`,
+		"list":    `{"kind":"ConfigMapList","apiVersion":"v1","items":[]}`,
+		"object":  `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"web"}}`,
+		"broken":  `{"kind":"Table","apiVersion":"meta.k8s.io/v1","rows":7}`,
+		"unknown": list + columns + `,"rows":[{"cells":["web"],"object":null}]}`,
+		"late":    `{"kind":"Table","apiVersion":"meta.k8s.io/v1","rows":[` + row + `],"columnDefinitions":` + columns + `}`,
+		"page":    "<html>Log in</html>",
 	}
 	s := testserver.New(t, func(w http.ResponseWriter, r *http.Request) {
 		ns := strings.Split(r.URL.Path, "/")[4]
-		contentType := jsonType
-		if ns == "page" {
+		contentType, answer := jsonType, answers[ns]
+		switch {
+		case ns == "page":
 			contentType = "text/html"
+		case r.URL.Query().Has("watch") && ns == "prod":
+			answer = watched + later + bookmark
+		case r.URL.Query().Has("watch"):
+			answer = `{"type":"ADDED","object":` + answer + `}`
 		}
-		testserver.Reply(w, 200, contentType, []byte(answers[ns]))
+		testserver.Reply(w, 200, contentType, []byte(answer))
 	})
-	maps := client.Namespaced[corev1.ConfigMap](s.Client(t), "prod")
-	got, err := maps.Table(t.Context(), &request.ListOptions{Limit: 1})
-	if err != nil {
-		t.Fatal(err)
+	rows := client.Namespaced[corev1.ConfigMap](s.Client(t), "prod").Rows()
+	check := func(what string, got *core.Row, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		want := &core.Row{
+			TypeMeta:   metav1.TypeMeta{Kind: "ConfigMap", APIVersion: "v1"},
+			ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "prod", ResourceVersion: "6"},
+			Columns:    []metav1.TableColumnDefinition{{Name: "Name", Type: "string", Format: "name", Description: "its name"}},
+			Cells:      []any{"web", int64(2), 1.5, nil},
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", what, diff)
+		}
 	}
-	if diff := cmp.Diff([]any{"web", int64(2), 1.5, nil}, got.Rows[0].Cells); diff != "" {
-		t.Errorf("cells (-want +got):\n%s", diff)
+	page, err := rows.List(t.Context(), &request.ListOptions{Limit: 1})
+	if err != nil || len(page.Items) != 1 || page.Continue != "p2" {
+		t.Fatalf("List = %+v, %v", page, err)
 	}
-	if got.Continue != "p2" || got.ColumnDefinitions[0].Name != "Name" || !strings.Contains(string(got.Rows[0].Object.Raw), `"web"`) {
-		t.Errorf("table = %+v", got)
+	check("List", page.Items[0], nil)
+	one, err := rows.Get(t.Context(), "web", nil)
+	check("Get", one, err)
+	var types []core.EventType
+	for ev, err := range rows.WatchOnce(t.Context(), nil) {
+		if types = append(types, ev.Type); ev.Type != core.Bookmark {
+			check("WatchOnce", ev.Object, err)
+		} else if ev.Object.ResourceVersion != "9" {
+			t.Errorf("bookmark = %+v", ev.Object)
+		}
 	}
-	if ask := s.Asked()[0]; ask.URI != "/api/v1/namespaces/prod/configmaps?limit=1" ||
-		ask.Header.Get("Accept") != "application/json;as=Table;v=v1;g=meta.k8s.io" {
-		t.Errorf("request %s, Accept %s", ask.URI, ask.Header.Get("Accept"))
+	if !slices.Equal(types, []core.EventType{core.Added, core.Modified, core.Bookmark}) {
+		t.Errorf("events = %v", types)
+	}
+	for i, want := range []string{
+		"/api/v1/namespaces/prod/configmaps?limit=1", "/api/v1/namespaces/prod/configmaps/web",
+	} {
+		if ask := s.Asked()[i]; ask.URI != want || ask.Header.Get("Accept") != "application/json;as=Table;v=v1;g=meta.k8s.io" {
+			t.Errorf("request %s, Accept %s", ask.URI, ask.Header.Get("Accept"))
+		}
+	}
+	if page, err := rows.In("empty").List(t.Context(), nil); err != nil || len(page.Items) != 0 {
+		t.Errorf("an empty table = %+v, %v", page, err)
 	}
 	for ns, want := range map[string]string{
-		"list":   `list configmaps in list: the server sent "ConfigMapList" of "v1" instead of Table of meta.k8s.io/v1`,
-		"broken": "list configmaps in broken: decode table: ",
-		"page":   `list configmaps in page: content type "text/html": want application/json `,
-		"":       "list configmaps: request not sent: namespace: is empty; name one, or use ClusterWide",
+		"list":    `the server sent "ConfigMapList" of "v1" instead of Table of meta.k8s.io/v1`,
+		"broken":  "json: want [, not number",
+		"unknown": "table: a row has no metadata of its object",
+		"late":    "table: the columns follow the rows",
+		"page":    `content type "text/html": want application/json`,
+		"":        "request not sent: namespace: is empty; name one, or use ClusterWide",
 	} {
-		if _, err := maps.In(ns).Table(t.Context(), nil); !strings.HasPrefix(text(err), want) {
-			t.Errorf("error = %v, want %s", err, want)
+		if _, err := rows.In(ns).List(t.Context(), nil); !strings.Contains(text(err), want) {
+			t.Errorf("List: error = %v, want %s", err, want)
+		}
+	}
+	for ns, want := range map[string]string{
+		"object": `get configmaps object/web: read list: the server's response is not a list but of kind "ConfigMap"`,
+		"empty":  "get configmaps empty/web: the server did not send one row",
+		"many":   "get configmaps many/web: the server did not send one row",
+	} {
+		if _, err := rows.In(ns).Get(t.Context(), "web", nil); text(err) != want {
+			t.Errorf("Get: error = %v, want %s", err, want)
+		}
+	}
+	for ns, want := range map[string]string{
+		"many":   "watch configmaps in many: table: want one row for an object, not 2",
+		"object": `watch configmaps in object: watch event: the server sent "ConfigMap" of "v1" instead of Table of meta.k8s.io/v1`,
+	} {
+		for _, err := range rows.In(ns).WatchOnce(t.Context(), nil) {
+			if text(err) != want {
+				t.Errorf("WatchOnce: error = %v, want %s", err, want)
+			}
+		}
+	}
+}
+
+// TestRowsAreOnlyForReads checks that each write of rows is an error without a request, and that other ways to rows
+// make the same requests.
+func TestRowsAreOnlyForReads(t *testing.T) {
+	s := testserver.New(t, func(w http.ResponseWriter, _ *http.Request) {
+		testserver.Reply(w, 200, jsonType, []byte(`{"kind":"Table","apiVersion":"meta.k8s.io/v1","rows":[]}`))
+	})
+	c, ctx := s.Client(t), t.Context()
+	rows := client.Of[core.Row](c, configMaps).In("prod")
+	row := &core.Row{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
+	for verb, write := range map[string]func() error{
+		"create": func() error { _, err := rows.Create(ctx, row, nil); return err },
+		"update": func() error { _, err := rows.Update(ctx, row, nil); return err },
+		"patch":  func() error { _, err := rows.Patch(ctx, "web", request.MergePatch(`{}`), nil); return err },
+		"apply": func() error {
+			_, err := rows.Apply(ctx, row, &request.ApplyOptions{FieldManager: "me"})
+			return err
+		},
+		"delete": func() error { return rows.Delete(ctx, "web", nil) },
+	} {
+		if err := write(); !strings.Contains(text(err), "tables are for get, list and watch") {
+			t.Errorf("%s: error = %v", verb, err)
+		}
+	}
+	if n := len(s.Asked()); n != 0 {
+		t.Fatalf("%d requests for writes", n)
+	}
+	if _, err := rows.List(ctx, nil); err != nil {
+		t.Error(err)
+	}
+	feed := client.NewFeed(c, configMaps, "prod").Rows()
+	if _, err := feed.List(ctx, nil, func(wire.Packed) error { return nil }); err != nil {
+		t.Error(err)
+	}
+	for _, ask := range s.Asked() {
+		if ask.Header.Get("Accept") != "application/json;as=Table;v=v1;g=meta.k8s.io" {
+			t.Errorf("Accept %s", ask.Header.Get("Accept"))
 		}
 	}
 }

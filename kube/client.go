@@ -59,7 +59,7 @@ func LoadConfig(ctx context.Context, o *ConfigOptions) (*Config, error) { return
 // API reads and writes the objects of one kind, in one namespace or in the whole cluster. [Namespaced], [ClusterWide],
 // [APIOf] and [Dynamic] return one. Methods:
 //
-//   - read: Get, GetOrNil, List, All (every page), WatchOnce (one request; [Watch] recovers), Metadata, Table
+//   - read: Get, GetOrNil, List, All (every page), WatchOnce (one request; [Watch] recovers), Metadata, Rows
 //   - write: Create, Update, Patch, Apply, Delete, DeleteCollection
 //   - read and write: Modify, CreateOrUpdate, Entry
 //   - subresources: Status, Scale, Subresource
@@ -92,9 +92,8 @@ func Dynamic(c *Client, res Resource) *API[unstructured.Unstructured] { return c
 type (
 	// GetOptions are the options of Get: ResourceVersion. See [request.GetOptions].
 	GetOptions = request.GetOptions
-	// ListOptions are the options of List, All, Table and DeleteCollection: LabelSelector, FieldSelector, Limit,
-	// Continue, ResourceVersion, ResourceVersionMatch, Timeout, ShardSelector, OmitManagedFields, IncludeObject (in
-	// tables). See [request.ListOptions].
+	// ListOptions are the options of List, All and DeleteCollection: LabelSelector, FieldSelector, Limit, Continue,
+	// ResourceVersion, ResourceVersionMatch, Timeout, ShardSelector, OmitManagedFields. See [request.ListOptions].
 	ListOptions = request.ListOptions
 	// CreateOptions are the options of Create: DryRun, FieldManager, FieldValidation. See [request.CreateOptions].
 	CreateOptions = request.CreateOptions

@@ -41,7 +41,7 @@
 //	for ev, err := range kube.Watch(ctx, pods, nil) { … } // continues until ctx ends, and recovers from failures
 //
 // An error is the last pair of a sequence, except that a cache continues after an object that can't be decoded. Options
-// may be nil. Metadata and Table return less than whole objects.
+// may be nil. Metadata and Rows return less than whole objects.
 //
 // # Writing
 //

@@ -26,6 +26,9 @@ type (
 	// Resource is the names of a kind in the API: Group, Version, Kind, Plural, Namespaced; after discovery also
 	// Singular, ShortNames, Categories, Verbs and Subresources. See [core.Resource].
 	Resource = core.Resource
+	// Row is an object as a row of a table, as kubectl get prints it: its metadata, Columns and Cells. Method Rows of an
+	// [API] returns the API of rows. See [core.Row].
+	Row = core.Row
 	// WatchEvent is one change of one object: Type ([Added], [Modified], [Deleted] or [Bookmark]) and Object. See
 	// [core.WatchEvent].
 	WatchEvent[K any] = core.WatchEvent[K]

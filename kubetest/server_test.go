@@ -356,8 +356,8 @@ func TestObjectsWithoutEffectCauseWarnings(t *testing.T) {
 
 func TestUnsupportedRequestsAreClearErrors(t *testing.T) {
 	c := kubetest.Start(t, &kubetest.Options{Objects: []kube.Object{pod("a")}}).Client(nil)
-	_, err := kube.Namespaced[corev1.Pod](c, "shop").Table(t.Context(), nil)
+	_, err := kube.Namespaced[corev1.Pod](c, "shop").Rows().List(t.Context(), nil)
 	if err == nil || !strings.Contains(err.Error(), "kubetest does not support tables") {
-		t.Errorf("Table = %v, want that it is not supported", err)
+		t.Errorf("List of rows = %v, want that it is not supported", err)
 	}
 }

@@ -74,7 +74,7 @@ func DeleteCollection(t Target, o *DeleteOptions, l *ListOptions) (*Request, err
 		if l.OmitManagedFields {
 			return nil, invalid("ListOptions.OmitManagedFields", "is not for deletions; remove it")
 		}
-		if err := l.check(ViewObject); err != nil {
+		if err := l.check(); err != nil {
 			return nil, err
 		}
 		l.encode(q)

@@ -216,7 +216,7 @@ func ExampleRaw() {
 // A table has the columns that kubectl prints, for objects of any kind.
 func ExampleView() {
 	pods := request.Target{Resource: podResource(), Namespace: "prod", View: request.ViewTable}
-	r, err := request.List(pods, &request.ListOptions{IncludeObject: metav1.IncludeNone})
+	r, err := request.List(pods, nil)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -224,6 +224,6 @@ func ExampleView() {
 	fmt.Println(r.URI())
 	fmt.Println(r.Accept)
 	// Output:
-	// /api/v1/namespaces/prod/pods?includeObject=None
+	// /api/v1/namespaces/prod/pods
 	// application/json;as=Table;v=v1;g=meta.k8s.io
 }

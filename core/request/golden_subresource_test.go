@@ -149,12 +149,7 @@ func views() []golden {
 			return request.Watch(metadata(pods()), &request.WatchOptions{Timeout: time.Minute})
 		}},
 		{"get a table", func() (*request.Request, error) { return request.Get(table(protobuf(pod())), nil) }},
-		{"list a table", func() (*request.Request, error) {
-			return request.List(table(protobuf(pods())), &request.ListOptions{IncludeObject: metav1.IncludeNone})
-		}},
-		{"list a table with the whole objects", func() (*request.Request, error) {
-			return request.List(table(pods()), &request.ListOptions{IncludeObject: metav1.IncludeObject})
-		}},
+		{"list a table", func() (*request.Request, error) { return request.List(table(protobuf(pods())), nil) }},
 		{"watch a table", func() (*request.Request, error) {
 			return request.Watch(table(pods()), &request.WatchOptions{Timeout: time.Minute})
 		}},
@@ -313,20 +308,6 @@ func TestInvalidSubresourceRequestsAreRejected(t *testing.T) {
 		{"a path above the root", raw("/a/../../b"), "path", "segment .."},
 		{"an escaped path above the root", raw("/a/%2e%2e/b"), "path", "segment .."},
 		{"a path with a broken query", raw("/a?b=%zz"), "path", "an invalid query"},
-		{"IncludeObject for a list that is not a table", func() error {
-			_, err := request.List(pods(), &request.ListOptions{IncludeObject: metav1.IncludeObject})
-			return err
-		}(), "ListOptions.IncludeObject", "is only for tables"},
-		{"IncludeObject for a delete of a collection", func() error {
-			_, err := request.DeleteCollection(pods(), nil, &request.ListOptions{IncludeObject: metav1.IncludeNone})
-			return err
-		}(), "ListOptions.IncludeObject", "is only for tables"},
-		{"an unknown IncludeObject", func() error {
-			all := pods()
-			all.View = request.ViewTable
-			_, err := request.List(all, &request.ListOptions{IncludeObject: "x"})
-			return err
-		}(), "ListOptions.IncludeObject", `"x" is not valid`},
 		{"an update for a table", func() error {
 			_, err := request.Update(table, &corev1.Pod{ObjectMeta: named("web-0")}, nil)
 			return err

@@ -51,11 +51,6 @@ type ListOptions struct {
 	// OmitManagedFields asks the server to omit metadata.managedFields, which can be half of an object. Kubernetes 1.38
 	// has it behind the feature gate ManagedFieldsOptOut. Other servers ignore it and send them.
 	OmitManagedFields bool
-
-	// IncludeObject is which part of an object its row of a [ViewTable] has, see
-	// https://kubernetes.io/docs/reference/using-api/api-concepts/#receiving-resources-as-tables. Default:
-	// [metav1.IncludeMetadata].
-	IncludeObject metav1.IncludeObjectPolicy
 }
 
 // WatchOptions are the options of a watch.
@@ -106,7 +101,7 @@ func List(t Target, o *ListOptions) (*Request, error) {
 	}
 	q, accept := url.Values{}, t.acceptList()
 	if o != nil {
-		if err := o.check(t.View); err != nil {
+		if err := o.check(); err != nil {
 			return nil, err
 		}
 		o.encode(q)
@@ -117,15 +112,12 @@ func List(t Target, o *ListOptions) (*Request, error) {
 	return &Request{Verb: "list", Method: "GET", Path: path, Query: q, Accept: accept, Target: t}, nil
 }
 
-func (o *ListOptions) check(view View) error {
+func (o *ListOptions) check() error {
 	const field = "ListOptions."
 	if err := checkSelectors(field, o.LabelSelector, o.FieldSelector); err != nil {
 		return err
 	}
 	if err := checkShard(field, o.ShardSelector); err != nil {
-		return err
-	}
-	if err := checkInclude(field, o.IncludeObject, view); err != nil {
 		return err
 	}
 	switch {
@@ -157,27 +149,12 @@ func (o *ListOptions) encode(q url.Values) {
 	set(q, "resourceVersion", o.ResourceVersion)
 	set(q, "resourceVersionMatch", string(o.ResourceVersionMatch))
 	set(q, "shardSelector", o.ShardSelector)
-	set(q, "includeObject", string(o.IncludeObject))
 	if o.Limit > 0 {
 		q.Set("limit", strconv.FormatInt(o.Limit, 10))
 	}
 	if o.Timeout > 0 {
 		q.Set("timeout", o.Timeout.String()) // timeoutSeconds is for watches
 	}
-}
-
-// checkInclude refuses values that the server does not know or would ignore.
-func checkInclude(field string, include metav1.IncludeObjectPolicy, view View) error {
-	switch include {
-	case "":
-		return nil
-	case metav1.IncludeNone, metav1.IncludeMetadata, metav1.IncludeObject:
-		if view != ViewTable {
-			return invalid(field+"IncludeObject", "is only for tables; remove it")
-		}
-		return nil
-	}
-	return invalid(field+"IncludeObject", "%q is not valid; use None, Metadata or Object", include)
 }
 
 // checkSelectors refuses invalid selectors with the parsers of the server.

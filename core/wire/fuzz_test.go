@@ -21,6 +21,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/wire"
@@ -105,12 +106,15 @@ func FuzzReadList(f *testing.F) {
 	}
 	f.Add(uint8(wire.JSON), []byte(`{"items":[{},{"a":1}],"kind":"PodList","metadata":{}}`))
 	f.Add(uint8(wire.JSON), []byte(`{"kind":"Pod"}`))
+	f.Add(fuzzTable, []byte(`{"kind":"Table","apiVersion":"meta.k8s.io/v1","columnDefinitions":[{"name":"Name"}],`+
+		`"rows":[{"cells":["a"],"object":{"metadata":{"name":"a"}}}, {"object":{"metadata":null}} ]}`))
 	f.Add(uint8(wire.Protobuf), []byte("k8s\x00\x0a\x09\x12\x07PodList\x12\x80\x80\x80\x80\x01"))
 	f.Fuzz(func(t *testing.T, n uint8, body []byte) {
 		encoding := encodingOf(n)
 		limits := &wire.Limits{ObjectBytes: 1 << 16}
 		read := func(r io.Reader) (items []string, meta metav1.ListMeta, failed bool) {
-			meta, err := wire.ReadList(r, encoding.MediaType(), &wire.ReadOptions{Limits: limits}, func(p wire.Packed) error {
+			o := &wire.ReadOptions{Limits: limits, Kind: fuzzKind(n)}
+			meta, err := wire.ReadList(r, encoding.MediaType(), o, func(p wire.Packed) error {
 				items = append(items, string(p.Bytes()))
 				return nil
 			})
@@ -137,14 +141,19 @@ func FuzzEvents(f *testing.F) {
 		f.Add(uint8(encoding), body[:ends[1]+9])
 	}
 	f.Add(uint8(wire.JSON), []byte(`{"object":{},"type":"ADDED"}{"type":"ERROR","object":{"reason":"Expired"}}`))
+	f.Add(fuzzTable, []byte(`{"type":"ADDED","object":{"columnDefinitions":[],"rows":[{"object":{"metadata":{}}}]}}`+
+		`{"type":"DELETED","object":{"rows":[ {"cells":[1],"object":{"metadata":{"uid":"u"}}} ],"columnDefinitions":null}}`))
 	f.Add(uint8(wire.Protobuf), []byte("\x00\x00\x00\x02\x0a\x00"))
 	f.Fuzz(func(t *testing.T, n uint8, body []byte) {
 		encoding := encodingOf(n)
 		limits := &wire.Limits{ObjectBytes: 1 << 16}
 		read := func(r io.Reader) (events []change, failed bool) {
-			for ev, err := range wire.Events(r, encoding.MediaType(), &wire.ReadOptions{Limits: limits}) {
+			for ev, err := range wire.Events(r, encoding.MediaType(), &wire.ReadOptions{Limits: limits, Kind: fuzzKind(n)}) {
 				if err != nil {
 					return events, true
+				}
+				if encoding == wire.JSON && !json.Valid(ev.Object.Bytes()) {
+					t.Errorf("object %q is not JSON", ev.Object.Bytes())
 				}
 				events = append(events, change{ev.Type, string(ev.Object.Bytes())})
 			}
@@ -160,6 +169,17 @@ func FuzzEvents(f *testing.F) {
 
 // encodingOf returns the encoding that the fuzzer chose.
 func encodingOf(n uint8) wire.Encoding { return wire.Encoding(n % 2) }
+
+// fuzzTable is the choice of tables in JSON.
+const fuzzTable = 2 + uint8(wire.JSON)
+
+// fuzzKind returns the kind that the fuzzer chose: tables or any kind.
+func fuzzKind(n uint8) schema.GroupVersionKind {
+	if n%4 == fuzzTable {
+		return metav1.SchemeGroupVersion.WithKind("Table")
+	}
+	return schema.GroupVersionKind{}
+}
 
 // A packed object must return the same metadata as the decoded object. Bytes that are not an object must not cause a
 // panic.

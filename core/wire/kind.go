@@ -13,7 +13,8 @@ import (
 
 // ReadOptions are the options of [ReadList] and [Events]; nil means defaults.
 type ReadOptions struct {
-	// Kind is the kind of the objects. Default: any.
+	// Kind is the kind of the objects. Default: any. If it is the Table of meta.k8s.io/v1, the objects are the rows of the
+	// table, or of the tables in a watch, in JSON and as [core.Row] describes them.
 	Kind schema.GroupVersionKind
 
 	// Limits bound what is read. Default: those of [Limits].
@@ -65,10 +66,18 @@ type listKind struct {
 // setKind refuses a response that is not a list. It would look like an empty list otherwise.
 func (l *listKind) setKind(kind string) error {
 	l.kind = kind
-	if l.isUsual() || l.mayBeCustom() && kind != "" && kind != "Status" && kind != l.want.Kind {
+	if l.isUsual() || isTable(l.want) && kind == l.want.Kind || l.mayBeCustom() && kind != "" && kind != "Status" && kind != l.want.Kind {
 		return nil
 	}
 	return fmt.Errorf("%w but of kind %q", errNotList, kind)
+}
+
+// list returns the kind of the list that items of the wanted kind usually have.
+func (l *listKind) list() schema.GroupVersionKind {
+	if isTable(l.want) {
+		return l.want
+	}
+	return l.want.GroupVersion().WithKind(l.want.Kind + "List")
 }
 
 // isUsual reports whether the kind is that of a list by its name.
@@ -77,7 +86,7 @@ func (l *listKind) isUsual() bool { return strings.HasSuffix(l.kind, "List") }
 // check refuses a list of another kind. It is called before the items and at the end of the list, since API servers
 // send some lists with the kind or apiVersion after the items.
 func (l *listKind) check() error {
-	want := l.want.GroupVersion().WithKind(l.want.Kind + "List")
+	want := l.list()
 	got := schema.FromAPIVersionAndKind(l.apiVersion, l.kind)
 	otherName := l.kind != "" && l.kind != want.Kind
 	switch {
@@ -92,7 +101,7 @@ func (l *listKind) check() error {
 // mayBeCustom reports whether the kind may be that of a CustomResourceDefinition, whose lists can have any kind. The
 // items must name their kind then. Those of built-in kinds, such as in networking.k8s.io, do not, but other groups of
 // Kubernetes, such as gateway.networking.k8s.io, have custom resources.
-func (l *listKind) mayBeCustom() bool { return strings.Contains(l.want.Group, ".") }
+func (l *listKind) mayBeCustom() bool { return strings.Contains(l.want.Group, ".") && !isTable(l.want) }
 
 // checkItem refuses an item of another kind if the kind of the list does not determine that of the items. It does if an
 // item names no kind, since check then accepts only the usual kind of the list. Such items are not searched for a kind,

@@ -50,7 +50,10 @@ func ReadList(r io.Reader, contentType string, o *ReadOptions, each func(Packed)
 		err = l.read()
 		meta = l.meta
 	} else {
-		l := jsonList{meter: newMeter(r, "list item", limits), each: visit, kind: kind}
+		l := jsonList{meter: newMeter(r, "list item", limits), each: visit, kind: kind, itemsName: "items"}
+		if isTable(opts.Kind) {
+			l.table, l.itemsName = new(table), "rows"
+		}
 		err = l.read()
 		meta = l.meta
 	}
@@ -66,6 +69,9 @@ type jsonList struct {
 	meta   metav1.ListMeta
 	kind   listKind
 	isList bool // the kind or the items were read
+
+	itemsName string
+	table     *table // turns rows into items; nil for other lists
 }
 
 func (l *jsonList) read() error {
@@ -78,10 +84,10 @@ func (l *jsonList) read() error {
 		if err != nil {
 			return err
 		}
-		if string(raw) == `"items"` && dec.PeekKind() != 'n' {
+		if name := unquote(raw); name == l.itemsName && dec.PeekKind() != 'n' {
 			err = l.items(dec)
 		} else {
-			err = l.member(unquote(raw), dec)
+			err = l.member(name, dec)
 		}
 		if err != nil {
 			return err
@@ -111,14 +117,21 @@ func (l *jsonList) member(name string, dec *jsontext.Decoder) error {
 	switch name {
 	case "metadata":
 		return UnmarshalJSON(value, &l.meta)
-	case "items":
+	case l.itemsName:
 		l.isList = true
 	case "kind":
 		err := l.kind.setKind(text(value))
-		l.isList = l.isList || l.kind.isUsual()
+		l.isList = l.isList || l.kind.isUsual() || l.table != nil
 		return err
 	case "apiVersion":
 		l.kind.apiVersion = text(value)
+	case "columnDefinitions":
+		if l.table != nil && len(l.table.row) > 0 {
+			return errColumns
+		}
+		if l.table != nil {
+			l.table.setColumns(value)
+		}
 	}
 	return nil
 }
@@ -144,7 +157,12 @@ func (l *jsonList) items(dec *jsontext.Decoder) error {
 			return err
 		}
 		item := Packed{encoding: JSON, data: raw}
-		if err := l.kind.checkItem(item); err != nil {
+		if l.table != nil {
+			item, err = l.table.object(raw)
+		} else {
+			err = l.kind.checkItem(item)
+		}
+		if err != nil {
 			return err
 		}
 		if err := l.each(item); err != nil {

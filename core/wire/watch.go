@@ -46,6 +46,7 @@ func Events(r io.Reader, contentType string, o *ReadOptions) iter.Seq2[Event, er
 			return
 		}
 		next := eventReader(encoding)(r, opts.Limits)
+		rows := new(table)
 		for {
 			ev, err := next()
 			switch {
@@ -56,6 +57,9 @@ func Events(r io.Reader, contentType string, o *ReadOptions) iter.Seq2[Event, er
 				err = eventError(ev.Object)
 			default:
 				err = ev.checkKind(opts.Kind)
+				if err == nil && isTable(opts.Kind) {
+					ev.Object, err = rows.only(ev.Object.data)
+				}
 			}
 			if err != nil {
 				yield(Event{}, err)

@@ -6,7 +6,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -46,13 +45,16 @@ func (p *printer) namespace(res kube.Resource) string {
 	return cmp.Or(p.options.namespace, p.client.Namespace())
 }
 
-// tables prints a table for each resource that has objects, and then watches the resource if the options say so. If one
+// tables prints a table for each resource that has objects, or watches the only resource if the options say so. If one
 // resource cannot be listed, tables prints the others.
 func (p *printer) tables(ctx context.Context, resources []kube.Resource) error {
 	found := 0
 	var errs []error
 	for _, res := range resources {
-		t := &table{printer: p, resource: res, printed: map[kube.ObjectRef]printedRow{}, watched: map[kube.ObjectRef]bool{}}
+		t := &table{printer: p, resource: res}
+		if p.options.watch {
+			return t.watch(ctx)
+		}
 		err := t.list(ctx)
 		n, writeErr := t.print(found > 0)
 		if writeErr != nil {
@@ -64,8 +66,6 @@ func (p *printer) tables(ctx context.Context, resources []kube.Resource) error {
 			return context.Cause(ctx)
 		case err != nil:
 			errs = append(errs, err)
-		case p.options.watch:
-			return t.watch(ctx)
 		}
 	}
 	if found == 0 && errs == nil {
@@ -92,7 +92,7 @@ const byName = "metadata.name="
 // selections returns the options of the list requests: one request for all objects, or one for each name.
 func (p *printer) selections() []kube.ListOptions {
 	if len(p.options.names) == 0 {
-		return []kube.ListOptions{{LabelSelector: p.options.selector, Limit: 500}}
+		return []kube.ListOptions{{LabelSelector: p.options.selector}}
 	}
 	var all []kube.ListOptions
 	for _, name := range p.options.names {
@@ -101,74 +101,41 @@ func (p *printer) selections() []kube.ListOptions {
 	return all
 }
 
-// pages fetches all pages of a table.
-func (p *printer) pages(ctx context.Context, res kube.Resource, o kube.ListOptions) (*metav1.Table, error) {
-	objects := p.objects(res)
-	all, err := objects.Table(ctx, &o)
-	for err == nil && all.Continue != "" {
-		var page *metav1.Table
-		o.Continue = all.Continue
-		page, err = objects.Table(ctx, &o)
-		if errors.Is(err, kube.ErrExpired) { // the continue token is too old: list everything in one request
-			return objects.Table(ctx, &kube.ListOptions{LabelSelector: o.LabelSelector, FieldSelector: o.FieldSelector})
-		}
-		if err == nil {
-			all.Rows = append(all.Rows, page.Rows...)
-			all.ListMeta = page.ListMeta
-		}
-	}
-	return all, err
-}
-
 // table is the table of a resource's objects.
 type table struct {
 	*printer
 	resource kube.Resource
-	printed  map[kube.ObjectRef]printedRow
-	watched  map[kube.ObjectRef]bool // the objects that the watch has reported
-	shown    []int                   // indexes of the printed columns
+	shown    []int // indexes of the printed columns
 	header   []string
 	rows     [][]string // rows to print
 	begun    bool       // the header is printed
 	widths   []int      // of the columns
 }
 
-// printedRow is the last row that was printed for an object.
-type printedRow struct {
-	version string // resource version of the object
-	cells   []string
-}
-
-// list adds the existing objects. A named object that does not exist is an error, unless it is watched.
+// list adds the existing objects. A named object that does not exist is an error.
 func (t *table) list(ctx context.Context) error {
 	for _, selected := range t.selections() {
-		all, err := t.pages(ctx, t.resource, selected)
-		if err != nil {
-			return err
+		before := len(t.rows)
+		for row, err := range t.objects(t.resource).Rows().All(ctx, &selected) {
+			if err != nil {
+				return err
+			}
+			t.add(row)
 		}
-		name, named := strings.CutPrefix(selected.FieldSelector, byName)
-		if named && len(all.Rows) == 0 && !t.options.watch {
+		if name, named := strings.CutPrefix(selected.FieldSelector, byName); named && len(t.rows) == before {
 			ref := kube.ObjectRef{Namespace: t.namespace(t.resource), Name: name}
 			return fmt.Errorf("get %s %s: not found", t.resource, ref)
 		}
-		t.add(all)
 	}
 	return nil
 }
 
-// add adds the rows of a page.
-func (t *table) add(page *metav1.Table) {
-	if len(page.ColumnDefinitions) > 0 && t.header == nil {
-		t.columns(page.ColumnDefinitions)
+// add adds a row, with marks after its cells.
+func (t *table) add(row *kube.Row, marks ...string) {
+	if t.header == nil {
+		t.columns(row.Columns)
 	}
-	for _, row := range page.Rows {
-		cells := t.cells(row)
-		t.rows = append(t.rows, cells)
-		if t.options.watch {
-			meta := metaOf(row)
-			t.printed[kube.RefOf(&meta)] = printedRow{meta.ResourceVersion, cells}
-		}
-	}
+	t.rows = append(t.rows, append(t.cells(row), marks...))
 }
 
 // columns selects the columns to print. Columns of lower priority are only for wide tables.
@@ -185,19 +152,18 @@ func (t *table) columns(defs []metav1.TableColumnDefinition) {
 }
 
 // cells returns the cells to print for a row.
-func (t *table) cells(row metav1.TableRow) []string {
-	meta := metaOf(row)
+func (t *table) cells(row *kube.Row) []string {
 	name := strings.ToLower(t.resource.Kind)
 	if t.resource.Group != "" {
 		name += "." + t.resource.Group
 	}
-	name += "/" + meta.Name
+	name += "/" + row.Name
 	if t.options.format == "name" {
 		return []string{name}
 	}
 	var cells []string
 	if t.options.everywhere && t.resource.Namespaced {
-		cells = append(cells, plain.Text(meta.Namespace))
+		cells = append(cells, plain.Text(row.Namespace))
 	}
 	for n, i := range t.shown {
 		cell := "<none>"
@@ -210,15 +176,6 @@ func (t *table) cells(row metav1.TableRow) []string {
 		cells = append(cells, cell)
 	}
 	return cells
-}
-
-// metaOf returns the metadata of a row's object. It is empty if the server did not send it.
-func metaOf(row metav1.TableRow) metav1.ObjectMeta {
-	var obj metav1.PartialObjectMetadata
-	if json.Unmarshal(row.Object.Raw, &obj) != nil {
-		return metav1.ObjectMeta{}
-	}
-	return obj.ObjectMeta
 }
 
 // print prints the rows that were added since the last call and returns their number. The first call also prints the
@@ -255,10 +212,4 @@ func (t *table) print(gap bool) (int, error) {
 	}
 	_, err := io.WriteString(t.out, text.String())
 	return len(rows), err
-}
-
-// flush prints the rows that were added during a watch.
-func (t *table) flush() error {
-	_, err := t.print(false)
-	return err
 }

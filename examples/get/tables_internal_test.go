@@ -5,7 +5,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -15,14 +14,18 @@ import (
 	"github.com/kube-go/sdk/kube"
 )
 
-// page is a response of a server to a list of pods.
-const page = `{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"7"},
-	"columnDefinitions":[{"name":"Name","priority":0},{"name":"Ready","priority":0},{"name":"Node","priority":1}],
-	"rows":[
-		{"cells":["web-0","1/1","node-1"],"object":{"metadata":{"name":"web-0","namespace":"prod"}}},
-		{"cells":["evil\u001b[2J","0/1\nfake",null],"object":{"metadata":{"name":"evil","namespace":"prod"}}},
-		{"cells":["short"]}
-	]}`
+// someRows returns rows of pods.
+func someRows() []*kube.Row {
+	columns := []metav1.TableColumnDefinition{{Name: "Name"}, {Name: "Ready"}, {Name: "Node", Priority: 1}}
+	row := func(name string, cells ...any) *kube.Row {
+		return &kube.Row{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "prod"}, Columns: columns, Cells: cells}
+	}
+	return []*kube.Row{
+		row("web-0", "web-0", "1/1", "node-1"),
+		row("evil", "evil\u001b[2J", "0/1\nfake", nil),
+		row("short", "short"),
+	}
+}
 
 func TestTableIsPrintedInAllFormats(t *testing.T) {
 	pods := kube.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}
@@ -48,21 +51,19 @@ func TestTableIsPrintedInAllFormats(t *testing.T) {
 			want: "NAMESPACE   NAME        READY\n" +
 				"prod        pod/web-0   1/1\n" +
 				"prod        pod/evil    0/1 fake\n" +
-				"            pod/        <none>\n",
+				"prod        pod/short   <none>\n",
 		},
 		{
 			name: "names", options: options{format: "name"},
-			want: "pod/web-0\npod/evil\npod/\n",
+			want: "pod/web-0\npod/evil\npod/short\n",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			response := new(metav1.Table)
-			if err := json.Unmarshal([]byte(page), response); err != nil {
-				t.Fatal(err)
-			}
 			var out bytes.Buffer
 			tab := &table{printer: &printer{options: tc.options, out: &out, several: tc.several}, resource: pods}
-			tab.add(response)
+			for _, row := range someRows() {
+				tab.add(row)
+			}
 			if n, err := tab.print(false); n != 3 || err != nil {
 				t.Errorf("print(false) = %d, %v, want 3 rows", n, err)
 			}

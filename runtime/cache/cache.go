@@ -172,8 +172,14 @@ func MetadataOf[K any, P core.ObjectPtr[K]](c *Cache, s *Selection) *View[metav1
 
 // OfResource is [Of] for an explicit resource. If K is metav1.PartialObjectMetadata, it is [MetadataOf].
 func OfResource[K any, P core.ObjectPtr[K]](c *Cache, res core.Resource, s *Selection) *View[K] {
+	if reflect.TypeFor[K]() == reflect.TypeFor[core.Row]() {
+		return viewOf[K, P](c, core.Resource{Kind: "Row"}, errRows, s) // valid views of the resource share another watch
+	}
 	return viewOf[K, P](c, res, res.Validate(), s)
 }
+
+// errRows is the error of a view of rows.
+var errRows = errors.New("cache: a cache holds objects, and no rows of tables: pass API.Rows of the client to watcher.Watch")
 
 func viewOf[K any, P core.ObjectPtr[K]](c *Cache, res core.Resource, setup error, s *Selection) *View[K] {
 	if c == nil {

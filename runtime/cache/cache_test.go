@@ -149,6 +149,7 @@ func TestInvalidViewsFailImmediately(t *testing.T) {
 	}{
 		{"a type without a known kind", failures(t, cache.Of[plain](c, nil)), "not a known kind"},
 		{"an incomplete resource", failures(t, cache.OfResource[corev1.ConfigMap](c, broken, nil)), "Kind is empty"},
+		{"rows of tables", failures(t, cache.OfResource[core.Row](c, configMaps, nil)), "pass API.Rows of the client to watcher.Watch"},
 		{"an invalid label selector", failures(t, cache.Of[corev1.ConfigMap](c, &cache.Selection{LabelSelector: "a in"})), `label selector "a in"`},
 		{"a namespace of a cluster-scoped kind", failures(t, cache.Of[corev1.Node](c, &cache.Selection{Namespace: "prod"})), `"prod" was selected, but nodes are cluster-scoped`},
 		{"an invalid field selector", failures(t, cache.Of[corev1.ConfigMap](c, &cache.Selection{FieldSelector: "a"})), `field selector "a"`},

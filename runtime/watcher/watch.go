@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"iter"
+	"reflect"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -77,7 +78,8 @@ func (o *WatchOptions) options() *Options {
 // Watch also retries what can't succeed, such as a field selector that the server does not support or a missing
 // permission, since a server may change. A program that must not wait cancels ctx in [WatchOptions.OnError].
 //
-// If K is metav1.PartialObjectMetadata, a client's feed requests metadata only.
+// If K is metav1.PartialObjectMetadata, a client's feed requests metadata only. If K is [core.Row], it requests the rows
+// of tables; a row whose cells alone have changed, such as its age, is unchanged.
 func Watch[K any, P core.ObjectPtr[K]](
 	ctx context.Context, src Source, o *WatchOptions,
 ) iter.Seq2[core.WatchEvent[K], error] {
@@ -95,6 +97,9 @@ func Watch[K any, P core.ObjectPtr[K]](
 			known:    make(map[core.ObjectRef]known),
 			seed:     maphash.MakeSeed(),
 			yield:    yield,
+		}
+		if kinds.IsRow[K]() {
+			f.hashed = wire.ProjectionOf(reflect.TypeFor[metav1.PartialObjectMetadata]())
 		}
 		for ev, err := range Events(ctx, src, &opts) {
 			if err != nil {
@@ -124,6 +129,7 @@ type follower[K any] struct {
 	yield    func(core.WatchEvent[K], error) bool
 
 	known   map[core.ObjectRef]known
+	hashed  *wire.Projection // what hash includes: of rows, only the metadata, because cells have ages
 	seed    maphash.Seed
 	scratch []byte // is used again by each call of hash
 	list    int    // counts the lists
@@ -188,7 +194,7 @@ func (f *follower[K]) apply(ev Event) bool {
 // hash returns a hash of an object. It is the same with and without the kind, which servers omit from the items of a
 // list in JSON, but not from the events of a watch.
 func (f *follower[K]) hash(obj wire.Packed) uint64 {
-	data, err := obj.AppendCompact(f.scratch[:0], nil)
+	data, err := obj.AppendCompact(f.scratch[:0], f.hashed)
 	if err != nil {
 		return maphash.Bytes(f.seed, obj.Bytes())
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
@@ -224,4 +225,48 @@ func TestWatchLogsFailuresByDefault(t *testing.T) {
 	if got := log.String(); !strings.Contains(got, "resource=configmaps") || !strings.Contains(got, "no connection") {
 		t.Errorf("log = %q, want the resource and the error", got)
 	}
+}
+
+// aging is a source of the row of one object, whose age changes, and which must be listed twice.
+type aging struct{ lists int }
+
+func (*aging) Resource() core.Resource {
+	return core.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}
+}
+
+func (a *aging) List(
+	_ context.Context, _ *request.ListOptions, each func(wire.Packed) error,
+) (metav1.ListMeta, error) {
+	a.lists++
+	row := fmt.Sprintf(`{"metadata":{"name":"a","namespace":"prod","uid":"u","resourceVersion":"5"},
+		"columns":[{"name":"Name"},{"name":"Age"}],"cells":["a","%dm"]}`, a.lists)
+	return metav1.ListMeta{ResourceVersion: "7"}, each(wire.NewPacked(wire.JSON, []byte(row)))
+}
+
+func (a *aging) Watch(ctx context.Context, _ *request.WatchOptions) (iter.Seq2[wire.Event, error], error) {
+	if a.lists == 1 {
+		return nil, fakesource.Expired()
+	}
+	return func(func(wire.Event, error) bool) { <-ctx.Done() }, nil
+}
+
+// TestWatchIgnoresTheAgeOfRows checks that a row is unchanged after a new list if its object is.
+func TestWatchIgnoresTheAgeOfRows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var got []string
+		o := &watcher.WatchOptions{Paged: true, OnError: func(error) {}}
+		for ev, err := range watcher.Watch[core.Row](ctx, new(aging), o) {
+			if err != nil {
+				break
+			}
+			got = append(got, fmt.Sprint(ev.Type, ev.Object.Cells))
+			if len(got) == 3 {
+				time.AfterFunc(time.Minute, cancel)
+			}
+		}
+		if fmt.Sprint(got) != "[ADDED[a 1m] BOOKMARK[] BOOKMARK[]]" {
+			t.Errorf("events = %v", got)
+		}
+	})
 }

@@ -122,11 +122,11 @@ func testShards(t *testing.T, c *kube.Client) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		table, err := widgets.Table(limit(t), &kube.ListOptions{LabelSelector: selector, ShardSelector: shard.String()})
+		table, err := widgets.Rows().List(limit(t), &kube.ListOptions{LabelSelector: selector, ShardSelector: shard.String()})
 		if err != nil {
 			t.Fatal(err)
 		}
-		rows += len(table.Rows)
+		rows += len(table.Items)
 	}
 	if rows != n {
 		t.Errorf("the tables of two shards have %d rows, want %d", rows, n)
@@ -204,8 +204,8 @@ func testIgnoredShards(t *testing.T, c *kube.Client) {
 	if _, err := maps.List(limit(t), o); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("List: %v, want an error that contains %q", err, want)
 	}
-	if _, err := maps.Table(limit(t), o); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("Table: %v, want an error that contains %q", err, want)
+	if _, err := maps.Rows().List(limit(t), o); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("List of rows: %v, want an error that contains %q", err, want)
 	}
 	for _, err := range maps.WatchOnce(limit(t), &request.WatchOptions{ShardSelector: shard.String()}) {
 		if err == nil {

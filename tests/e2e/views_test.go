@@ -4,7 +4,7 @@
 package e2e_test
 
 import (
-	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -95,36 +95,94 @@ func testMetadata(t *testing.T, meta *kube.API[metav1.PartialObjectMetadata], ap
 	}
 }
 
-// TestTableHasTheColumnsOfTheServer checks that a table has the columns that the server defines for display.
-func TestTableHasTheColumnsOfTheServer(t *testing.T) {
-	t.Parallel()
+// TestRowsAreThoseOfTheServer checks that rows have the columns that the server defines for display, in lists, reads of
+// one object and watches, of a built-in and of a custom kind.
+func TestRowsAreThoseOfTheServer(t *testing.T) {
 	c := connect(t, nil)
-	maps := kube.Namespaced[corev1.ConfigMap](c, newNamespace(t, c))
+	ns := newNamespace(t, c)
+	installDocuments(t, c)
+	maps := kube.Namespaced[corev1.ConfigMap](c, ns)
 	for _, name := range []string{"a", "b", "c"} {
 		if _, err := maps.Create(t.Context(), configMap(name, "1"), nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	table, err := maps.Table(t.Context(), &kube.ListOptions{FieldSelector: "metadata.name=b"})
+	rows := maps.Rows()
+	check := func(what string, row *kube.Row, cells ...any) {
+		t.Helper()
+		var columns []string
+		for _, col := range row.Columns {
+			columns = append(columns, col.Name)
+		}
+		if diff := cmp.Diff([]string{"Name", "Data", "Age"}, columns); diff != "" {
+			t.Errorf("%s: columns (-want +got):\n%s", what, diff)
+		}
+		if row.Namespace != ns || row.Name != cells[0] || row.UID == "" || row.Kind != "ConfigMap" || row.APIVersion != "v1" {
+			t.Errorf("%s: the metadata is that of %s %s %s/%s", what, row.APIVersion, row.Kind, row.Namespace, row.Name)
+		}
+		if diff := cmp.Diff(cells, row.Cells[:2]); diff != "" {
+			t.Errorf("%s: cells (-want +got):\n%s", what, diff)
+		}
+	}
+	row, err := rows.Get(t.Context(), "b", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var columns []string
-	for _, col := range table.ColumnDefinitions {
-		columns = append(columns, col.Name)
+	check("Get", row, "b", int64(1))
+	names := ""
+	for row, err := range rows.All(t.Context(), &kube.ListOptions{Limit: 2, FieldSelector: "metadata.name!=kube-root-ca.crt"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		check("All", row, row.Name, int64(1))
+		names += row.Name
 	}
-	if diff := cmp.Diff([]string{"Name", "Data", "Age"}, columns); diff != "" {
-		t.Errorf("columns (-want +got):\n%s", diff)
+	if names != "abc" {
+		t.Errorf("All yielded %s", names)
 	}
-	if len(table.Rows) != 1 || table.Rows[0].Cells[0] != "b" || table.Rows[0].Cells[1] != int64(1) {
-		t.Fatalf("rows = %v, want one for b", table.Rows)
+
+	var seen []string
+	selected := &kube.WatchOptions{FieldSelector: "metadata.name=b"}
+	for ev, err := range kube.Watch(limit(t), rows, selected) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen = append(seen, string(ev.Type))
+		switch {
+		case ev.Type == kube.Bookmark && len(seen) == 2: // after the existing objects
+			_, err = maps.Patch(t.Context(), "b", kube.MergePatch(map[string]any{"data": map[string]any{"more": "1"}}), nil)
+		case ev.Type == kube.Bookmark:
+			seen = seen[:len(seen)-1]
+		case ev.Type == kube.Added:
+			check("an existing object", ev.Object, "b", int64(1))
+		case ev.Type == kube.Modified:
+			check("a change", ev.Object, "b", int64(2))
+			err = maps.Delete(t.Context(), "b", nil)
+		case ev.Type == kube.Deleted:
+			check("a deletion", ev.Object, "b", int64(2))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ev.Type == kube.Deleted {
+			break
+		}
 	}
-	var meta metav1.PartialObjectMetadata
-	if err := json.Unmarshal(table.Rows[0].Object.Raw, &meta); err != nil || meta.Name != "b" {
-		t.Errorf("the row's object is %s, %v", table.Rows[0].Object.Raw, err)
+	if diff := cmp.Diff([]string{"ADDED", "BOOKMARK", "MODIFIED", "DELETED"}, seen); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	page, err := maps.Table(t.Context(), &kube.ListOptions{Limit: 2})
-	if err != nil || len(page.Rows) != 2 || page.Continue == "" {
-		t.Errorf("the first page = %v, %v, want two rows and a continue token", page, err)
+
+	docs := kube.Namespaced[v1.Document](c, ns)
+	doc := &v1.Document{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: v1.DocumentSpec{Title: "t"}}
+	if _, err := docs.Create(t.Context(), doc, nil); err != nil {
+		t.Fatal(err)
+	}
+	custom, err := docs.Rows().Get(t.Context(), "web", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	title := slices.IndexFunc(custom.Columns, func(c metav1.TableColumnDefinition) bool { return c.Name == "Title" })
+	if title < 0 || custom.Cells[title] != "t" || custom.Kind != "Document" {
+		t.Errorf("the row of a custom kind = %+v", custom)
 	}
 }
