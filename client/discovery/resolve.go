@@ -188,9 +188,11 @@ func inGroupOf(name string) func(schema.GroupVersion) bool {
 	}
 }
 
-// nearby returns up to three names of resources that differ from name in a few letters.
+// nearby returns up to three names of resources that differ from name in a few letters. If name has a version that the
+// server does not have, they have those that it has.
 func (d *Discovery) nearby(name string) []string {
-	name, _, _ = strings.Cut(name, ".")
+	name, rest, _ := strings.Cut(name, ".")
+	_, group, _ := strings.Cut(rest, ".")
 	if len(name) > maxNameBytes {
 		return nil
 	}
@@ -211,7 +213,10 @@ func (d *Discovery) nearby(name string) []string {
 				far = min(far, spelling.Distance(name, other))
 			}
 		}
-		if far <= limit {
+		switch {
+		case far == 0 && group != "" && group == r.Group:
+			found = append(found, candidate{fullName(r.Plural, r.Version, r.Group), far})
+		case far <= limit:
 			found = append(found, candidate{r.String(), far})
 		}
 	}
