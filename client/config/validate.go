@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -158,6 +159,8 @@ func (c *checker) cluster(p place, cfg *Config) {
 		c.add(p.errorf("server", example, "%q is not a URL", redactURL(cfg.Server)))
 	} else if u.Scheme != "https" && u.Scheme != "http" {
 		c.add(p.errorf("server", example, "%q is not an https or http URL", redactURL(cfg.Server)))
+	} else if !hasValidPort(u) {
+		c.add(p.errorf("server", portRange, "%q has an invalid port", redactURL(cfg.Server)))
 	}
 	if cfg.ProxyURL != "" {
 		c.proxy(p, cfg.ProxyURL)
@@ -170,7 +173,17 @@ func (c *checker) proxy(p place, raw string) {
 	if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "socks5"}, u.Scheme) {
 		c.add(p.errorf("proxy-url", "write it as http://, https:// or socks5:// and HOST:PORT",
 			"%q is not the URL of a proxy", redactURL(raw)))
+	} else if !hasValidPort(u) {
+		c.add(p.errorf("proxy-url", portRange, "%q has an invalid port", redactURL(raw)))
 	}
+}
+
+const portRange = "use a port from 1 to 65535"
+
+// hasValidPort reports whether the port of a URL can be that of a server. Without a port, it is that of the scheme.
+func hasValidPort(u *url.URL) bool {
+	port, err := strconv.ParseUint(u.Port(), 10, 16)
+	return u.Port() == "" || err == nil && port > 0
 }
 
 func (c *checker) authority(p place, cfg *Config) {

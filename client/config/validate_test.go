@@ -71,6 +71,13 @@ func TestConfigValidateNamesGoFields(t *testing.T) {
 			`Server: "host:6443" is not a URL: write it as https://HOST:PORT`,
 		},
 		{
+			"ports that do not exist",
+			config.Config{Server: "https://host:65536", ProxyURL: "http://proxy:0"},
+			"Server: \"https://host:65536\" has an invalid port: use a port from 1 to 65535\n" +
+				"ProxyURL: \"http://proxy:0\" has an invalid port: use a port from 1 to 65535",
+		},
+		{"the largest port", config.Config{Server: "https://host:65535"}, ""},
+		{
 			"two certificate authorities",
 			config.Config{Server: "https://host", CAFile: "testdata/full.yaml", CAData: cert},
 			"CAFile: conflicts with CAData: keep one of the two\n" +
