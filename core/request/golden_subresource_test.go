@@ -276,7 +276,7 @@ func TestInvalidSubresourceRequestsAreRejected(t *testing.T) {
 			_, err := request.Bind(pod(), "n1", &request.BindOptions{FieldManager: "\t"})
 			return err
 		}(), "BindOptions.FieldManager", "printable"},
-		{"a token that expires too early", token(request.TokenOptions{Expiration: time.Minute}), "TokenOptions.Expiration", "1m0s"},
+		{"a token that expires too early", token(request.TokenOptions{Expiration: time.Minute}), "TokenOptions.Expiration", "1m0s is invalid: use whole seconds, at least 10m0s"},
 		{"a token for a fraction of a second", token(request.TokenOptions{Expiration: time.Hour + 1}), "TokenOptions.Expiration", "whole seconds"},
 		{"a token bound to an object without a name", token(request.TokenOptions{BoundObject: &request.BoundObject{Kind: "Pod"}}), "TokenOptions.BoundObject", "needs APIVersion, Kind and Name"},
 		{"logs of the future", logs(request.LogOptions{Since: -time.Second}), "LogOptions.Since", "-1s"},

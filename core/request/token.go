@@ -60,7 +60,7 @@ func Token(t Target, o *TokenOptions) (*Request, error) {
 	const field = "TokenOptions."
 	switch b := o.BoundObject; {
 	case o.Expiration%time.Second != 0 || o.Expiration != 0 && o.Expiration < leastExpiration:
-		return nil, invalid(field+"Expiration", "%v is not a number of whole seconds from %v", o.Expiration, leastExpiration)
+		return nil, invalid(field+"Expiration", "%v is invalid: use whole seconds, at least %v", o.Expiration, leastExpiration)
 	case b != nil && (b.APIVersion == "" || b.Kind == "" || b.Name == ""):
 		return nil, invalid(field+"BoundObject", "needs APIVersion, Kind and Name")
 	case b != nil:
