@@ -13,6 +13,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-go/sdk/client/config"
 	"github.com/kube-go/sdk/client/middleware"
@@ -39,7 +40,18 @@ func (c *Client) failure(resp *http.Response) error {
 	if hint := c.identityHint(err); hint != "" {
 		return fmt.Errorf("%w; %s", err, hint)
 	}
+	if isPatchFailure(resp, err) {
+		return fmt.Errorf("%w; the JSON patch can't be applied: a test fails, or a path does not exist", err)
+	}
 	return c.misdirected(err)
+}
+
+// isPatchFailure reports whether a server could not apply a JSON patch. Its message then names no reason, unlike that of
+// a webhook.
+func isPatchFailure(resp *http.Response, err *core.StatusError) bool {
+	return err.Status.Code == http.StatusUnprocessableEntity &&
+		err.Status.Message == "the server rejected our request due to an error in our request" &&
+		resp.Request.Header.Get("Content-Type") == string(types.JSONPatchType)
 }
 
 func impersonation(cfg *config.Config) middleware.Func {
@@ -61,6 +73,8 @@ func (c *Client) identityHint(err *core.StatusError) string {
 	switch {
 	case anonymous && certificate:
 		return "the client certificate" + from + " did not reach the server: check whether a proxy terminates TLS"
+	case anonymous && cfg.Username != "":
+		return "the server ignores the user name and password" + from + ": use a token or a certificate"
 	case anonymous && c.conns.auth == nil:
 		return "no credentials were sent" + from + ": configure some"
 	case !rejectsCredentials(err):

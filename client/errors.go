@@ -31,7 +31,7 @@ func (e *OpError) Error() string {
 	}
 	switch {
 	case !e.missing():
-	case strings.Contains(e.Resource, "/"): // the server's response is the same for both
+	case e.mayLackSubresource():
 		return what + ": " + core.ErrNotFound.Error() + ", or the kind has no such subresource"
 	default:
 		return what + ": " + core.ErrNotFound.Error()
@@ -46,6 +46,14 @@ func (e *OpError) missing() bool {
 	plural, _, _ := strings.Cut(e.Resource, "/")
 	plural, _, _ = strings.Cut(plural, ".")
 	return ok && names(se, plural, e.Ref.Name)
+}
+
+// mayLackSubresource reports whether the server's response is the same for a missing object and for a subresource that
+// the kind does not have. This is so for the kinds of CustomResourceDefinitions, whose groups contain a dot.
+func (e *OpError) mayLackSubresource() bool {
+	kind, _, ok := strings.Cut(e.Resource, "/")
+	_, group, _ := strings.Cut(kind, ".")
+	return ok && strings.Contains(group, ".")
 }
 
 // names reports whether the server responded that the object with a name does not exist. Other responses with the same

@@ -70,7 +70,17 @@ func TestOpErrorHasVerbResourceAndName(t *testing.T) {
 		{
 			"a subresource of a missing object",
 			client.OpError{Verb: "update", Resource: "pods/status", Ref: web, Err: notFound("pods", "web")},
-			"update pods/status prod/web: not found, or the kind has no such subresource",
+			"update pods/status prod/web: not found",
+		},
+		{
+			"a subresource of a missing object of a group",
+			client.OpError{Verb: "get", Resource: "deployments.apps/scale", Ref: web, Err: notFound("deployments", "web")},
+			"get deployments.apps/scale prod/web: not found",
+		},
+		{
+			"a subresource of a custom kind",
+			client.OpError{Verb: "get", Resource: "gadgets.example.com/scale", Ref: web, Err: notFound("gadgets", "web")},
+			"get gadgets.example.com/scale prod/web: not found, or the kind has no such subresource",
 		},
 		{
 			"another missing object",
@@ -315,6 +325,39 @@ func TestErrorResponsesBecomeStatusErrors(t *testing.T) {
 			}
 			if int(se.Status.Code) != tc.code {
 				t.Errorf("code = %d, want %d", se.Status.Code, tc.code)
+			}
+		})
+	}
+}
+
+// TestRejectedJSONPatchNamesLikelyCauses checks that the error of a JSON patch names likely causes if the server does not
+// name one. That of a merge patch does not, and neither does the denial of a webhook.
+func TestRejectedJSONPatchNamesLikelyCauses(t *testing.T) {
+	const generic = "the server rejected our request due to an error in our request"
+	jsonPatch := request.JSONPatch(request.Op{Op: "test", Path: "/spec/podCIDR", Value: "x"})
+	for _, tc := range []struct {
+		name    string
+		patch   request.Patch
+		message string
+		want    string
+	}{
+		{
+			"a JSON patch", jsonPatch, generic,
+			"patch nodes n1: invalid: server said: " + generic + "; the JSON patch can't be applied: a test fails, or a " +
+				"path does not exist",
+		},
+		{
+			"a merge patch", request.MergePatch(map[string]any{}), generic,
+			"patch nodes n1: invalid: server said: " + generic,
+		},
+		{"a denial", jsonPatch, "denied", "patch nodes n1: invalid: server said: denied"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := cannedClient(t, 422, jsonType, `{"kind":"Status","apiVersion":"v1","code":422,"reason":"Invalid","message":"`+
+				tc.message+`","details":{}}`)
+			_, err := client.Dynamic(c, nodes).Patch(t.Context(), "n1", tc.patch, nil)
+			if !errors.Is(err, core.ErrInvalid) || err.Error() != tc.want {
+				t.Errorf("error = %v, want %s", err, tc.want)
 			}
 		})
 	}

@@ -212,6 +212,14 @@ func mistakes() []mistake {
 				"of FILE): configure some",
 		},
 		{
+			name:   "a password for a server that ignores it",
+			config: kubeconfigOf("username: ann, password: s3cret"), server: func(w http.ResponseWriter, _ *http.Request) {
+				testserver.Fail(w, 403, "Forbidden", `forbidden: User "system:anonymous" cannot get path "/api"`)
+			},
+			want: `get pods shop/web-0: forbidden: server said: forbidden: User "system:anonymous" cannot get path "/api"; ` +
+				`the server ignores the user name and password (context "prod" of FILE): use a token or a certificate`,
+		},
+		{
 			name:   "a login page",
 			config: kubeconfigOf("token: abc"), server: answer(200, "text/html", "<html><body>Please log in</body></html>"),
 			want: `get pods shop/web-0: content type "text/html": want application/json ` +
