@@ -21,8 +21,9 @@
 // However many requests wait for a credential, its source is called once. Each request waits as long as its context
 // allows. The plugin, or the refresh of a token, is not canceled with the last waiting request: it may have spent a
 // refresh token that is valid only once, and the new refresh token would be lost. It continues in the background and
-// its result is kept; requests that arrive in the meantime wait for it. A plugin is killed after PluginOptions.Timeout.
-// A refresh ends after two minutes, and then has three seconds to write new tokens to the kubeconfig.
+// its result is kept; requests that arrive in the meantime wait for it. A plugin is killed after PluginOptions.Timeout;
+// if the program ends earlier, the plugin may continue without a limit. A refresh ends after two minutes, and then has
+// three seconds to write new tokens to the kubeconfig.
 //
 // # Errors
 //

@@ -29,7 +29,7 @@
 // # Differences from kubectl
 //
 // Files have the same meaning as for kubectl, except that the following are errors: a duplicate key, a field whose name
-// is misspelled (Token, client_key), a context whose cluster or user does not exist, a key without its certificate, a
+// is misspelled (Token, client_key) and not set otherwise, a context whose cluster or user does not exist, a key without its certificate, a
 // KUBECONFIG of which no file exists, and a service account without a readable ca.crt. Further YAML documents in a
 // file are merged; kubectl ignores them. A server without a scheme is accessed with https if the kubeconfig has a
 // certificate authority, a client certificate or insecure-skip-tls-verify; kubectl uses http and omits the credentials.

@@ -57,6 +57,9 @@ type Options struct {
 // The log of a pod that leaves the selection is read until its connection ends; if the pod returns, its log continues
 // after the last line.
 //
+// Without Follow, the sequence is empty if no pod is selected or no container has started; with Follow, it waits for
+// them. Neither is an error. A program that reads the logs of a pod by its name gets the pod first.
+//
 // Errors: as [pod.API.Logs]; the context's cause. A pod that is deleted only ends its log. Errors of the watch for pods
 // are logged as warnings to [slog.Default] if the watch recovers from them.
 func Merge(ctx context.Context, pods *client.API[corev1.Pod], o *Options) iter.Seq2[pod.LogLine, error] {

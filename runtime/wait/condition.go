@@ -56,7 +56,8 @@ func StatusCondition[K any](conditionType string, status metav1.ConditionStatus)
 // index that is out of range leads to no value instead of an error, and {range} does not exist.
 //
 // A path that can't be parsed, that matches several values, or that K does not declare, is an error that ends the wait;
-// so is a value that is compared with an object or a list. The part after .., .* or a union is not checked against K.
+// so is a value that is compared with an object or a list. [Await] returns it once the object exists. The part after
+// .., .* or a union is not checked against K.
 func JSONPath[K any](path, value string) Condition[K] {
 	steps, invalid := parsePath(path)
 	if invalid != nil {
