@@ -40,16 +40,15 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind %d", byte(k))
 }
 
-// Import is something that a module needs. Type is a function type such as "(i32, i64) -> (i32)", the limits of a
-// memory in pages such as "2..16", or the type of a global such as "mut i32".
+// Import is something that a module needs.
 type Import struct {
 	Module string
 	Name   string
 	Kind   Kind
-	Type   string
 }
 
-// Export is something that a module offers. Type is as in [Import].
+// Export is something that a module offers. Type is a function type such as "(i32, i64) -> (i32)", the limits of a
+// memory in pages such as "2..16", or the type of a global such as "mut i32".
 type Export struct {
 	Name string
 	Kind Kind
@@ -71,18 +70,11 @@ func (l Limits) String() string {
 	return fmt.Sprintf("%d..%s", l.Min, limit)
 }
 
-// Custom is a custom section. Data is part of the module.
-type Custom struct {
-	Name string
-	Data []byte
-}
-
 // Module has what a host must know of a module. Create one with [Read].
 type Module struct {
 	Imports []Import
 	Exports []Export
 	Memory  *Limits // nil if the module has no memory
-	Custom  []Custom
 
 	wasm      []byte
 	sections  []section
@@ -234,9 +226,7 @@ func (m *Module) Bytes() []byte { return m.wasm }
 func (m *Module) section(r *reader, s section) {
 	switch s.id {
 	case customSection:
-		name := r.name()
-		m.Custom = append(m.Custom, Custom{Name: name, Data: m.wasm[r.pos:r.end:r.end]})
-		if name == "name" {
+		if r.name() == "name" {
 			r.readNames()
 		}
 		if r.err == nil {
@@ -336,19 +326,15 @@ func (m *Module) readImports(r *reader) {
 		i := Import{Module: r.name(), Name: r.name(), Kind: Kind(r.byte())}
 		switch i.Kind {
 		case Function:
-			t := m.typeIndex(r)
-			m.functions = append(m.functions, t)
-			i.Type = m.functionType(t)
+			m.functions = append(m.functions, m.typeIndex(r))
 		case Table:
-			i.Type = m.addTable(r)
+			m.addTable(r)
 		case Memory:
-			i.Type = m.addMemory(r).String()
+			m.addMemory(r)
 		case Global:
-			g := globalType(r)
-			m.globals = append(m.globals, g)
-			i.Type = g.String()
+			m.globals = append(m.globals, globalType(r))
 		case Tag:
-			i.Type = m.functionType(m.addTag(r))
+			m.addTag(r)
 		default:
 			r.failf("an import has the unknown kind %d", byte(i.Kind))
 		}
@@ -436,15 +422,14 @@ func (m *Module) functionType(i uint32) string {
 	return ""
 }
 
-func (m *Module) addTag(r *reader) uint32 {
+func (m *Module) addTag(r *reader) {
 	if r.byte() != 0 {
 		r.failf("tag %d is not an exception", len(m.tags))
 	}
 	m.tags = append(m.tags, m.typeIndex(r))
-	return m.tags[len(m.tags)-1]
 }
 
-func (m *Module) addMemory(r *reader) Limits {
+func (m *Module) addMemory(r *reader) {
 	l := limits(r)
 	if m.Memory != nil {
 		r.failf("the module has two memories: at most one is supported")
@@ -453,7 +438,6 @@ func (m *Module) addMemory(r *reader) Limits {
 		r.failf("the memory has more than %d pages", maxPages)
 	}
 	m.Memory = &l
-	return l
 }
 
 func limits(r *reader) Limits {
@@ -473,8 +457,7 @@ func limits(r *reader) Limits {
 // maxElements bounds the tables of a module.
 const maxElements = 1 << 20
 
-// addTable adds a table and returns its type.
-func (m *Module) addTable(r *reader) string {
+func (m *Module) addTable(r *reader) {
 	const initialized = 0x40
 	b := r.byte()
 	hasInit := b == initialized
@@ -498,7 +481,6 @@ func (m *Module) addTable(r *reader) string {
 		m.capacity += l.Max
 	}
 	m.tables = append(m.tables, t+" "+l.String())
-	return m.tables[len(m.tables)-1]
 }
 
 func globalType(r *reader) global {
