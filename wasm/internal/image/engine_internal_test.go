@@ -121,8 +121,8 @@ func TestEngineIsNotUsedForASmallerMemory(t *testing.T) {
 	large.Park()
 	g.image.evictAll()
 	small := g.start()
-	if got := int64(small.Memory().Size()); got != g.image.Size() {
-		t.Errorf("an instance from the image has %d bytes, want %d", got, g.image.Size())
+	if got := int64(small.Memory().Size()); got != g.image.size {
+		t.Errorf("an instance from the image has %d bytes, want %d", got, g.image.size)
 	}
 	small.Park()
 	g.image.evictAll()

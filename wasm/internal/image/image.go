@@ -118,9 +118,6 @@ func (i *Instance) fill(ctx context.Context, snapshot io.Reader) (err error) {
 	return nil
 }
 
-// Size returns the bytes of memory that the image has.
-func (img *Image) Size() int64 { return img.size }
-
 // Close releases the image when its last instance is closed. Snapshots of its instances can't be restored any more.
 func (img *Image) Close() {
 	img.mu.Lock()

@@ -87,8 +87,8 @@ func TestMemoryBeyondTheImageSurvivesASnapshot(t *testing.T) {
 		g := newGuest(t, s)
 		i := g.start()
 		g.call(i, "keep", 9*mebibyte, 3)
-		if size := int64(i.Memory().Size()); size <= g.image.Size() {
-			t.Fatalf("the memory has %d bytes, and its image %d", size, g.image.Size())
+		if size := int64(i.Memory().Size()); size <= g.image.size {
+			t.Fatalf("the memory has %d bytes, and its image %d", size, g.image.size)
 		}
 		sum, size := g.call(i, "sum"), i.Memory().Size()
 		i = g.restore(g.snapshot(i))
@@ -242,7 +242,7 @@ func TestMemoryIsLimited(t *testing.T) {
 	onEachSystem(t, func(t *testing.T, s system) {
 		g := newGuest(t, s)
 		c := g.config()
-		c.MaxMemory = g.image.Size() + 4*mebibyte
+		c.MaxMemory = g.image.size + 4*mebibyte
 		i, err := g.image.Start(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)
@@ -272,7 +272,7 @@ func TestSnapshotThatNeedsMoreThanTheLimitIsAnError(t *testing.T) {
 	i := g.start()
 	g.call(i, "keep", 9*mebibyte, 3)
 	c := g.config()
-	c.MaxMemory = g.image.Size() + mebibyte
+	c.MaxMemory = g.image.size + mebibyte
 	_, err := g.image.Restore(t.Context(), c, bytes.NewReader(g.snapshot(i)))
 	if err == nil || !strings.Contains(err.Error(), "the limit") {
 		t.Errorf("error %v", err)

@@ -168,7 +168,7 @@ func (p *Program) Start(ctx context.Context, c Config) (*Instance, error) {
 func (p *Program) limit(c Config, img *Image) (uint64, error) {
 	need := p.limits.Min * wasm.PageSize
 	if img != nil {
-		need = max(need, img.Size())
+		need = max(need, img.size)
 	}
 	if need > c.MaxMemory {
 		return 0, fmt.Errorf("the module needs %d bytes of memory, and the limit is %d", need, c.MaxMemory)
