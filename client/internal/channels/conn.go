@@ -106,9 +106,6 @@ func newConn(ws *websocket.Conn, incoming []Channel, redact func(error) error) *
 // Incoming returns a channel that was given to [Dial].
 func (c *Conn) Incoming(id byte) *Buffer { return c.buffers[id] }
 
-// HalfCloses reports whether [Conn.End] works.
-func (c *Conn) HalfCloses() bool { return c.ws.Subprotocol() == V5 }
-
 // Err returns the reason why the connection has ended: io.EOF if the peer has closed it.
 func (c *Conn) Err() error {
 	c.mu.Lock()

@@ -30,7 +30,7 @@ func (c *Conn) Write(id byte, p []byte) (int, error) {
 
 // End notifies the peer that an outgoing channel has ended.
 func (c *Conn) End(id byte) error {
-	if !c.HalfCloses() {
+	if c.ws.Subprotocol() != V5 {
 		return ErrNoHalfClose
 	}
 	_, err := c.queue(halfClose, []byte{id})
