@@ -45,7 +45,7 @@ func (d *drain) move(ctx context.Context, p *Pod, gone <-chan struct{}) {
 			return
 		default:
 			d.set(p, Blocked, reason(err))
-			wait = backoff(n, 500*time.Millisecond, 5*time.Second)
+			wait = backoff(n)
 			if asked, ok := core.RetryAfter(err); ok {
 				wait = min(max(wait, asked), time.Minute)
 			}
@@ -113,11 +113,8 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// backoff returns the delay after the nth failure. It doubles up to a maximum, and half of it is random.
-func backoff(n int, first, most time.Duration) time.Duration {
-	d := most
-	if n < 30 {
-		d = min(first<<(n-1), most)
-	}
+// backoff returns the delay after the nth failure. It doubles up to five seconds, and half of it is random.
+func backoff(n int) time.Duration {
+	d := min(500*time.Millisecond<<min(n-1, 4), 5*time.Second)
 	return d/2 + rand.N(d/2+1)
 }
