@@ -91,7 +91,7 @@ func (s *snapshot) encode(file io.Writer, c codecs) error {
 	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
 	buffer := bufio.NewWriterSize(file, 1<<16) // which remembers an error until Flush
 	w := io.MultiWriter(buffer, sum)
-	_, _ = w.Write(s.appendHeader(nil))
+	_, _ = w.Write(s.header())
 	var item [snapshotItem]byte
 	size := snapshotHeader + snapshotSum
 	var decompressed []byte
@@ -167,8 +167,8 @@ func hasMagic(path string) bool {
 	return empty || err == nil && strings.HasPrefix(snapshotMagic, string(begin))
 }
 
-func (s *snapshot) appendHeader(dst []byte) []byte {
-	dst = append(append(dst, snapshotMagic...), s.identity[:]...)
+func (s *snapshot) header() []byte {
+	dst := append([]byte(snapshotMagic), s.identity[:]...)
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(s.taken.Unix()))
 	dst = binary.LittleEndian.AppendUint64(dst, s.version)
 	return binary.LittleEndian.AppendUint32(dst, uint32(len(s.objects)))
