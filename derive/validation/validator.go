@@ -149,7 +149,7 @@ func (v *Validator) Update(obj, old any) error {
 		return err
 	}
 	if v.hasStatus {
-		setOrDelete(u.Object, "status", prev.Object)
+		setStatus(u.Object, prev.Object)
 	}
 	return v.invalid(u, v.update(u, prev))
 }
@@ -166,16 +166,16 @@ func (v *Validator) UpdateStatus(obj, old any) error {
 		return err
 	}
 	next := prev.DeepCopy()
-	setOrDelete(next.Object, "status", u.Object)
+	setStatus(next.Object, u.Object)
 	return v.invalid(next, v.updateStatus(next, prev))
 }
 
-// setOrDelete copies a field from another object, or deletes it if the other object does not have it.
-func setOrDelete(obj map[string]any, key string, from map[string]any) {
-	if v, ok := from[key]; ok {
-		obj[key] = v
+// setStatus copies the status from another object, or deletes it if the other object does not have one.
+func setStatus(obj, from map[string]any) {
+	if v, ok := from["status"]; ok {
+		obj["status"] = v
 	} else {
-		delete(obj, key)
+		delete(obj, "status")
 	}
 }
 
