@@ -23,7 +23,6 @@ import (
 // for concurrent use.
 type Rules struct {
 	schema     *openapi.Schema
-	resource   bool
 	programs   []Program
 	items      *Rules
 	values     *Rules
@@ -51,7 +50,7 @@ func (e *Environment) rules(s *openapi.Schema, resource bool, t *Type) (*Rules, 
 	if !hasRules(s) || t == nil {
 		return nil, nil
 	}
-	r := &Rules{schema: s, resource: resource, properties: map[string]*Rules{}}
+	r := &Rules{schema: s, properties: map[string]*Rules{}}
 	if resource {
 		r.schema = withMeta(s)
 	}

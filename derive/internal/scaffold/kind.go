@@ -30,7 +30,7 @@ type Kind struct {
 }
 
 // Check reports what is wrong with the names of a kind. Empty ones are not checked.
-func (k *Kind) Check() error {
+func (k *Kind) check() error {
 	if err := checkKind(k.Name); err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func kindFiles() []string {
 
 // AddKind adds a kind with its controller, tests and sample. It completes k.
 func (t *Tree) AddKind(k *Kind) error {
-	if err := k.Check(); err != nil {
+	if err := k.check(); err != nil {
 		return err
 	}
 	return t.atomically(func() error { return t.addKind(k) })

@@ -213,8 +213,7 @@ type kindOf struct {
 	plural   string
 	status   string // the type of the status; "" for none
 	converts string // the strategy of //kube:conversion; "" for none
-	cluster  bool
-	stored   bool // says storage=true
+	stored   bool   // says storage=true
 }
 
 // kinds returns the versions of the kinds that //kube:resource markers declare, ordered by path.
@@ -261,7 +260,7 @@ func readKind(s *source, typ commented) (*kindOf, error) {
 			k = &kindOf{
 				dir: path.Dir(s.path), pkg: s.file.Name.Name, path: s.path, spec: typ.spec.Name.Name, marker: c.Text,
 				group: a.String("group"), name: a.String("kind"), version: a.String("version"),
-				plural: a.String("plural"), cluster: a.String("scope") == "Cluster", stored: a.Bool("storage", false),
+				plural: a.String("plural"), stored: a.Bool("storage", false),
 			}
 		case "kube:conversion":
 			converts = cmp.Or(m.Args.String("strategy"), "Webhook")

@@ -94,7 +94,7 @@ func (c *coercer) meta(path *field.Path, v map[string]any, key string) *field.Er
 
 // decodeMeta decodes metadata, and returns the paths of its unknown fields. Fields in the wrong case are unknown, too.
 func decodeMeta(v any) (meta *metav1.ObjectMeta, unknown []string, err error) {
-	if meta, err = MetaOf(map[string]any{"metadata": v}); err != nil {
+	if meta, err = metaOf(map[string]any{"metadata": v}); err != nil {
 		return nil, nil, err
 	}
 	b, err := wire.MarshalJSON(map[string]any{"metadata": v})
@@ -112,8 +112,8 @@ func decodeMeta(v any) (meta *metav1.ObjectMeta, unknown []string, err error) {
 	return meta, unknown, nil
 }
 
-// MetaOf decodes the metadata of an object.
-func MetaOf(v map[string]any) (*metav1.ObjectMeta, error) {
+// metaOf decodes the metadata of an object.
+func metaOf(v map[string]any) (*metav1.ObjectMeta, error) {
 	b, err := wire.MarshalJSON(v["metadata"])
 	if err != nil {
 		return nil, fmt.Errorf("encode metadata: %w", err)
@@ -156,7 +156,7 @@ func checkResource(path *field.Path, v map[string]any) field.ErrorList {
 	if _, ok := v["metadata"]; !ok {
 		return errs
 	}
-	meta, err := MetaOf(v)
+	meta, err := metaOf(v)
 	if err != nil {
 		return append(errs, field.Invalid(path.Child("metadata"), v["metadata"], err.Error()))
 	}
