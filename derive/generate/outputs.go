@@ -7,7 +7,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"go/token"
 	"path/filepath"
+
+	"sigs.k8s.io/yaml"
 
 	"github.com/kube-go/sdk/derive/internal/load"
 )
@@ -129,6 +132,22 @@ func (r *run) asked() map[string]request {
 // roleName returns the name of the role of rules without a role.
 func (r *run) roleName() string {
 	return cmp.Or(r.opts.RoleName, r.asked()["roleName"].value, "manager-role")
+}
+
+// addDocuments adds a file with objects as YAML documents.
+func addDocuments[T any](r *run, path string, packages []string, objects []T) {
+	content := []byte(header(packages))
+	for i, object := range objects {
+		body, err := yaml.Marshal(object)
+		if err != nil {
+			r.problems.add(token.Position{Filename: path}, fmt.Sprintf("encode an object: %v", err))
+		}
+		if i > 0 {
+			content = append(content, "---\n"...)
+		}
+		content = append(content, body...)
+	}
+	r.files = append(r.files, File{Path: path, Content: content})
 }
 
 // each calls fn with each marker of a name in the root packages, and reports the errors that fn returns.

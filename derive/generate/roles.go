@@ -5,7 +5,6 @@ package generate
 
 import (
 	"context"
-	"go/token"
 	"path/filepath"
 
 	"github.com/kube-go/sdk/derive/internal/load"
@@ -45,9 +44,5 @@ func (r *run) roles(dir string) {
 	if len(rules) == 0 || !r.complete(path) {
 		return
 	}
-	body, err := rbac.YAML(rbac.Roles(rules, r.roleName()))
-	if err != nil {
-		r.problems.add(token.Position{Filename: path}, err.Error())
-	}
-	r.files = append(r.files, File{Path: path, Content: append([]byte(header(packages)), body...)})
+	addDocuments(r, path, packages, rbac.Roles(rules, r.roleName()))
 }

@@ -6,7 +6,6 @@ package generate
 import (
 	"context"
 	"fmt"
-	"go/token"
 	"path/filepath"
 
 	"github.com/kube-go/sdk/derive/internal/load"
@@ -46,11 +45,7 @@ func (r *run) webhooks(dir string) {
 	if len(configs) == 0 || !r.complete(path) {
 		return
 	}
-	body, err := webhook.YAML(configs)
-	if err != nil {
-		r.problems.add(token.Position{Filename: path}, err.Error())
-	}
-	r.files = append(r.files, File{Path: path, Content: append([]byte(header(packages)), body...)})
+	addDocuments(r, path, packages, configs)
 }
 
 // configNames returns the names of the configurations.

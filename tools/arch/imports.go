@@ -502,7 +502,7 @@ func allowed() map[string]map[string]string {
 			"./core": "the order of versions",
 			"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured": "objects of any kind",
 		},
-		"./derive/generate":            {},
+		"./derive/generate":            {"sigs.k8s.io/yaml": "writes YAML like kubectl"},
 		"./derive/internal/applytypes": {},
 		"./derive/internal/cel": {
 			"github.com/google/cel-go/cel":                  "the language of rules",
@@ -549,7 +549,6 @@ func allowed() map[string]map[string]string {
 		},
 		"./derive/internal/rbac": {
 			"k8s.io/apimachinery/pkg/util/validation": "the API server's rules for names",
-			"sigs.k8s.io/yaml":                        "writes YAML like kubectl",
 		},
 		"./derive/internal/reflected": {
 			"github.com/invopop/jsonschema":        "the schemas to make, and types that describe themselves",
@@ -582,7 +581,6 @@ func allowed() map[string]map[string]string {
 		"./derive/internal/webhook": {
 			"k8s.io/apimachinery/pkg/apis/meta/v1":    "checks selectors",
 			"k8s.io/apimachinery/pkg/util/validation": "the API server's rules for names",
-			"sigs.k8s.io/yaml":                        "writes YAML like kubectl",
 		},
 		"./derive/validation": {
 			"./core":                                            "the error of a response",

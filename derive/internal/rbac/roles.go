@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"sigs.k8s.io/yaml"
 )
 
 // Rule has the permissions of one marker.
@@ -71,22 +69,6 @@ func Roles(rules []Rule, name string) []Role {
 		return cmp.Or(cmp.Compare(a.Metadata.Namespace, b.Metadata.Namespace), cmp.Compare(a.Metadata.Name, b.Metadata.Name))
 	})
 	return roles
-}
-
-// YAML returns the roles as YAML documents.
-func YAML(roles []Role) ([]byte, error) {
-	var out []byte
-	for i, role := range roles {
-		body, err := yaml.Marshal(role)
-		if err != nil {
-			return nil, fmt.Errorf("encode role %s: %w", role.Metadata.Name, err)
-		}
-		if i > 0 {
-			out = append(out, "---\n"...)
-		}
-		out = append(out, body...)
-	}
-	return out, nil
 }
 
 // merged merges rules with the same permissions into as few rules as possible: first rules with the same subject, then

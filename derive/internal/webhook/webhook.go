@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kube-go/sdk/derive/internal/marker"
 )
@@ -184,20 +183,4 @@ func Configurations(webhooks []*Webhook, mutating, validating string) []Configur
 		all = append(all, config)
 	}
 	return all
-}
-
-// YAML returns the configurations as YAML documents.
-func YAML(configs []Configuration) ([]byte, error) {
-	var out []byte
-	for i, c := range configs {
-		body, err := yaml.Marshal(c)
-		if err != nil {
-			return nil, fmt.Errorf("encode %s: %w", c.Metadata.Name, err)
-		}
-		if i > 0 {
-			out = append(out, "---\n"...)
-		}
-		out = append(out, body...)
-	}
-	return out, nil
 }
