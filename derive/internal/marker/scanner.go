@@ -98,7 +98,7 @@ func (s *scanner) text1(stop string) (string, error) {
 func (s *scanner) list() ([]any, error) {
 	s.skipSpace()
 	if s.accept('{') {
-		return s.items('}', ',')
+		return s.items()
 	}
 	var list []any
 	for {
@@ -113,25 +113,25 @@ func (s *scanner) list() ([]any, error) {
 	}
 }
 
-// items reads the rest of a list up to the closing byte.
-func (s *scanner) items(closing, separator byte) ([]any, error) {
+// items reads the rest of a list {a,b} behind its opening brace.
+func (s *scanner) items() ([]any, error) {
 	list := []any{}
 	for {
 		s.skipSpace()
-		if s.accept(closing) {
+		if s.accept('}') {
 			return list, nil
 		}
-		v, err := s.value(string([]byte{closing, separator, ';'}))
+		v, err := s.value("},;")
 		if err != nil {
 			return nil, err
 		}
 		list = append(list, v)
 		s.skipSpace()
-		if s.accept(closing) {
+		if s.accept('}') {
 			return list, nil
 		}
-		if !s.accept(separator) {
-			return nil, errorAt(s.pos, "expected %q or %q", separator, closing)
+		if !s.accept(',') {
+			return nil, errorAt(s.pos, "expected ',' or '}'")
 		}
 	}
 }
@@ -193,11 +193,11 @@ func (s *scanner) braces() (any, error) {
 	}
 	first := s.pos
 	if s.has("{") { // not a key
-		return s.items('}', ',')
+		return s.items()
 	}
 	if _, err := s.key(); err != nil || s.pos == len(s.text) || !s.accept(':') {
 		s.pos = first
-		return s.items('}', ',')
+		return s.items()
 	}
 	s.pos = first
 	object := map[string]any{}
