@@ -77,8 +77,8 @@ type Trigger struct{ source *source }
 //		return func(yield func(controller.Key) bool) {
 //			for {
 //				select {
-//				case key := <-messages:
-//					if !yield(key) {
+//				case key, open := <-messages:
+//					if !open || !yield(key) {
 //						return
 //					}
 //				case <-ctx.Done():
