@@ -287,6 +287,7 @@ func TestExploreFindsBugs(t *testing.T) {
 		}},
 		"changes objects every minute": {"", []string{
 			"objects still change after 4h0m0s: configmaps shop/", "has changed 10 times in the last 10m0s",
+			"set Scenario.Quiet to a shorter time",
 		}},
 		"requests without end": {"", []string{
 			"a program is in an endless loop: it has sent GET /api/v1/namespaces/shop/configmaps/a 10001 times in a minute",
@@ -402,6 +403,31 @@ func TestRequestsAfterSettleHaveNoLimit(t *testing.T) {
 			if _, err := maps.Get(t.Context(), "a", nil); err != nil {
 				t.Fatal(err)
 			}
+		}
+	})
+}
+
+// A program with a schedule may wake up at the moment at which Settle stops to wait.
+func TestExploreWaitsForRetriesAtTheEnd(t *testing.T) {
+	kubetest.Explore(t, func(*testing.T) *kubetest.Scenario {
+		return &kubetest.Scenario{
+			Program: func(ctx context.Context, c *kube.Client) error {
+				delay := 10 * time.Minute
+				for {
+					select {
+					case <-time.After(delay):
+					case <-ctx.Done():
+						return nil
+					}
+					b := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "b"}}
+					_, err := kube.Namespaced[corev1.ConfigMap](c, "default").Create(ctx, b, nil)
+					if err == nil || errors.Is(err, kube.ErrAlreadyExists) {
+						<-ctx.Done()
+						return nil
+					}
+					delay = time.Second
+				}
+			},
 		}
 	})
 }
