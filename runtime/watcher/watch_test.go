@@ -254,6 +254,7 @@ func (a *aging) Watch(ctx context.Context, _ *request.WatchOptions) (iter.Seq2[w
 func TestWatchIgnoresTheAgeOfRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
 		var got []string
 		o := &watcher.WatchOptions{Paged: true, OnError: func(error) {}}
 		for ev, err := range watcher.Watch[core.Row](ctx, new(aging), o) {
