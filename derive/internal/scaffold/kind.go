@@ -29,7 +29,7 @@ type Kind struct {
 	plural string // "" for the plural of the name
 }
 
-// Check reports what is wrong with the names of a kind. Empty ones are not checked.
+// check reports what is wrong with the names of a kind. Empty ones are not checked.
 func (k *Kind) check() error {
 	if err := checkKind(k.Name); err != nil {
 		return err
