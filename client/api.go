@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -44,6 +43,7 @@ type endpoint struct {
 	setup    error        // why nothing can work
 
 	onItemError func(*wire.ItemError) // nil: such an error ends the list or the watch
+	tables      *tables               // nil unless the objects are rows
 }
 
 // Namespaced returns the API of a namespaced kind in one namespace.
@@ -63,8 +63,7 @@ func ClusterWide[K any, P core.ObjectPtr[K]](c *Client) *API[K] {
 
 // Of returns the API of a resource in the whole cluster, as [ClusterWide] does; [API.In] narrows it to one namespace.
 // It is for types whose resource is not known, and for types that can hold objects of any kind. For
-// metav1.PartialObjectMetadata it asks the server for metadata only, see [API.Metadata], and for [core.Row] for rows of
-// tables, see [API.Rows].
+// metav1.PartialObjectMetadata it asks the server for metadata only, see [API.Metadata].
 func Of[K any, P core.ObjectPtr[K]](c *Client, res core.Resource) *API[K] {
 	a := new(API[K])
 	a.init(c, reflect.TypeFor[K](), &res, res.Validate())
@@ -87,8 +86,8 @@ func (e *endpoint) init(c *Client, goType reflect.Type, res *core.Resource, setu
 	switch {
 	case isMetadata(goType):
 		e.target = metadataOf(e.target)
-	case goType == reflect.TypeFor[core.Row]():
-		e.target = rowsOf(e.target)
+	case isRow(goType) && setup == nil:
+		e.setup = &request.InvalidError{Field: "type", Detail: "is core.Row; use API.Rows of another type"}
 	}
 }
 
@@ -294,8 +293,8 @@ func (e *endpoint) exchange(ctx context.Context, verb string, t request.Target, 
 	}
 	defer resp.Body.Close()
 	contentType := resp.Header.Get("Content-Type")
-	if t.View == request.ViewTable {
-		row, err := e.row(resp.Body, contentType)
+	if e.tables != nil {
+		row, err := e.tables.one(e, resp.Body, contentType)
 		return received{object: row}, resp.StatusCode, err
 	}
 	body, err := wire.ReadBody(resp.Body, e.client.limits)
@@ -311,32 +310,6 @@ func (e *endpoint) exchange(ctx context.Context, verb string, t request.Target, 
 	}
 	return received{obj, body}, resp.StatusCode, complete(obj, t)
 }
-
-// row reads the table of one object.
-func (e *endpoint) row(body io.Reader, contentType string) (core.Object, error) {
-	o := &wire.ReadOptions{Kind: sentKind(e.target), Limits: e.client.limits}
-	var row core.Object
-	_, err := wire.ReadList(body, contentType, o, func(p wire.Packed) error {
-		if row != nil {
-			return errRows
-		}
-		row = e.blank()
-		if err := p.Decode(row); err != nil {
-			return err
-		}
-		return complete(row, e.target)
-	})
-	switch {
-	case err != nil:
-		return nil, err
-	case row == nil:
-		return nil, errRows
-	}
-	return row, nil
-}
-
-// errRows is the error for a response that should be the row of one object.
-var errRows = errors.New("the server did not send one row")
 
 // send sends a request in the encoding of its target. If the server refuses the encoding of the body, send repeats the
 // request in JSON, and uses JSON for later bodies of the resource for some time, see remembered.

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kube-go/sdk/client/config"
 	"github.com/kube-go/sdk/client/middleware"
@@ -51,7 +50,7 @@ func (c *Client) failure(resp *http.Response) error {
 func isPatchFailure(resp *http.Response, err *core.StatusError) bool {
 	return err.Status.Code == http.StatusUnprocessableEntity &&
 		err.Status.Message == "the server rejected our request due to an error in our request" &&
-		resp.Request.Header.Get("Content-Type") == string(types.JSONPatchType)
+		resp.Request.Header.Get("Content-Type") == "application/json-patch+json"
 }
 
 func impersonation(cfg *config.Config) middleware.Func {

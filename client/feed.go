@@ -24,6 +24,7 @@ type Feed struct {
 	client *Client
 	target request.Target
 	setup  error
+	rows   func() wire.Rows // nil unless the objects are rows
 }
 
 // NewFeed returns the objects of a resource in JSON, in one namespace, or in the whole cluster if it is empty.
@@ -38,7 +39,11 @@ func NewFeed(c *Client, res core.Resource, namespace string) *Feed {
 
 // Feed returns the objects of the API in packed form.
 func (a *API[K]) Feed() *Feed {
-	return &Feed{client: a.client, target: a.target, setup: a.ready()}
+	f := &Feed{client: a.client, target: a.target, setup: a.ready()}
+	if a.tables != nil {
+		f.rows = a.tables.rows
+	}
+	return f
 }
 
 // Resource returns the resource of the kind.
@@ -90,7 +95,11 @@ func (f *Feed) list(
 
 // reading returns the options for reading responses.
 func (f *Feed) reading() *wire.ReadOptions {
-	return &wire.ReadOptions{Kind: sentKind(f.target), Limits: f.client.limits}
+	o := &wire.ReadOptions{Kind: sentKind(f.target), Limits: f.client.limits}
+	if f.rows != nil {
+		o.Rows = f.rows()
+	}
+	return o
 }
 
 // noShardsError is the error for an object that is not in the requested shard.

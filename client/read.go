@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"reflect"
 	"time"
@@ -234,6 +235,7 @@ func (a *API[K]) WatchOnce(ctx context.Context, o *request.WatchOptions) iter.Se
 // [Of] with metav1.PartialObjectMetadata, or with a struct that only embeds it, returns the same.
 func (a *API[K]) Metadata() *API[metav1.PartialObjectMetadata] {
 	m := &API[metav1.PartialObjectMetadata]{a.endpoint}
+	m.tables = nil
 	m.target, m.goType = metadataOf(a.target), reflect.TypeFor[metav1.PartialObjectMetadata]()
 	return m
 }
@@ -268,23 +270,50 @@ func isMetadata(t reflect.Type) bool {
 // Rows returns the same API for rows of tables: for each object, the server sends the cells that kubectl get prints, and
 // the metadata. It is only for reads and watches; each write returns an error.
 //
-// The cells may change when the object does not, since they have ages such as "5m". [Of] with [core.Row] returns the
-// same.
+// The cells may change when the object does not, since they have ages such as "5m".
 //
 // Errors: [core.ErrNotAcceptable] from a server without tables.
 func (a *API[K]) Rows() *API[core.Row] {
 	r := &API[core.Row]{a.endpoint}
-	r.target, r.goType = rowsOf(a.target), reflect.TypeFor[core.Row]()
+	r.target.View, r.target.Encoding, r.goType = request.ViewTable, wire.JSON, reflect.TypeFor[core.Row]()
+	r.tables = &tables{wire.NewRows, readRow}
 	return r
 }
 
-// Rows returns the feed of the rows of the same objects, see [API.Rows].
-func (f *Feed) Rows() *Feed {
-	return &Feed{client: f.client, target: rowsOf(f.target), setup: f.setup}
+// tables has the functions that read tables, so that only programs with Rows link them.
+type tables struct {
+	rows func() wire.Rows
+	one  func(e *endpoint, body io.Reader, contentType string) (core.Object, error)
 }
 
-// rowsOf returns the target for the rows of its objects.
-func rowsOf(t request.Target) request.Target {
-	t.View, t.Encoding = request.ViewTable, wire.JSON
-	return t
+// readRow reads the table of one object.
+func readRow(e *endpoint, body io.Reader, contentType string) (core.Object, error) {
+	o := &wire.ReadOptions{Kind: sentKind(e.target), Limits: e.client.limits, Rows: wire.NewRows()}
+	var row core.Object
+	_, err := wire.ReadList(body, contentType, o, func(p wire.Packed) error {
+		if row != nil {
+			return errRows
+		}
+		row = e.blank()
+		if err := p.Decode(row); err != nil {
+			return err
+		}
+		return complete(row, e.target)
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case row == nil:
+		return nil, errRows
+	}
+	return row, nil
+}
+
+// errRows is the error for a response that should be the row of one object.
+var errRows = errors.New("the server did not send one row")
+
+// isRow reports whether a type is core.Row. It compares names, because reflect.TypeFor would link the methods of the
+// type into each program.
+func isRow(t reflect.Type) bool {
+	return t.Name() == "Row" && t.PkgPath() == "github.com/kube-go/sdk/core"
 }

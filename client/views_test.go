@@ -21,7 +21,6 @@ import (
 	"github.com/kube-go/sdk/client/internal/testserver"
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/request"
-	"github.com/kube-go/sdk/core/wire"
 )
 
 // TestMetadataRequestsOnlyMetadata checks that only metadata is requested, and that the objects have their kind.
@@ -263,14 +262,13 @@ func TestRowsAreDecoded(t *testing.T) {
 	}
 }
 
-// TestRowsAreOnlyForReads checks that each write of rows is an error without a request, and that other ways to rows
-// make the same requests.
+// TestRowsAreOnlyForReads checks that each write of rows is an error without a request, and so is another way to rows.
 func TestRowsAreOnlyForReads(t *testing.T) {
 	s := testserver.New(t, func(w http.ResponseWriter, _ *http.Request) {
 		testserver.Reply(w, 200, jsonType, []byte(`{"kind":"Table","apiVersion":"meta.k8s.io/v1","rows":[]}`))
 	})
 	c, ctx := s.Client(t), t.Context()
-	rows := client.Of[core.Row](c, configMaps).In("prod")
+	rows := client.Dynamic(c, configMaps).In("prod").Metadata().Rows()
 	row := &core.Row{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
 	for verb, write := range map[string]func() error{
 		"create": func() error { _, err := rows.Create(ctx, row, nil); return err },
@@ -286,20 +284,20 @@ func TestRowsAreOnlyForReads(t *testing.T) {
 			t.Errorf("%s: error = %v", verb, err)
 		}
 	}
+	if _, err := client.Of[core.Row](c, configMaps).List(ctx, nil); !strings.Contains(text(err), "use API.Rows") {
+		t.Errorf("the error of Of = %v", err)
+	}
 	if n := len(s.Asked()); n != 0 {
-		t.Fatalf("%d requests for writes", n)
+		t.Fatalf("%d requests for writes or invalid reads", n)
 	}
 	if _, err := rows.List(ctx, nil); err != nil {
 		t.Error(err)
 	}
-	feed := client.NewFeed(c, configMaps, "prod").Rows()
-	if _, err := feed.List(ctx, nil, func(wire.Packed) error { return nil }); err != nil {
-		t.Error(err)
+	if as := s.Asked()[0].Header.Get("Accept"); as != "application/json;as=Table;v=v1;g=meta.k8s.io" {
+		t.Errorf("Accept %s", as)
 	}
-	for _, ask := range s.Asked() {
-		if ask.Header.Get("Accept") != "application/json;as=Table;v=v1;g=meta.k8s.io" {
-			t.Errorf("Accept %s", ask.Header.Get("Accept"))
-		}
+	if _, err := rows.Metadata().List(ctx, nil); err == nil || strings.Contains(s.Asked()[1].Header.Get("Accept"), "Table") {
+		t.Errorf("the metadata of rows: Accept %s, %v", s.Asked()[1].Header.Get("Accept"), err)
 	}
 }
 

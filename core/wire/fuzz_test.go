@@ -21,7 +21,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kube-go/sdk/core"
 	"github.com/kube-go/sdk/core/wire"
@@ -113,7 +112,7 @@ func FuzzReadList(f *testing.F) {
 		encoding := encodingOf(n)
 		limits := &wire.Limits{ObjectBytes: 1 << 16}
 		read := func(r io.Reader) (items []string, meta metav1.ListMeta, failed bool) {
-			o := &wire.ReadOptions{Limits: limits, Kind: fuzzKind(n)}
+			o := fuzzOptions(n, limits)
 			meta, err := wire.ReadList(r, encoding.MediaType(), o, func(p wire.Packed) error {
 				items = append(items, string(p.Bytes()))
 				return nil
@@ -148,7 +147,7 @@ func FuzzEvents(f *testing.F) {
 		encoding := encodingOf(n)
 		limits := &wire.Limits{ObjectBytes: 1 << 16}
 		read := func(r io.Reader) (events []change, failed bool) {
-			for ev, err := range wire.Events(r, encoding.MediaType(), &wire.ReadOptions{Limits: limits, Kind: fuzzKind(n)}) {
+			for ev, err := range wire.Events(r, encoding.MediaType(), fuzzOptions(n, limits)) {
 				if err != nil {
 					return events, true
 				}
@@ -173,12 +172,13 @@ func encodingOf(n uint8) wire.Encoding { return wire.Encoding(n % 2) }
 // fuzzTable is the choice of tables in JSON.
 const fuzzTable = 2 + uint8(wire.JSON)
 
-// fuzzKind returns the kind that the fuzzer chose: tables or any kind.
-func fuzzKind(n uint8) schema.GroupVersionKind {
+// fuzzOptions returns the options that the fuzzer chose: for tables, or for objects of any kind.
+func fuzzOptions(n uint8, limits *wire.Limits) *wire.ReadOptions {
+	o := &wire.ReadOptions{Limits: limits}
 	if n%4 == fuzzTable {
-		return metav1.SchemeGroupVersion.WithKind("Table")
+		o.Kind, o.Rows = metav1.SchemeGroupVersion.WithKind("Table"), wire.NewRows()
 	}
-	return schema.GroupVersionKind{}
+	return o
 }
 
 // A packed object must return the same metadata as the decoded object. Bytes that are not an object must not cause a

@@ -13,9 +13,12 @@ import (
 
 // ReadOptions are the options of [ReadList] and [Events]; nil means defaults.
 type ReadOptions struct {
-	// Kind is the kind of the objects. Default: any. If it is the Table of meta.k8s.io/v1, the objects are the rows of the
-	// table, or of the tables in a watch, in JSON and as [core.Row] describes them.
+	// Kind is the kind of the objects. Default: any. With Rows, it must be the kind of tables.
 	Kind schema.GroupVersionKind
+
+	// Rows, one of [NewRows], reads a table instead of a list, and tables instead of objects in a watch. The objects are
+	// the rows, in JSON and as [core.Row] describes them. Default: none.
+	Rows Rows
 
 	// Limits bound what is read. Default: those of [Limits].
 	Limits *Limits
@@ -59,6 +62,8 @@ var errNotList = errors.New("the server's response is not a list")
 type listKind struct {
 	want schema.GroupVersionKind // of the items; empty for any
 
+	isTable bool // a table of the kind want, and not a list, is wanted
+
 	kind, apiVersion string
 	unnamed          bool // items do not name their kind
 }
@@ -66,7 +71,7 @@ type listKind struct {
 // setKind refuses a response that is not a list. It would look like an empty list otherwise.
 func (l *listKind) setKind(kind string) error {
 	l.kind = kind
-	if l.isUsual() || isTable(l.want) && kind == l.want.Kind || l.mayBeCustom() && kind != "" && kind != "Status" && kind != l.want.Kind {
+	if l.isUsual() || l.isTable && kind == l.want.Kind || l.mayBeCustom() && kind != "" && kind != "Status" && kind != l.want.Kind {
 		return nil
 	}
 	return fmt.Errorf("%w but of kind %q", errNotList, kind)
@@ -74,7 +79,7 @@ func (l *listKind) setKind(kind string) error {
 
 // list returns the kind of the list that items of the wanted kind usually have.
 func (l *listKind) list() schema.GroupVersionKind {
-	if isTable(l.want) {
+	if l.isTable {
 		return l.want
 	}
 	return l.want.GroupVersion().WithKind(l.want.Kind + "List")
@@ -101,7 +106,7 @@ func (l *listKind) check() error {
 // mayBeCustom reports whether the kind may be that of a CustomResourceDefinition, whose lists can have any kind. The
 // items must name their kind then. Those of built-in kinds, such as in networking.k8s.io, do not, but other groups of
 // Kubernetes, such as gateway.networking.k8s.io, have custom resources.
-func (l *listKind) mayBeCustom() bool { return strings.Contains(l.want.Group, ".") && !isTable(l.want) }
+func (l *listKind) mayBeCustom() bool { return strings.Contains(l.want.Group, ".") && !l.isTable }
 
 // checkItem refuses an item of another kind if the kind of the list does not determine that of the items. It does if an
 // item names no kind, since check then accepts only the usual kind of the list. Such items are not searched for a kind,

@@ -31,7 +31,7 @@ func ReadList(r io.Reader, contentType string, o *ReadOptions, each func(Packed)
 		return metav1.ListMeta{}, err
 	}
 	opts := o.orDefaults()
-	limits, kind := opts.Limits, listKind{want: opts.Kind}
+	limits, kind := opts.Limits, listKind{want: opts.Kind, isTable: opts.Rows != nil}
 	var meta metav1.ListMeta
 	var stopped error // what each returned
 	most, items := limits.listItems(), int64(0)
@@ -51,8 +51,8 @@ func ReadList(r io.Reader, contentType string, o *ReadOptions, each func(Packed)
 		meta = l.meta
 	} else {
 		l := jsonList{meter: newMeter(r, "list item", limits), each: visit, kind: kind, itemsName: "items"}
-		if isTable(opts.Kind) {
-			l.table, l.itemsName = new(table), "rows"
+		if opts.Rows != nil {
+			l.rows, l.itemsName = opts.Rows, "rows"
 		}
 		err = l.read()
 		meta = l.meta
@@ -71,7 +71,7 @@ type jsonList struct {
 	isList bool // the kind or the items were read
 
 	itemsName string
-	table     *table // turns rows into items; nil for other lists
+	rows      Rows // turns the rows of a table into items; nil for a list
 }
 
 func (l *jsonList) read() error {
@@ -121,16 +121,13 @@ func (l *jsonList) member(name string, dec *jsontext.Decoder) error {
 		l.isList = true
 	case "kind":
 		err := l.kind.setKind(text(value))
-		l.isList = l.isList || l.kind.isUsual() || l.table != nil
+		l.isList = l.isList || l.kind.isUsual() || l.rows != nil
 		return err
 	case "apiVersion":
 		l.kind.apiVersion = text(value)
 	case "columnDefinitions":
-		if l.table != nil && len(l.table.row) > 0 {
-			return errColumns
-		}
-		if l.table != nil {
-			l.table.setColumns(value)
+		if l.rows != nil {
+			return l.rows.setColumns(value)
 		}
 	}
 	return nil
@@ -157,8 +154,8 @@ func (l *jsonList) items(dec *jsontext.Decoder) error {
 			return err
 		}
 		item := Packed{encoding: JSON, data: raw}
-		if l.table != nil {
-			item, err = l.table.object(raw)
+		if l.rows != nil {
+			item, err = l.rows.object(raw)
 		} else {
 			err = l.kind.checkItem(item)
 		}

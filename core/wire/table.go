@@ -8,14 +8,20 @@ import (
 	"fmt"
 
 	"github.com/go-json-experiment/json/jsontext"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// isTable reports whether a kind is that of tables.
-func isTable(kind schema.GroupVersionKind) bool {
-	return kind.Kind == "Table" && kind.Group == metav1.GroupName && kind.Version == "v1"
+// Rows reads tables, see [ReadOptions]. It is for one response.
+type Rows interface {
+	// setColumns sets the columns, unless the value is null. It must not be called after object.
+	setColumns(value jsontext.Value) error
+	// object returns a row as an object, which is valid until the next call.
+	object(row []byte) (Packed, error)
+	// only returns the only row of a table as an object.
+	only(table []byte) (Packed, error)
 }
+
+// NewRows returns a reader of tables. Only programs that call it link its code.
+func NewRows() Rows { return new(table) }
 
 var (
 	errColumns = errors.New("table: the columns follow the rows")
@@ -27,17 +33,22 @@ var (
 type table struct {
 	columns []byte // of the last table that had columns: in a watch, only the first one has
 	row     []byte // the last object
+	begun   bool   // object has been called for the current table
 }
 
-// setColumns sets the columns, unless the value is null.
-func (t *table) setColumns(value jsontext.Value) {
-	if value.Kind() != 'n' {
+func (t *table) setColumns(value jsontext.Value) error {
+	switch {
+	case value.Kind() == 'n':
+	case t.begun:
+		return errColumns
+	default:
 		t.columns = append(t.columns[:0], value...)
 	}
+	return nil
 }
 
-// object returns a row as an object, which is valid until the next call.
 func (t *table) object(row []byte) (Packed, error) {
+	t.begun = true
 	var cells, meta []byte
 	err := eachMember(row, func(m member) (err error) {
 		switch string(m.name) {
@@ -70,13 +81,13 @@ func orNull(value []byte) []byte {
 	return value
 }
 
-// only returns the only row of a table as an object.
 func (t *table) only(data []byte) (Packed, error) {
 	var rows []byte
+	t.begun = false
 	err := eachMember(data, func(m member) error {
 		switch string(m.name) {
 		case "columnDefinitions":
-			t.setColumns(m.value)
+			return t.setColumns(m.value)
 		case "rows":
 			rows = m.value
 		}

@@ -46,7 +46,6 @@ func Events(r io.Reader, contentType string, o *ReadOptions) iter.Seq2[Event, er
 			return
 		}
 		next := eventReader(encoding)(r, opts.Limits)
-		rows := new(table)
 		for {
 			ev, err := next()
 			switch {
@@ -57,8 +56,8 @@ func Events(r io.Reader, contentType string, o *ReadOptions) iter.Seq2[Event, er
 				err = eventError(ev.Object)
 			default:
 				err = ev.checkKind(opts.Kind)
-				if err == nil && isTable(opts.Kind) {
-					ev.Object, err = rows.only(ev.Object.data)
+				if err == nil && opts.Rows != nil {
+					ev.Object, err = opts.Rows.only(ev.Object.data)
 				}
 			}
 			if err != nil {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/kube-go/sdk/client"
 	"github.com/kube-go/sdk/core"
+	"github.com/kube-go/sdk/runtime/internal/kinds"
 	"github.com/kube-go/sdk/runtime/reflector"
 	"github.com/kube-go/sdk/runtime/watcher"
 )
@@ -172,7 +173,7 @@ func MetadataOf[K any, P core.ObjectPtr[K]](c *Cache, s *Selection) *View[metav1
 
 // OfResource is [Of] for an explicit resource. If K is metav1.PartialObjectMetadata, it is [MetadataOf].
 func OfResource[K any, P core.ObjectPtr[K]](c *Cache, res core.Resource, s *Selection) *View[K] {
-	if reflect.TypeFor[K]() == reflect.TypeFor[core.Row]() {
+	if kinds.IsRow[K]() {
 		return viewOf[K, P](c, core.Resource{Kind: "Row"}, errRows, s) // valid views of the resource share another watch
 	}
 	return viewOf[K, P](c, res, res.Validate(), s)

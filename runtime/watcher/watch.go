@@ -4,7 +4,9 @@
 package watcher
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"iter"
@@ -78,8 +80,8 @@ func (o *WatchOptions) options() *Options {
 // Watch also retries what can't succeed, such as a field selector that the server does not support or a missing
 // permission, since a server may change. A program that must not wait cancels ctx in [WatchOptions.OnError].
 //
-// If K is metav1.PartialObjectMetadata, a client's feed requests metadata only. If K is [core.Row], it requests the rows
-// of tables; a row whose cells alone have changed, such as its age, is unchanged.
+// If K is metav1.PartialObjectMetadata, a client's feed requests metadata only. If K is [core.Row], src must be the feed
+// of client.API.Rows; a row whose cells alone have changed, such as its age, is unchanged.
 func Watch[K any, P core.ObjectPtr[K]](
 	ctx context.Context, src Source, o *WatchOptions,
 ) iter.Seq2[core.WatchEvent[K], error] {
@@ -242,13 +244,19 @@ func (f *follower[K]) remains(ref core.ObjectRef, last known) *K {
 // decode returns nil if the object can't be decoded.
 func (f *follower[K]) decode(ev Event) *K {
 	obj := new(K)
-	if err := ev.Object.Decode(f.as(obj)); err != nil {
+	err := ev.Object.Decode(f.as(obj))
+	if err == nil && f.hashed != nil && !bytes.Contains(ev.Object.Bytes(), []byte(`"cells":`)) {
+		err = errNoRow
+	}
+	if err != nil {
 		f.trouble(fmt.Errorf("skip %s %s: %w", f.resource, ev.Head.Ref, err))
 		return nil
 	}
 	f.complete(f.as(obj))
 	return obj
 }
+
+var errNoRow = errors.New("it is no row of a table: pass the feed of client.API.Rows")
 
 // complete sets the TypeMeta, which servers omit from the items of a list.
 func (f *follower[K]) complete(obj core.Object) { kinds.Complete(obj, f.resource) }

@@ -250,6 +250,23 @@ func (a *aging) Watch(ctx context.Context, _ *request.WatchOptions) (iter.Seq2[w
 	return func(func(wire.Event, error) bool) { <-ctx.Done() }, nil
 }
 
+// TestWatchReportsObjectsThatAreNoRows checks that a source of objects is an error, and does not look like empty rows.
+func TestWatchReportsObjectsThatAreNoRows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		defer cancel(nil)
+		var last error
+		for ev, err := range watcher.Watch[core.Row](ctx, newServer(t, "a"), &watcher.WatchOptions{OnError: cancel}) {
+			if last = err; err == nil && ev.Type != core.Bookmark {
+				t.Errorf("%s of %s", ev.Type, ev.Object.Name)
+			}
+		}
+		if last == nil || !strings.Contains(last.Error(), "pass the feed of client.API.Rows") {
+			t.Errorf("error = %v", last)
+		}
+	})
+}
+
 // TestWatchIgnoresTheAgeOfRows checks that a row is unchanged after a new list if its object is.
 func TestWatchIgnoresTheAgeOfRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -129,16 +129,16 @@ func TestRowsAreThoseOfTheServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("Get", row, "b", int64(1))
-	names := ""
+	var names strings.Builder
 	for row, err := range rows.All(t.Context(), &kube.ListOptions{Limit: 2, FieldSelector: "metadata.name!=kube-root-ca.crt"}) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		check("All", row, row.Name, int64(1))
-		names += row.Name
+		names.WriteString(row.Name)
 	}
-	if names != "abc" {
-		t.Errorf("All yielded %s", names)
+	if names.String() != "abc" {
+		t.Errorf("All yielded %s", names.String())
 	}
 
 	var seen []string

@@ -296,6 +296,7 @@ func allowed() map[string]map[string]string {
 			"./core/abi":                "the watches of a guest",
 			"./core/wire":               "the messages of a guest",
 			"./runtime/internal/hosted": "the watches of a guest",
+			"./runtime/internal/kinds":  "the kind of a type parameter",
 			"./client":                  "lists and watches",
 			"./runtime/reflector":       "holds the objects of one watch",
 			"./runtime/watcher":         "the options of watches",

@@ -22,23 +22,21 @@ func IsMetadata[K any]() bool {
 	return t == reflect.TypeFor[metav1.PartialObjectMetadata]()
 }
 
-// IsRow reports whether K is the type of the rows of tables.
-func IsRow[K any]() bool { return reflect.TypeFor[K]() == reflect.TypeFor[core.Row]() }
+// IsRow reports whether K is core.Row, the type of the rows of tables. Package client compares the names, too, because
+// reflect.TypeFor would link the methods of core.Row into each program.
+func IsRow[K any]() bool {
+	t := reflect.TypeFor[K]()
+	return t.Name() == "Row" && t.PkgPath() == "github.com/kube-go/sdk/core"
+}
 
 // Source returns the source for objects of type K. For a metadata type, it replaces a client's feed of whole objects by
-// a feed of metadata, and for core.Row by a feed of rows. It returns any other source unchanged.
+// a feed of metadata. It returns any other source unchanged.
 func Source[K, S any](src S) S {
-	feed, ok := any(src).(interface {
-		Metadata() *client.Feed
-		Rows() *client.Feed
-	})
-	switch {
-	case ok && IsMetadata[K]():
-		return any(feed.Metadata()).(S)
-	case ok && IsRow[K]():
-		return any(feed.Rows()).(S)
+	feed, ok := any(src).(interface{ Metadata() *client.Feed })
+	if !ok || !IsMetadata[K]() {
+		return src
 	}
-	return src
+	return any(feed.Metadata()).(S)
 }
 
 // Complete sets the TypeMeta of an object that the server has sent without it, or as metadata.
