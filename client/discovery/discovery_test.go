@@ -155,7 +155,7 @@ func TestForKindAndResource(t *testing.T) {
 		}
 	}
 	_, err := d.ForResource(schema.GroupVersionResource{Group: "apps", Version: "v2", Resource: "deployments"})
-	if want := `the server has no resource "deployments.v2.apps"; did you mean deployments.apps?`; err == nil ||
+	if want := `the server has no resource "deployments.v2.apps"; did you mean deployments.v1.apps?`; err == nil ||
 		err.Error() != want {
 		t.Errorf("error = %v, want %s", err, want)
 	}
