@@ -267,7 +267,7 @@ func TestOptionsAreCopied(t *testing.T) {
 	}
 }
 
-// TestNewReadsTheKubeconfigByDefault checks that New reads the kubeconfig if there is no configuration.
+// TestNewReadsTheKubeconfigByDefault checks that New reads the kubeconfig without a configuration.
 func TestNewReadsTheKubeconfigByDefault(t *testing.T) {
 	t.Setenv("KUBECONFIG", write(t, t.TempDir(), "config", []byte(`{"current-context": "dev",
 		"contexts": [{"name": "dev", "context": {"cluster": "dev", "namespace": "team"}}],
@@ -301,7 +301,7 @@ func TestRequestsAreLoggedWithoutSecrets(t *testing.T) {
 	}
 }
 
-// TestDoSendsAnyRequest checks requests for which there is no verb.
+// TestDoSendsAnyRequest checks requests without a verb.
 func TestDoSendsAnyRequest(t *testing.T) {
 	s := testserver.New(t, func(w http.ResponseWriter, _ *http.Request) { testserver.Reply(w, 200, "text/plain", []byte("ok")) })
 	c := s.Client(t)

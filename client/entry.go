@@ -67,7 +67,7 @@ func (e *Entry[K]) Exists() bool { return e.missing == nil }
 // Object returns the object for the caller to change, or nil if it does not exist.
 func (e *Entry[K]) Object() *K { return e.obj }
 
-// OrInsert returns the existing object. If there is none, it sets the name and namespace of obj and returns obj, which
+// OrInsert returns the existing object, if any. Otherwise it sets the name and namespace of obj and returns obj, which
 // Commit then creates. It panics if obj is nil and no object exists.
 func (e *Entry[K]) OrInsert(obj *K) *K {
 	if e.obj == nil {
@@ -78,7 +78,7 @@ func (e *Entry[K]) OrInsert(obj *K) *K {
 }
 
 // Commit writes the changes: it creates an object that did not exist, and otherwise sends the difference as a merge
-// patch, or nothing if there is no difference. It returns the object as stored, which the entry then holds unless it
+// patch, or nothing without a difference. It returns the object as stored, which the entry then holds unless it
 // was a dry run.
 //
 // Fields that K does not declare are kept, also those of items of a changed list that are recognized, such as by their

@@ -174,5 +174,5 @@ func refreshError(err error) error {
 	return errors.New("refresh the id-token: " + text)
 }
 
-// errUsed is the error for a refresh token that is no longer valid.
+// errUsed is the error for a refresh token that has become invalid.
 var errUsed = errors.New("the refresh-token has expired or was used: log in again")

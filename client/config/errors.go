@@ -14,8 +14,8 @@ import (
 )
 
 var (
-	// ErrNoConfig is wrapped by the errors of [Load] and [Read] if there is no kubeconfig, or none that selects a context,
-	// and the program does not run inside a cluster. The error lists every place that was searched.
+	// ErrNoConfig is wrapped by the errors of [Load] and [Read] if no kubeconfig that selects a context is found, and the
+	// program does not run inside a cluster. The error lists every place that was searched.
 	ErrNoConfig = errors.New("no kubeconfig found")
 	// ErrNotInCluster is wrapped by the error of [InCluster] if the program does not run inside a cluster.
 	ErrNotInCluster = errors.New("not inside a cluster")

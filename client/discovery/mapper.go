@@ -133,7 +133,7 @@ func (m *Mapper) Dynamic(ctx context.Context, obj core.Object) (*client.API[unst
 	return api, nil
 }
 
-// Discovery returns the last discovery, or discovers if there is none.
+// Discovery returns the last discovery, or discovers at the first call.
 func (m *Mapper) Discovery(ctx context.Context) (*Discovery, error) {
 	if d := m.known(); d != nil {
 		return d, nil

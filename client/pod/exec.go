@@ -32,7 +32,7 @@ type ExecOptions struct {
 	BufferBytes int
 
 	// StallTimeout is the maximum time that a full buffer blocks the stream. If the output is not read in this time, it
-	// ends with [ErrStalled], and the stream continues without it. Default: 30 s. If it is negative, there is no limit.
+	// ends with [ErrStalled], and the stream continues without it. Default: 30 s. Negative: no limit.
 	StallTimeout time.Duration
 }
 
@@ -89,7 +89,7 @@ type AttachOptions struct {
 	BufferBytes int
 
 	// StallTimeout is the maximum time that a full buffer blocks the stream. If the output is not read in this time, it
-	// ends with [ErrStalled], and the stream continues without it. Default: 30 s. If it is negative, there is no limit.
+	// ends with [ErrStalled], and the stream continues without it. Default: 30 s. Negative: no limit.
 	StallTimeout time.Duration
 }
 

@@ -15,7 +15,7 @@
 //		PerAttempt: []kube.Middleware{middleware.Observe(telemetry.Observe)},
 //	})
 //
-// The package needs only the API of OpenTelemetry. Without a provider there are no spans or no metrics; it does not use
+// The package needs only the API of OpenTelemetry. It makes spans and metrics only with a provider; it does not use
 // the global providers.
 //
 // # Spans

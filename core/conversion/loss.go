@@ -69,7 +69,7 @@ func (c *Converter) keep(packed wire.Packed, out core.Object, from, to *version)
 	return out, nil
 }
 
-// lost returns the fields of an object that are missing after it is converted back. It is empty if there are none.
+// lost returns the fields of an object that are missing after it is converted back. It is empty without such fields.
 func (c *Converter) lost(in, out core.Object, from, to *version) (string, error) {
 	back, err := c.through(out, to, from)
 	if err != nil {
@@ -114,7 +114,7 @@ func content(obj core.Object) (map[string]any, error) {
 	return object, nil
 }
 
-// differences returns the parts of two objects that differ, nil if there are none. It compares lists as a whole.
+// differences returns the parts of two objects that differ, or nil. It compares lists as a whole.
 func differences(was, is map[string]any) (onlyWas, onlyIs map[string]any) {
 	put := func(m *map[string]any, name string, v any) {
 		if *m == nil {

@@ -127,7 +127,7 @@ func skipString(data []byte, i int) int {
 	return i
 }
 
-// skipValue returns the index after the value that starts at i, or i if there is no value.
+// skipValue returns the index after the value that starts at i, or i without a value.
 func skipValue(data []byte, i int) int {
 	depth := 0
 	for j := i; j < len(data); j++ {

@@ -140,7 +140,7 @@ func (r *randomizer) fill(v reflect.Value, depth int) {
 	}
 }
 
-// shared returns the path of the first thing that two values both refer to, "" when there is none.
+// shared returns the path of the first thing that two values both refer to, or "".
 func shared(a, b reflect.Value, path string) string {
 	if a.Type() == reflect.TypeFor[time.Time]() { // its location is shared by all
 		return ""

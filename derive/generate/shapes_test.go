@@ -122,7 +122,7 @@ type Task struct {
 	} `json:"spec"`
 }
 
-// KubeResource tells what the kind is called.
+// KubeResource returns the names of the kind.
 func (Task) KubeResource() core.Resource {
 	return core.Resource{Group: "shapes.example.com", Version: "v1", Kind: "Task", Plural: "tasks"}
 }

@@ -17,8 +17,8 @@
 //	})
 //
 // [Recorder.Event] never blocks and never fails; [Recorder.Run] writes the events. Events that can't be written are
-// dropped, counted by [Recorder.Dropped] and logged. So a reconcile does not depend on its events, and there is no way
-// to wait for an event.
+// dropped, counted by [Recorder.Dropped] and logged. So a reconcile does not depend on its events, and can't wait for
+// an event.
 //
 // # Series
 //

@@ -81,7 +81,7 @@ func Merge(ctx context.Context, pods *client.API[corev1.Pod], o *Options) iter.S
 	}
 }
 
-// collect returns the error that ends the sequence, or nil when there are no more lines or the consumer stops.
+// collect returns the error that ends the sequence, or nil after the last line or if the consumer stops.
 func collect(ctx context.Context, pods *client.API[corev1.Pod], o *Options, yield func(pod.LogLine, error) bool) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -196,7 +196,7 @@ func (p *podLogs) unread() bool {
 	return true
 }
 
-// begin starts a run, which is now the latest one of its container. It returns false if there is no room.
+// begin starts a run, which is now the latest one of its container. It returns false if the limit is reached.
 func (c *logCollector) begin(ctx context.Context, p *podLogs, run *logRun) bool {
 	last := p.latest[run.container]
 	p.latest[run.container] = run
@@ -235,7 +235,7 @@ func (c *logCollector) unqueue(run *logRun) {
 	}
 }
 
-// start starts the reader of a run, or returns false if there is no room. With Follow, the run then waits for room.
+// start starts the reader of a run, or returns false if the limit is reached. With Follow, the run then waits for room.
 // Late is true if the log was opened before, or could not be opened when the run was found. A reader that waits for the
 // end of its container makes room for a new log, which may be that of its next run. It makes no room for logs that wait
 // already, because it usually continues.

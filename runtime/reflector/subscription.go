@@ -328,7 +328,7 @@ func (s *subscription) alert() {
 	}
 }
 
-// next returns the next change for a subscriber. If there is none, it returns false, with an error if there will never
+// next returns the next change for a subscriber. Without one, it returns false, with an error if there will never
 // be one.
 func (t *table) next(s *subscription) (Change, bool, error) {
 	t.mu.RLock()

@@ -256,7 +256,7 @@ func (f *follower[K]) decode(ev Event) *K {
 	return obj
 }
 
-var errNoRow = errors.New("it is no row of a table: pass the feed of client.API.Rows")
+var errNoRow = errors.New("it is not a row of a table: pass the feed of client.API.Rows")
 
 // complete sets the TypeMeta, which servers omit from the items of a list.
 func (f *follower[K]) complete(obj core.Object) { kinds.Complete(obj, f.resource) }

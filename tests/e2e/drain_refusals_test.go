@@ -88,7 +88,7 @@ func testDrainRefusals(t *testing.T, c *kube.Client) {
 		t.Errorf("a drain against a budget: %v, want the context's cause", err)
 	}
 
-	// The pods that replaced the deleted ones are pending, because there is no other node.
+	// The pods that replaced the deleted ones are pending for lack of another node.
 	states, err = drainNode(limit(t), drain.Options{IgnoreDaemonSets: true, DisableEviction: true})
 	check("a drain without evictions", states, err,
 		map[string]drain.State{"agent": drain.Skipped, "guarded": drain.Gone})

@@ -98,7 +98,7 @@ func addConfigSecrets(t *testing.T, cfg *kube.Config) {
 	}
 }
 
-// addClusterSecrets registers the private keys and the token of a cluster. It is an error if there are no keys.
+// addClusterSecrets registers the private keys and the token of a cluster. A cluster without keys is an error.
 func addClusterSecrets(c *cluster.Cluster) error {
 	recorder.Add("token of the cluster", c.Token())
 	keys := 0

@@ -54,7 +54,7 @@ func clusterWithNode(t *testing.T) *kube.Client {
 	return connect(t, &kube.ClientOptions{Config: cfg})
 }
 
-// nodeOf returns the name of a node that is ready and accepts pods. It skips the test if there is none.
+// nodeOf returns the name of a node that is ready and accepts pods. Without one, it skips the test.
 func nodeOf(t *testing.T, c *kube.Client) string {
 	t.Helper()
 	for node, err := range kube.ClusterWide[corev1.Node](c).All(t.Context(), nil) {

@@ -167,7 +167,7 @@ type objectRow struct {
 type verdict struct {
 	Reason metav1.StatusReason  `json:"reason"`
 	Causes []metav1.StatusCause `json:"causes,omitempty"`
-	Text   string               `json:"text,omitempty"` // set if there are no causes
+	Text   string               `json:"text,omitempty"` // set without causes
 }
 
 // withoutMessages returns a copy without the messages of the causes.

@@ -177,7 +177,7 @@ func embedded(e ast.Expr) *ast.Ident {
 	case *ast.IndexListExpr:
 		return embedded(e.X)
 	}
-	return ast.NewIdent("_") // there is no other
+	return ast.NewIdent("_") // the only one
 }
 
 // convert returns the expression for a value of another version.

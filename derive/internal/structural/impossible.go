@@ -49,7 +49,7 @@ func contradiction(low, high *Schema) string {
 	}
 	least, err := low.Minimum.Float64()
 	if err != nil {
-		return "" // there is no minimum
+		return "" // without a minimum
 	}
 	most, err := high.Maximum.Float64()
 	if err != nil || least < most || least == most && !low.ExclusiveMinimum && !high.ExclusiveMaximum {

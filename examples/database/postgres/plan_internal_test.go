@@ -92,7 +92,7 @@ func TestAnEvictedPodIsReplacedDuringAnUpgrade(t *testing.T) {
 	}
 }
 
-// TestADatabaseOfADeletedNamespaceIsReleased checks that there is no final backup in a namespace that is being deleted.
+// TestADatabaseOfADeletedNamespaceIsReleased checks that a namespace that is being deleted gets no final backup.
 func TestADatabaseOfADeletedNamespaceIsReleased(t *testing.T) {
 	namespace := &corev1.Namespace{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},

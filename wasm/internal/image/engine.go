@@ -137,8 +137,8 @@ func (img *Image) takeEngine(limit, size uint64) *engine {
 	return img.evict(fits)
 }
 
-// evict takes the engine from the instance that was parked first, of those whose engine fits. It returns nil if there
-// is none, or if the memory can't be moved. The caller holds img.mu.
+// evict takes the engine from the instance that was parked first, of those whose engine fits. It returns nil
+// without such an instance, or if the memory can't be moved. The caller holds img.mu.
 func (img *Image) evict(fits func(*engine) bool) (e *engine) {
 	for n, i := range img.parked {
 		if !i.mu.TryLock() {

@@ -22,8 +22,8 @@ var telling = regexp.MustCompile(`^[EF]\d{4} |^Error|^panic:|^fatal error:` +
 	`|"level":"(error|fatal|panic)"|level=(error|fatal|panic)` +
 	`|^\S*: .*(denied|no such|not found)`) // errors of a shell
 
-// TellingLines returns up to n lines of the current run's log that report an error, oldest first, or the last lines if
-// there are no such lines. It omits repetitions of a message.
+// TellingLines returns up to n lines of the current run's log that report an error, oldest first, or the last lines
+// without such lines. It omits repetitions of a message.
 func (p *Process) TellingLines(n int) []string { return p.tellingLines(p.current(), n) }
 
 func (p *Process) tellingLines(r *run, n int) []string {

@@ -100,7 +100,7 @@ func (c cluster) end() error {
 
 // kill kills the processes that have one of the entries in their environment.
 func kill(entries []string) error {
-	// A dying process may have started another one: repeat until there are none.
+	// A dying process may have started another one: repeat until none is left.
 	for deadline := time.Now().Add(killTimeout); ; time.Sleep(10 * time.Millisecond) {
 		pids := marked(entries)
 		if len(pids) == 0 {
