@@ -46,7 +46,7 @@ func NewGroup[S State[K, E], K, E any](m *Machine[K], name string, initial S) *G
 // a durable machine continues at its stored state. Each child has a condition, such as Replica.db-0, as long as the
 // state runs it.
 //
-// Call Run in the Step of one state only, and once. A child that is not among the children any more is forgotten. If the
+// Call Run in the Step of one state only, and once. A child that has left the children is forgotten. If the
 // Step neither calls Run nor fails, all children are forgotten. OnDeadline and OnSpecChange need not call Run: if they
 // stay or fail, the children are kept. A name that the condition of a child can't have is an error of [Join] and of the
 // pass.
