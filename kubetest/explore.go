@@ -47,8 +47,9 @@ type Scenario struct {
 	// compared. Nil returns false, but events and leases never matter.
 	Ignore func(obj *unstructured.Unstructured) bool
 
-	// Quiet is how long no object changes before Settle returns, at most an hour. Default: 10 minutes. A program that
-	// often renews leases is tested faster with a shorter time, which must be longer than its delays.
+	// Quiet is how long no object changes before Settle returns, at most an hour. Default: 10 minutes. It must be shorter
+	// than the period of a program that changes objects periodically, and longer than the delays of all programs. A program
+	// that often renews leases is tested faster with a shorter time.
 	Quiet time.Duration
 
 	// AllowReplacements accepts that objects are created and deleted more or less often after a fault.
